@@ -1,0 +1,88 @@
+"""The ``blowfish`` command: results to stdout, messages to stderr, errors as exit codes.
+
+Nothing heavy is imported here: each group of commands lives in a module of its own that is loaded when it is called.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+GROUPS = {
+    "policy": ("blowfish_privacy.cli.policy:policy", "Check a policy file, and hear what it protects."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and loads one only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order of a first day's work."""
+        return list(GROUPS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command."""
+        if cmd_name not in GROUPS:
+            return None
+        module, _, attribute = GROUPS[cmd_name][0].partition(":")
+        return getattr(import_module(module), attribute)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in GROUPS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Suggest the nearest command for a misspelt one."""
+        if args and args[0] not in GROUPS and not args[0].startswith("-"):
+            from blowfish_privacy.errors import nearest
+
+            ctx.fail(f"There is no command {args[0]!r}. Hint: {nearest(args[0], GROUPS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="blowfish-privacy", message="%(version)s")
+def cli() -> None:
+    """Publish statistics with Blowfish privacy.
+
+    A policy says which facts about a person are secret and which facts about the data everybody knows already;
+    releases are as exact as that policy allows.
+
+    Exit codes: 0 done, 2 bad usage or file, 3 policy or known facts refuse, 4 over budget, 5 data or engine error.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    from blowfish_privacy.errors import BlowfishError
+
+    try:
+        result = cli.main(args=arguments, prog_name="blowfish", standalone_mode=False)
+    except BlowfishError as error:
+        say_error(error)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Stopped.", err=True)
+        return 130
+    except BrokenPipeError:
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+def say_error(error: Any) -> None:
+    """Print an error of ours: what is wrong, and on a line of its own what to do."""
+    click.echo(f"{click.style('Error:', fg='red', bold=True)} {error.message}", err=True)
+    if error.hint:
+        click.echo(f"{click.style('Hint:', fg='yellow')}  {error.hint}", err=True)

@@ -1,0 +1,166 @@
+"""One column of a table: its possible values, declared and public."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain.subset import Subset
+from blowfish_privacy.errors import DataError, DomainError, SpecError, nearest
+
+Outside: TypeAlias = Literal["error", "clamp"]
+Positions: TypeAlias = npt.NDArray[np.int64]
+
+ERROR = "error"
+
+
+class Attribute(ABC):
+    """The declared values of one column, numbered 0, 1, ..., size - 1.
+
+    A value is what a person writes (30, "Female", a :class:`Bin`); its position is that number. Rows
+    outside the declared values and missing ones are errors unless the declaration says what they stand for.
+    """
+
+    keyword: ClassVar[str]
+    """How the attribute is spelt in a policy file: ``age: {integer: [17, 90]}``."""
+    ordered: ClassVar[bool]
+    """Whether the values have an order and distances."""
+    column_type: ClassVar[str]
+    """The type a data column must have, in words."""
+
+    outside: Outside
+    missing: object
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number of values."""
+
+    @abstractmethod
+    def position(self, value: object) -> int:
+        """Number a value; :class:`DomainError` when it is not declared."""
+
+    @abstractmethod
+    def value(self, position: int) -> Any:
+        """Return the value with this number."""
+
+    @abstractmethod
+    def gap(self, first: int, second: int) -> Fraction:
+        """Return the smallest distance between members of two positions, in value units."""
+
+    @abstractmethod
+    def subset(self, chosen: object) -> Subset:
+        """Read a choice of values: one value, an inclusive ``(low, high)`` pair, or a list of values."""
+
+    @abstractmethod
+    def _encode(self, column: npt.NDArray[Any]) -> Positions:
+        """Number a column without missing values; positions outside are -1 (below) and size (above)."""
+
+    @abstractmethod
+    def to_file(self) -> dict[str, Any]:
+        """Write the declaration as it stands in a policy file."""
+
+    @classmethod
+    @abstractmethod
+    def from_file(cls, body: Mapping[str, Any]) -> Attribute:
+        """Read what :meth:`to_file` writes."""
+
+    @property
+    def missing_position(self) -> int | None:
+        """The position missing values are counted in, or None when they are errors."""
+        return None if self.missing == ERROR else self.position(self.missing)
+
+    def show(self, position: int) -> str:
+        """Write the value with this number as words would."""
+        return str(self.value(position))
+
+    def encode(self, column: Iterable[Any]) -> Positions:
+        """Number a whole column, treating outside and missing values as declared."""
+        array = np.ma.asanyarray(column if isinstance(column, np.ndarray) else np.array(list(column), dtype=object))
+        if array.ndim != 1:
+            raise DataError(f"a column must have one dimension, got {array.ndim}.")
+        absent = _absent(array)
+        positions = np.full(array.shape, -1, dtype=np.int64)
+        positions[~absent] = self._settle(self._encode(np.asarray(array)[~absent]))
+        if absent.any():
+            substitute = self.missing_position
+            if substitute is None:
+                raise DataError(
+                    "the column has missing values.",
+                    hint="declare what they stand for (missing: VALUE), or remove them.",
+                )
+            positions[absent] = substitute
+        return positions
+
+    def decode(self, positions: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Turn positions back into values."""
+        checked = check_positions(positions, self.size)
+        known, inverse = np.unique(checked, return_inverse=True)
+        values = np.empty(len(known), dtype=object)
+        values[:] = [self.value(int(position)) for position in known]
+        return values[inverse]
+
+    def _settle(self, positions: Positions) -> Positions:
+        if self.outside == "clamp":
+            return np.clip(positions, 0, self.size - 1)
+        if positions.size and (positions.min() < 0 or positions.max() >= self.size):
+            raise DataError(
+                "the column has values outside the declared ones.",
+                hint="widen the declaration, or say outside: clamp for numbers.",
+            )
+        return positions
+
+    def _check_rules(self) -> None:
+        if self.outside not in (ERROR, "clamp"):
+            raise DomainError(f"outside must be 'error' or 'clamp', got {self.outside!r}.")
+        if self.outside == "clamp" and not self.ordered:
+            raise DomainError("categories cannot be clamped.", hint="leave out 'outside', or add the category.")
+        if self.missing is None:
+            raise DomainError("missing must be 'error' or a declared value, got None.")
+        if self.missing != ERROR:
+            self.position(self.missing)
+
+    def _rules_to_file(self) -> dict[str, Any]:
+        rules: dict[str, Any] = {}
+        if self.outside != ERROR:
+            rules["outside"] = self.outside
+        if self.missing != ERROR:
+            rules["missing"] = self.missing
+        return rules
+
+    @classmethod
+    def _rules_from_file(cls, body: Mapping[str, Any]) -> dict[str, Any]:
+        rules = {key: value for key, value in body.items() if key != cls.keyword}
+        for key in rules:
+            if key not in ("outside", "missing"):
+                raise SpecError(f"unknown key {key!r}.", hint=nearest(str(key), ["outside", "missing"]))
+        return rules
+
+
+def check_positions(positions: npt.ArrayLike, size: int) -> Positions:
+    """Check that numbers lie in 0..size - 1."""
+    array = np.asarray(positions)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise DomainError("positions must be whole numbers.")
+    if array.min() < 0 or array.max() >= size:
+        raise DomainError(f"positions must lie in 0..{size - 1}.")
+    return array.astype(np.int64)
+
+
+def _absent(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    masked = np.ma.getmaskarray(array)
+    plain = np.asarray(array)
+    if plain.dtype.kind == "f":
+        return masked | np.isnan(plain)
+    if plain.dtype.kind == "O":
+        # A value that is not equal to itself is a NaN; pandas' NA has no truth value.
+        empty = (value is None or type(value).__name__ == "NAType" or value != value for value in plain.tolist())
+        return masked | np.fromiter(empty, dtype=np.bool_, count=plain.size)
+    return masked

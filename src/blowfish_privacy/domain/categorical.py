@@ -1,0 +1,120 @@
+"""Named values without order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain.attribute import ERROR, Attribute, Outside, Positions
+from blowfish_privacy.domain.subset import Subset
+from blowfish_privacy.errors import DataError, DomainError, SpecError, nearest
+
+
+@dataclass(frozen=True)
+class Categorical(Attribute):
+    """A list of names: all of them text, or all whole numbers, or both truth values.
+
+    >>> Categorical(["Female", "Male"]).size
+    2
+    """
+
+    categories: Sequence[str | int | bool]
+    _: KW_ONLY
+    outside: Outside = ERROR
+    missing: object = ERROR
+
+    keyword = "categorical"
+    ordered = False
+    column_type = "categories"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.categories, str) or not isinstance(self.categories, Sequence):
+            raise DomainError(f"categories must be a list, got {self.categories!r}.")
+        if not self.categories:
+            raise DomainError("a categorical attribute needs at least one category.")
+        object.__setattr__(self, "categories", tuple(self.categories))
+        kinds = {type(category) for category in self.categories}
+        if len(kinds) != 1 or not kinds <= {str, int, bool}:
+            raise DomainError(
+                "categories must be all text, all whole numbers or all truth values, "
+                f"got {', '.join(sorted(kind.__name__ for kind in kinds))}.",
+                hint="put quotes around a category that looks like a number; use Binned for measurements.",
+            )
+        if len(self._lookup) != len(self.categories):
+            twice = next(c for i, c in enumerate(self.categories) if self._lookup[c] != i)
+            raise DomainError(f"the category {twice!r} is listed twice.")
+        if kinds == {int} and any(abs(int(category)) > 2**62 for category in self.categories):
+            raise DomainError("whole-number categories must lie within +-2^62.")
+        self._check_rules()
+
+    @cached_property
+    def _lookup(self) -> dict[object, int]:
+        return {category: position for position, category in enumerate(self.categories)}
+
+    @property
+    def kind(self) -> type:
+        """The type all categories share."""
+        return type(self.categories[0])
+
+    @property
+    def size(self) -> int:
+        """The number of categories."""
+        return len(self.categories)
+
+    def position(self, value: object) -> int:
+        """Number a category in the order declared."""
+        plain = value.item() if isinstance(value, np.generic) else value
+        if type(plain) is not self.kind or plain not in self._lookup:
+            raise DomainError(
+                f"{value!r} is not a declared category.", hint=nearest(str(value), map(str, self.categories))
+            )
+        return self._lookup[plain]
+
+    def value(self, position: int) -> str | int | bool:
+        """Return the category at a position."""
+        return self.categories[position]
+
+    def gap(self, first: int, second: int) -> Fraction:
+        """Refuse: categories have no distance."""
+        raise DomainError("categories have no distance.", hint="use full, partition or edges for this attribute.")
+
+    def subset(self, chosen: object) -> Subset:
+        """Read one category or a list of categories."""
+        if isinstance(chosen, tuple):
+            raise DomainError(
+                f"the pair {chosen!r} is a range, and categories have no order.",
+                hint="use a list for a set of categories.",
+            )
+        if isinstance(chosen, list | set | frozenset):
+            return Subset.of(self.position(value) for value in chosen)
+        return Subset.of([self.position(chosen)])
+
+    def _encode(self, column: npt.NDArray[Any]) -> Positions:
+        if column.dtype.kind != "O":
+            names, inverse = np.unique(column, return_inverse=True)
+            return self._encode(names.astype(object))[inverse] if len(names) else np.zeros(0, dtype=np.int64)
+        values: list[object] = column.tolist()
+        if any(type(value) is not self.kind for value in values):
+            raise DataError(f"the column must hold {self.kind.__name__} values, like its declared categories.")
+        lookup = self._lookup
+        return np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
+
+    def to_file(self) -> dict[str, Any]:
+        """Write ``{categorical: [..]}``."""
+        return {"categorical": list(self.categories), **self._rules_to_file()}
+
+    @classmethod
+    def from_file(cls, body: Mapping[str, Any]) -> Categorical:
+        """Read ``{categorical: [..]}``."""
+        if not isinstance(body["categorical"], list):
+            raise SpecError(
+                f"categorical needs a list, got {body['categorical']!r}.",
+                hint="write categorical: [Female, Male].",
+            )
+        return cls(body["categorical"], **cls._rules_from_file(body))

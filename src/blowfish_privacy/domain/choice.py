@@ -1,0 +1,53 @@
+"""A choice of values of one attribute, as a policy file spells it.
+
+In Python a tuple is a range and a list a set of values; a file has lists only. There, two ends of an ordered attribute
+stand for the range between them, and ``{range: [a, b]}`` or ``{values: [..]}`` say the same without relying on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from blowfish_privacy.domain.attribute import Attribute
+from blowfish_privacy.domain.binned import Bin
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.exact import plain
+
+
+def choice_from_file(attribute: Attribute, written: Any) -> Any:
+    """Read a choice: ``30``, ``[17, 25]``, ``[a, b, c]``, ``{range: [17, 25]}``, ``{values: [17, 25]}``."""
+    if isinstance(written, Mapping):
+        keys = set(written)
+        if keys == {"range"} and isinstance(written["range"], list):
+            return tuple(written["range"])
+        if keys == {"values"} and isinstance(written["values"], list):
+            return _values(written["values"])
+        raise SpecError("a choice of values has another form.", hint="write {range: [a, b]} or {values: [..]}.")
+    if not isinstance(written, list):
+        return written
+    two_ends = len(written) == 2 and not any(isinstance(part, list) for part in written)
+    return tuple(written) if attribute.ordered and two_ends else _values(written)
+
+
+def choice_to_file(chosen: Any) -> Any:
+    """Write a choice so that it reads back the same."""
+    if isinstance(chosen, Bin | tuple):
+        return {"range": _value_to_file(chosen)}
+    if isinstance(chosen, list | set | frozenset | range):
+        return {"values": [_value_to_file(part) for part in chosen]}
+    return _value_to_file(chosen)
+
+
+def _values(written: list[Any]) -> list[Any]:
+    return [tuple(part) if isinstance(part, list) else part for part in written]
+
+
+def _value_to_file(value: Any) -> Any:
+    if isinstance(value, Bin):
+        value = (value.low, value.high)
+    if isinstance(value, tuple):
+        return [_value_to_file(end) for end in value]
+    return plain(Fraction(value)) if isinstance(value, Fraction | Decimal | float) else value

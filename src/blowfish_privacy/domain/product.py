@@ -1,0 +1,180 @@
+"""The declared domain of a table: the product of its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from math import prod
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain.attribute import Attribute, Positions, check_positions
+from blowfish_privacy.errors import DataError, DomainError, nearest
+
+Cell: TypeAlias = tuple[int, ...]
+"""A value of the whole domain: one position for each attribute, in the domain's order."""
+
+_LARGEST_FLAT = 2**63 - 1
+
+
+class Domain:
+    """All the values a record can have. Finite, public, declared; never inferred from the data.
+
+    >>> domain = Domain(age=Integer(17, 90), sex=Categorical(["Female", "Male"]))
+    >>> domain.size, domain.flat(domain.cell({"age": 18, "sex": "Male"}))
+    (148, 3)
+
+    Names that are not Python words go in a mapping: ``Domain({"capital loss": Integer(0, 4356)})``.
+    """
+
+    __slots__ = ("__dict__", "_attributes")
+
+    def __init__(self, attributes: Mapping[str, Attribute] | None = None, /, **named: Attribute) -> None:
+        declared = {**(attributes or {}), **named}
+        if not declared:
+            raise DomainError("a domain needs at least one attribute.")
+        if len(declared) != len(attributes or {}) + len(named):
+            raise DomainError("an attribute is declared twice.")
+        for name, attribute in declared.items():
+            _check_name(name)
+            if not isinstance(attribute, Attribute):
+                raise DomainError(
+                    f"{name} must be an attribute, got {type(attribute).__name__}.",
+                    hint="use Integer(low, high), Categorical([..]) or Binned([..]).",
+                )
+        self._attributes = MappingProxyType(declared)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and list(self._attributes.items()) == list(other._attributes.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._attributes.items()))
+
+    def __repr__(self) -> str:
+        return f"Domain({', '.join(f'{name}={attribute!r}' for name, attribute in self._attributes.items())})"
+
+    def __getitem__(self, name: str) -> Attribute:
+        if name not in self._attributes:
+            raise DomainError(f"the domain has no attribute {name!r}.", hint=nearest(str(name), self._attributes))
+        return self._attributes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._attributes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._attributes
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names, in the order declared."""
+        return tuple(self._attributes)
+
+    @cached_property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The attributes, in the order declared."""
+        return tuple(self._attributes.values())
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The number of values of each attribute."""
+        return tuple(attribute.size for attribute in self.attributes)
+
+    @cached_property
+    def size(self) -> int:
+        """The number of cells."""
+        return prod(self.shape)
+
+    def axis(self, name: str) -> int:
+        """Say at which place of a cell an attribute stands."""
+        _ = self[name]
+        return self.names.index(name)
+
+    def project(self, names: Iterable[str]) -> Domain:
+        """Return the domain of some attributes, in the order named."""
+        chosen = list(names)
+        if len(set(chosen)) != len(chosen):
+            raise DomainError(f"an attribute is named twice in {chosen}.")
+        return Domain({name: self[name] for name in chosen})
+
+    def cell(self, record: Mapping[str, object]) -> Cell:
+        """Turn a record, which must name every attribute, into positions."""
+        for name in record:
+            _ = self[name]
+        lacking = [name for name in self.names if name not in record]
+        if lacking:
+            raise DomainError(f"the record does not say its {', '.join(lacking)}.")
+        return tuple(self.position(name, record[name]) for name in self.names)
+
+    def position(self, name: str, value: object) -> int:
+        """Number a value of one attribute, naming the attribute when the value is not in it."""
+        try:
+            return self[name].position(value)
+        except DomainError as error:
+            raise error.within(name) from None
+
+    def record(self, cell: Cell) -> dict[str, Any]:
+        """Turn positions back into a record."""
+        return {
+            name: attribute.value(position)
+            for (name, attribute), position in zip(self._attributes.items(), cell, strict=True)
+        }
+
+    def show(self, cell: Cell) -> str:
+        """Write a cell as words would: ``age 30, sex Male``."""
+        return ", ".join(
+            f"{name} {attribute.show(p)}" for (name, attribute), p in zip(self._attributes.items(), cell, strict=True)
+        )
+
+    def flat(self, cell: Cell) -> int:
+        """Number a cell; the last attribute runs fastest."""
+        return sum(position * stride for position, stride in zip(cell, self._strides, strict=True))
+
+    def unflat(self, number: int) -> Cell:
+        """Turn a cell's number back into positions."""
+        return tuple(number // stride % size for stride, size in zip(self._strides, self.shape, strict=True))
+
+    def cells(self) -> Iterator[Cell]:
+        """Go through all cells in the order of their numbers; only for small domains."""
+        return map(self.unflat, range(self.size))
+
+    def encode(self, columns: Mapping[str, Iterable[Any]]) -> Positions:
+        """Number the records of a table given column by column."""
+        self._check_flat()
+        missing = [name for name in self.names if name not in columns]
+        if missing:
+            raise DataError(
+                f"the table has no column {', '.join(missing)}.", hint=nearest(missing[0], map(str, columns))
+            )
+        numbers: Positions | None = None
+        for name, attribute in self._attributes.items():
+            try:
+                positions = attribute.encode(columns[name])
+            except DataError as error:
+                raise error.within(name) from None
+            if numbers is not None and len(positions) != len(numbers):
+                raise DataError("the columns differ in length.")
+            numbers = positions if numbers is None else numbers * attribute.size + positions
+        return np.zeros(0, dtype=np.int64) if numbers is None else numbers
+
+    def decode(self, numbers: npt.ArrayLike) -> dict[str, npt.NDArray[Any]]:
+        """Turn cell numbers back into columns of values."""
+        self._check_flat()
+        flat = check_positions(numbers, self.size)
+        places = zip(self._attributes.items(), self._strides, strict=True)
+        return {name: attribute.decode(flat // stride % attribute.size) for (name, attribute), stride in places}
+
+    @cached_property
+    def _strides(self) -> tuple[int, ...]:
+        return tuple(prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+
+    def _check_flat(self) -> None:
+        if self.size > _LARGEST_FLAT:
+            raise DomainError(f"the domain has {self.size:.2e} cells, too many to number in 64 bits.")
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
+        raise DomainError(f"an attribute's name must be printable text, got {name!r}.")

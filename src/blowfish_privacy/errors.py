@@ -1,0 +1,96 @@
+"""Every error this package raises on purpose.
+
+::
+
+    BlowfishError                     exit code of the command line
+    ├── DomainError                   2   a domain is declared wrongly, or a value is not in it
+    ├── SpecError                     2   the policy file is wrong
+    ├── QueryError                    2   a query does not fit the domain, or its options are wrong
+    ├── PolicyError                   3   a policy contradicts itself
+    │   └── RefusalError              3   a valid request that no theorem here covers
+    ├── BudgetError                   4   the ledger has too little left
+    ├── LedgerError                   5   the ledger cannot be read or written
+    └── DataError                     5   the data do not fit the declared domain, or the engine failed
+
+A message says what is wrong and what was given, then ``Hint:`` what to do. No message, attribute or cause
+ever carries a value of the private data: what is quoted comes from the policy file or from the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class BlowfishError(Exception):
+    """The root of all errors of this package."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(message if hint is None else f"{message} Hint: {hint}")
+
+    def within(self, where: str) -> BlowfishError:
+        """Return the same error, with the place it was found in front of its message."""
+        return type(self)(f"{where}: {self.message}", hint=self.hint)
+
+
+class DomainError(BlowfishError):
+    """A domain is declared wrongly, or a value is not in it."""
+
+
+class SpecError(BlowfishError):
+    """The policy file is wrong."""
+
+
+class QueryError(BlowfishError):
+    """A query does not fit the domain, or its options are wrong."""
+
+
+class PolicyError(BlowfishError):
+    """A policy contradicts itself."""
+
+    exit_code = 3
+
+
+class RefusalError(PolicyError):
+    """A valid request that no theorem in this package covers."""
+
+
+class BudgetError(BlowfishError):
+    """The ledger has too little left."""
+
+    exit_code = 4
+
+
+class LedgerError(BlowfishError):
+    """The ledger cannot be read or written."""
+
+    exit_code = 5
+
+
+class DataError(BlowfishError):
+    """The data do not fit the declared domain, or the engine failed."""
+
+    exit_code = 5
+
+
+class BlowfishWarning(UserWarning):
+    """Something is allowed but probably not what was meant."""
+
+
+def nearest(name: str, options: Iterable[str]) -> str:
+    """Word a hint that names the option closest to a misspelt name."""
+    from difflib import get_close_matches
+
+    known = sorted(options)
+    folded = {option.casefold(): option for option in known}
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {folded[close[0]]!r}?"
+    if not known:
+        return "no name is possible here."
+    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    return f"the names possible here are {shown}."

@@ -1,0 +1,92 @@
+"""Exact numbers: what a user writes becomes a fraction, once, at the door.
+
+Strings, decimals and fractions are taken exactly. A float is taken at its printed decimal value, so that
+0.1 means one tenth and ten spends of 0.1 fit a budget of 1.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational
+from typing import TypeAlias
+
+from blowfish_privacy.errors import BlowfishError
+
+Number: TypeAlias = int | float | str | Decimal | Fraction
+
+# A decimal exponent makes a fraction of as many digits: "1e999999999" must not be allowed to fill the memory.
+_MAX_EXPONENT = 400
+
+
+def exact(value: object, what: str, *, error: type[BlowfishError]) -> Fraction:
+    """Turn a number as a user writes it into a fraction, or raise ``error`` naming ``what`` it is."""
+    number = _parse(value)
+    if number is None:
+        shown = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:37]}..."
+        raise error(f"{what} must be a finite number, got {shown}.", hint="write it like 5, 0.5, '1/3' or '0.05'.")
+    return number
+
+
+def positive(value: object, what: str, *, error: type[BlowfishError]) -> Fraction:
+    """Like :func:`exact`, for a number that must be above zero."""
+    number = exact(value, what, error=error)
+    if number <= 0:
+        raise error(f"{what} must be above 0, got {show(number)}.")
+    return number
+
+
+def show(number: Fraction | int) -> str:
+    """Write a fraction the way a person would: 5, 0.05, 1/3."""
+    number = Fraction(number)
+    if number.denominator == 1:
+        return str(number.numerator)
+    digits = _decimal_digits(number.denominator)
+    if digits is None or digits > 12:
+        return f"{number.numerator}/{number.denominator}"
+    scaled = abs(number.numerator) * (10**digits // number.denominator)
+    whole, part = divmod(scaled, 10**digits)
+    return f"{'-' if number < 0 else ''}{whole}.{part:0{digits}d}"
+
+
+def plain(number: Fraction) -> int | str:
+    """Write a fraction as a policy file does: a whole number, or text that is read back exactly."""
+    return int(number) if number.denominator == 1 else show(number)
+
+
+def _parse(value: object) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, float):
+        value = repr(float(value))
+    if isinstance(value, Decimal):
+        value = str(value)
+    return _parse_text(value.strip()) if isinstance(value, str) else None
+
+
+def _parse_text(text: str) -> Fraction | None:
+    mantissa, _, exponent = text.replace("E", "e").partition("e")
+    if len(mantissa) > _MAX_EXPONENT or not text.isascii():
+        return None
+    try:
+        if exponent and abs(int(exponent)) > _MAX_EXPONENT:
+            return None
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _decimal_digits(denominator: int) -> int | None:
+    """Count the decimal places a fraction with this denominator needs; None when they never end."""
+    twos = fives = 0
+    while denominator % 2 == 0:
+        denominator //= 2
+        twos += 1
+    while denominator % 5 == 0:
+        denominator //= 5
+        fives += 1
+    return max(twos, fives) if denominator == 1 else None

@@ -1,0 +1,206 @@
+"""Values at most theta apart are secret from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from blowfish_privacy.domain import Attribute, Binned, Cell, Domain
+from blowfish_privacy.errors import PolicyError, SpecError, nearest
+from blowfish_privacy.exact import Number, plain, positive, show
+from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, only_keys
+from blowfish_privacy.policies.stepping import Stride, fewest_steps
+
+
+class DistanceThreshold(Secrets):
+    """Nobody may tell apart two values at most ``theta`` from each other, in the units of the values.
+
+    With several attributes the distance is the sum of the distances along each, weighted by ``scale``:
+    ``DistanceThreshold(10, scale={"lat": 1, "lon": 1})``. Bins are as far apart as their closest members.
+    """
+
+    keyword = "threshold"
+    file_schema = {
+        "type": "object",
+        "properties": {
+            "threshold": {"type": ["number", "string"]},
+            "scale": {"type": "object", "additionalProperties": {"type": ["number", "string"]}},
+        },
+        "required": ["threshold"],
+        "additionalProperties": False,
+    }
+
+    def __init__(self, theta: Number, *, scale: Mapping[str, Number] | None = None) -> None:
+        self.theta = positive(theta, "the threshold theta", error=PolicyError)
+        if scale is not None and not isinstance(scale, Mapping):
+            raise PolicyError(
+                f"scale must map attributes to numbers, got {scale!r}.", hint="scale={'lat': 1, 'lon': 1}."
+            )
+        self.scale = (
+            None
+            if scale is None
+            else MappingProxyType(
+                {name: positive(weight, f"the scale of {name}", error=PolicyError) for name, weight in scale.items()}
+            )
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DistanceThreshold) and (self.theta, self.scale) == (other.theta, other.scale)
+
+    def __hash__(self) -> int:
+        return hash((self.theta, None if self.scale is None else frozenset(self.scale.items())))
+
+    def __repr__(self) -> str:
+        scale = "" if self.scale is None else f", scale={ {name: show(w) for name, w in self.scale.items()} }"
+        return f"DistanceThreshold({show(self.theta)}{scale})"
+
+    def on(self, domain: Domain) -> ThresholdGraph:
+        """Bind to a domain whose attributes all have distances."""
+        for name in domain:
+            if not domain[name].ordered:
+                raise PolicyError(
+                    f"{name} has categories, and categories have no distance.",
+                    hint="use per_attribute, with full, partition or edges for the categories.",
+                )
+        for name in self.scale or ():
+            if name not in domain:
+                raise PolicyError(f"scale names an unknown attribute {name!r}.", hint=nearest(str(name), domain))
+        lacking = [] if self.scale is None else [name for name in domain if name not in self.scale]
+        if lacking:
+            raise PolicyError(
+                f"scale says nothing about {', '.join(lacking)}.",
+                hint="give every attribute a scale, or none.",
+            )
+        weights = (Fraction(1) if self.scale is None else self.scale[name] for name in domain)
+        return ThresholdGraph(domain, self.theta, tuple(weights))
+
+    def to_file(self) -> dict[str, Any]:
+        """Write ``{threshold: theta, scale: {..}}``."""
+        written: dict[str, Any] = {"threshold": plain(self.theta)}
+        if self.scale is not None:
+            written["scale"] = {name: plain(weight) for name, weight in self.scale.items()}
+        return written
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> DistanceThreshold:
+        """Read ``{threshold: theta, scale: {..}}``."""
+        if not isinstance(body, Mapping):
+            raise SpecError("threshold needs a distance.", hint="write {threshold: 5}.")
+        only_keys(body, ["threshold", "scale"])
+        return cls(body["threshold"], scale=body.get("scale"))
+
+
+@dataclass(frozen=True)
+class ThresholdGraph(SecretGraph):
+    """Pairs with weighted L1 distance at most theta."""
+
+    domain: Domain
+    theta: Fraction
+    weights: tuple[Fraction, ...]
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """Compare the distance of the closest members with theta."""
+        parts = zip(self.domain.attributes, self.weights, x, y, strict=True)
+        return x != y and sum(weight * attribute.gap(a, b) for attribute, weight, a, b in parts) <= self.theta
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """Count the fewest steps that each land on declared values; see :mod:`.stepping`."""
+        parts = zip(self.domain.attributes, self.weights, x, y, strict=True)
+        return fewest_steps(self.theta, [_stride(attribute, w, a, b) for attribute, w, a, b in parts if a != b])
+
+    @cached_property
+    def _frozen(self) -> tuple[bool, ...]:
+        """Say for each attribute whether even its shortest move is longer than theta."""
+        parts = zip(self.domain.attributes, self.weights, strict=True)
+        return tuple(attribute.size == 1 or weight * attribute.gap(0, 1) > self.theta for attribute, weight in parts)
+
+    def component(self, x: Cell) -> Hashable:
+        """Label with the attributes that no edge changes: along all others single steps lead everywhere."""
+        return tuple(position for position, frozen in zip(x, self._frozen, strict=True) if frozen)
+
+    @property
+    def connected(self) -> bool:
+        """Whether single steps lead everywhere."""
+        return all(size == 1 or not frozen for size, frozen in zip(self.domain.shape, self._frozen, strict=True))
+
+    def project(self, names: Sequence[str]) -> ThresholdGraph:
+        """Keep theta and the weights: what moves along the other attributes can only use up distance."""
+        return ThresholdGraph(
+            self.domain.project(names), self.theta, tuple(self.weights[self.domain.axis(n)] for n in names)
+        )
+
+    def widest_edge(self, name: str) -> Edge | None:
+        """Spend all of theta along one attribute."""
+        axis = self.domain.axis(name)
+        if self._frozen[axis]:
+            return None
+        first, last = _widest(self.domain[name], self.theta / self.weights[axis])
+        origin = (0,) * len(self.weights)
+        return (*origin[:axis], first, *origin[axis + 1 :]), (*origin[:axis], last, *origin[axis + 1 :])
+
+    def canonical(self) -> Any:
+        """Write how far one edge reaches along each attribute; everywhere is ``full``, nowhere ``public``."""
+        if not self.has_edges:
+            return "public"
+        diameter = sum(w * a.gap(0, a.size - 1) for a, w in zip(self.domain.attributes, self.weights, strict=True))
+        if diameter <= self.theta:
+            return "full"
+        reaches = {name: self.theta / weight for name, weight in zip(self.domain.names, self.weights, strict=True)}
+        if len(reaches) == 1 and not isinstance(self.domain.attributes[0], Binned):
+            reaches = {name: reach // 1 for name, reach in reaches.items()}
+        return {"threshold": {name: str(reach) for name, reach in reaches.items()}}
+
+    def _words(self) -> Words:
+        """Give the threshold of each attribute in its own units, with an example."""
+        protected: list[str] = []
+        unprotected: list[str] = []
+        for name, frozen in zip(self.domain.names, self._frozen, strict=True):
+            if self.domain[name].size == 1:
+                continue
+            if frozen:
+                unprotected.append(
+                    f"{name}: not protected at all: its values are further apart than the threshold allows."
+                )
+            else:
+                protected.append(self._sentence(name))
+        if len(protected) > 1:
+            protected.append(
+                "A change of several attributes at once counts with the sum of their distances, each in its unit."
+            )
+        return Words(tuple(protected), tuple(unprotected))
+
+    def _sentence(self, name: str) -> str:
+        axis, attribute = self.domain.axis(name), self.domain[name]
+        edge = self.widest_edge(name)
+        first, last = (0, 0) if edge is None else (edge[0][axis], edge[1][axis])
+        near = f"{name}: values at most {show(self.theta / self.weights[axis])} apart cannot be told apart, such as"
+        sentence = f"{near} {attribute.show(first)} and {attribute.show(last)}."
+        if last - first >= attribute.size - 1:
+            return f"{name}: no two values can be told apart."
+        low, high = attribute.show(0), attribute.show(attribute.size - 1)
+        steps = self.project([name]).hops((0,), (attribute.size - 1,))
+        return f"{sentence} Values further apart take several steps: {low} and {high} take {steps}."
+
+
+def _stride(attribute: Attribute, weight: Fraction, start: int, end: int) -> Stride:
+    low, high = min(start, end), max(start, end)
+    if not isinstance(attribute, Binned):
+        return Stride(high - low, weight * attribute.gap(0, 1), None)
+    crossed = [weight * bound for bound in attribute.bounds[low : high + 2]]
+    # The order of the bins matters where several attributes move at once, so a move down is mirrored, not reversed.
+    return Stride(high - low, None, tuple(crossed if start < end else [-bound for bound in reversed(crossed)]))
+
+
+def _widest(attribute: Attribute, reach: Fraction) -> tuple[int, int]:
+    if not isinstance(attribute, Binned):
+        return 0, min(int(reach), attribute.size - 1)
+    best, last = (0, 0), 0
+    for first in range(attribute.size):
+        while last + 1 < attribute.size and attribute.gap(first, last + 1) <= reach:
+            last += 1
+        best = max(best, (first, last), key=lambda pair: pair[1] - pair[0])
+    return best

@@ -1,0 +1,134 @@
+"""A policy in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import exp, isinf
+from typing import TYPE_CHECKING
+
+from blowfish_privacy.policies.graph import Hops
+
+if TYPE_CHECKING:
+    from blowfish_privacy.policies.policy import Policy
+
+EPSILONS = (0.1, 0.5, 1.0)
+
+
+def explain_policy(policy: Policy) -> str:
+    """Say what is protected, how strongly, what is not, and what is assumed public."""
+    words = policy.graph.words()
+    sections = [
+        ("What is protected", list(words.protected) or ["Nothing: the policy has no secret pairs."]),
+        ("How strongly", list(_strength(policy))),
+        (
+            "What is NOT protected",
+            list(words.unprotected) or ["Nothing is left out: a chain of secret pairs joins every two values."],
+        ),
+        ("What is assumed to be public", list(_public(policy))),
+        ("Whose protection", list(_unit(policy))),
+    ]
+    if policy.size == "unknown":
+        sections[2] = ("What is NOT protected", [_with_unknown_size(bool(words.unprotected))])
+    return "\n\n".join(f"{title}\n" + "\n".join(f"  - {line}" for line in lines) for title, lines in sections)
+
+
+def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[str, object]) -> str:
+    """Say how well one value is protected from another."""
+    x, y = policy.cells(first, second)
+    named = [name for name in policy.domain if name in first]
+    one, other = (
+        policy.domain.project(named).show(tuple(cell[policy.domain.axis(n)] for n in named)) for cell in (x, y)
+    )
+    hops = policy.distance(first, second)
+    if hops == 0:
+        return f"({one}) and ({other}) are the same value."
+    if isinf(hops):
+        return (
+            f"({one}) and ({other}) are not protected from each other at all: no chain of secret pairs connects them, "
+            "so a release may show exactly which of the two a person is."
+        )
+    apart = "a secret pair" if hops == 1 else f"{hops} steps apart"
+    return f"({one}) and ({other}) are {apart}. An attacker's odds between them change by at most {factors(hops)}."
+
+
+def factors(hops: Hops) -> str:
+    """Write the largest change of odds for a few epsilons."""
+    power = "eps" if hops == 1 else f"({hops} eps)"
+    return f"a factor e^{power}: " + ", ".join(f"{_factor(hops * eps)} at eps = {eps:g}" for eps in EPSILONS)
+
+
+def _factor(exponent: float) -> str:
+    if exponent > 20:
+        return f"10^{exponent / 2.302585092994046:.0f}"
+    value = exp(exponent)
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+
+
+def _strength(policy: Policy) -> Iterator[str]:
+    if not policy.graph.has_edges:
+        return
+    yield (
+        "After a release with privacy loss eps, even for an attacker who knows every other record, the odds between "
+        f"the two values of a secret pair change by at most {factors(1)}."
+    )
+    yield (
+        "Between values several steps apart the odds may change by that factor once for every step, "
+        "so values far apart are told apart more easily."
+    )
+    for name in policy.domain:
+        size = policy.domain[name].size
+        if size > 1 and policy.graph.homogeneous:
+            ends = ({name: policy.domain[name].value(place)} for place in (0, size - 1))
+            hops = policy.distance(*ends)
+            if 1 < hops < float("inf"):
+                low, high = policy.domain[name].show(0), policy.domain[name].show(size - 1)
+                yield f"{name} {low} and {high} are {hops} steps apart: {factors(hops)}."
+
+
+def _public(policy: Policy) -> Iterator[str]:
+    cells = f"{policy.domain.size:,}"
+    yield f"The declared values of {', '.join(policy.domain.names)} ({cells} combinations)."
+    if policy.size == "unknown":
+        yield "Not the number of records: whether a person is in the table at all is secret too."
+    else:
+        stated = "" if policy.records is None else f" ({policy.records:,})"
+        yield f"The number of records{stated}."
+    for fact in policy.known:
+        said = fact.words(policy.domain)
+        yield f"{said[0].upper()}{said[1:]}."
+    if not policy.known:
+        yield "No other counts: if some are public, list them under known, or the promise weakens."
+    if policy.known and policy.compensation == "anywhere":
+        yield (
+            "Because these counts are known, one person's change can force others to change with it; "
+            "they may change to any value, and the noise must cover them all together."
+        )
+    if policy.known and policy.compensation == "secret-moves":
+        yield (
+            "Compensation is limited to secret moves: this protects only against attackers who already know each "
+            "record up to values that are all secret pairs of each other. It is weaker than the default."
+        )
+
+
+def _unit(policy: Policy) -> Iterator[str]:
+    rows = policy.rows_per_person
+    yield (
+        "Each person is protected by themselves. What ties people's values together beyond the facts listed here "
+        "(a household, say) can reveal more than one person's share."
+    )
+    if rows == 1:
+        yield "One row is one person; every person is protected as above."
+    else:
+        yield (
+            f"A person may have up to {rows} rows, and all of them together are protected as above: "
+            f"noise is {rows} times larger."
+        )
+
+
+def _with_unknown_size(has_gaps: bool) -> str:  # noqa: FBT001
+    if not has_gaps:
+        return "Nothing is left out: every two values are at most two steps apart."
+    return (
+        "Because the number of records is secret, every two values are at most two steps apart, "
+        "also those that no chain of secret pairs connects."
+    )

@@ -1,0 +1,222 @@
+"""A list of secret pairs, or a networkx graph."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any
+
+from blowfish_privacy.domain import Bin, Cell, Domain
+from blowfish_privacy.errors import DomainError, PolicyError, SpecError
+from blowfish_privacy.exact import plain
+from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, differing, only_keys
+
+
+class ExplicitGraph(Secrets):
+    """Exactly the pairs listed are secret: ``ExplicitGraph([(1, 2), (2, 3)])``.
+
+    A value of a domain with one attribute is written plainly; with several, as a mapping
+    ``{"age": 30, "sex": "F"}`` or a tuple in the domain's order. A networkx graph is taken with its nodes as values.
+    """
+
+    keyword = "edges"
+    file_schema = {
+        "type": "object",
+        "properties": {"edges": {"type": "array", "items": {"type": "array", "minItems": 2, "maxItems": 2}}},
+        "required": ["edges"],
+        "additionalProperties": False,
+    }
+
+    def __init__(self, edges: Any) -> None:
+        listed: Any = getattr(edges, "edges", edges)
+        if isinstance(listed, str) or not isinstance(listed, Iterable):
+            raise PolicyError(f"edges must be a list of pairs, got {edges!r}.")
+        pairs: list[tuple[Any, Any]] = []
+        for edge in listed:
+            # A networkx multigraph gives (from, to, key).
+            length = len(edge) if isinstance(edge, list | tuple) else 1
+            if length != 2 and (length != 3 or listed is edges):
+                raise PolicyError(f"an edge is a pair of values, got {edge!r}.")
+            pairs.append((edge[0], edge[1]))
+        self.edges = tuple(pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ExplicitGraph) and self.edges == other.edges
+
+    def __hash__(self) -> int:
+        return hash(repr(self.edges))
+
+    def __repr__(self) -> str:
+        return f"ExplicitGraph({list(self.edges)!r})"
+
+    def on(self, domain: Domain) -> ExplicitEdges:
+        """Bind to a domain, turning values into cells."""
+        bound: set[Edge] = set()
+        for edge in self.edges:
+            x, y = (_cell(domain, end) for end in edge)
+            if x == y:
+                raise PolicyError(
+                    f"the edge {edge!r} joins a value with itself.",
+                    hint="a secret pair is two different values.",
+                )
+            bound.add((min(x, y), max(x, y)))
+        return ExplicitEdges(domain, frozenset(bound))
+
+    def to_file(self) -> dict[str, Any]:
+        """Write ``{edges: [[..], ..]}``."""
+        return {"edges": [[_plain(x), _plain(y)] for x, y in self.edges]}
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> ExplicitGraph:
+        """Read ``{edges: [[..], ..]}``."""
+        if not isinstance(body, Mapping) or not isinstance(body["edges"], list):
+            raise SpecError("edges needs a list of pairs.", hint="write edges: [[1, 2], [2, 3]].")
+        only_keys(body, ["edges"])
+        return cls(body["edges"])
+
+
+def _cell(domain: Domain, value: Any) -> Cell:
+    if isinstance(value, Mapping):
+        return domain.cell(value)
+    if len(domain.names) == 1:
+        return (domain.position(domain.names[0], value),)
+    if not isinstance(value, list | tuple) or len(value) != len(domain.names):
+        raise DomainError(
+            f"{value!r} does not give a value for each of {', '.join(domain.names)}.",
+            hint="write a mapping of attribute to value.",
+        )
+    return domain.cell(dict(zip(domain.names, value, strict=True)))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return plain(value.low) if isinstance(value, Bin) else value
+
+
+@dataclass(frozen=True)
+class ExplicitEdges(SecretGraph):
+    """A graph kept as its set of edges, each with the smaller cell first."""
+
+    domain: Domain
+    pairs: frozenset[Edge]
+
+    @property
+    def homogeneous(self) -> bool:
+        """Not with several attributes: an edge may exist for one value of the others and not for another."""
+        return len(self.domain.names) == 1 or not self.pairs
+
+    @cached_property
+    def _neighbours(self) -> dict[Cell, list[Cell]]:
+        neighbours: defaultdict[Cell, list[Cell]] = defaultdict(list)
+        for x, y in self.pairs:
+            neighbours[x].append(y)
+            neighbours[y].append(x)
+        return dict(neighbours)
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """Look the pair up."""
+        return (min(x, y), max(x, y)) in self.pairs
+
+    def _steps_from(self, x: Cell) -> Iterator[tuple[Cell, int]]:
+        steps = {x: 0}
+        queue = deque([x])
+        while queue:
+            here = queue.popleft()
+            yield here, steps[here]
+            for there in self._neighbours.get(here, ()):
+                if there not in steps:
+                    steps[there] = steps[here] + 1
+                    queue.append(there)
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """Search breadth first."""
+        return next((steps for cell, steps in self._steps_from(x) if cell == y), inf)
+
+    @cached_property
+    def _labels(self) -> dict[Cell, Cell]:
+        labels: dict[Cell, Cell] = {}
+        for start in sorted(self._neighbours):
+            if start not in labels:
+                labels.update((cell, start) for cell, _ in self._steps_from(start))
+        return labels
+
+    def component(self, x: Cell) -> Hashable:
+        """Label with the first value of the component."""
+        return self._labels.get(x, x)
+
+    @property
+    def connected(self) -> bool:
+        """Whether one component covers the domain."""
+        return self.domain.size == 1 or (len(self._labels) == self.domain.size and len(set(self._labels.values())) == 1)
+
+    def project(self, names: Sequence[str]) -> ExplicitEdges:
+        """Project each edge; those that become loops vanish."""
+        axes = [self.domain.axis(name) for name in names]
+        projected = ((tuple(x[axis] for axis in axes), tuple(y[axis] for axis in axes)) for x, y in self.pairs)
+        return ExplicitEdges(
+            self.domain.project(names), frozenset((min(x, y), max(x, y)) for x, y in projected if x != y)
+        )
+
+    def widest_edge(self, name: str) -> Edge | None:
+        """Compare all edges."""
+        axis = self.domain.axis(name)
+        changing = [edge for edge in self.pairs if axis in differing(*edge)]
+        return max(sorted(changing), key=lambda edge: abs(edge[0][axis] - edge[1][axis]), default=None)
+
+    def edges(self) -> Iterator[Edge]:
+        """List them in order, however large the domain."""
+        return iter(sorted(self.pairs))
+
+    def canonical(self) -> Any:
+        """Write the edges in value order; the complete graph is ``full`` and the empty one ``public``."""
+        size = self.domain.size
+        if not self.pairs:
+            return "public"
+        if len(self.pairs) == size * (size - 1) // 2:
+            return "full"
+        return {
+            "edges": sorted(sorted([_canonical(self.domain, x), _canonical(self.domain, y)]) for x, y in self.pairs)
+        }
+
+    def _words(self) -> Words:
+        """Give an example of a listed pair and of a pair that no chain connects."""
+        names = " and ".join(self.domain.names)
+        if not self.pairs:
+            return Words((), (f"{names}: not protected at all. Releases may show it exactly.",))
+        x, y = min(self.pairs)
+        many = f"{len(self.pairs)} listed pairs" if len(self.pairs) > 1 else "the one listed pair"
+        protected = (f"{names}: the two values of {many} cannot be told apart, such as {self._pair(x, y)}.",)
+        apart = self._unconnected()
+        if apart is None:
+            return Words(protected)
+        example = self._pair(*apart)
+        exposed = f"{names}: values that no chain of listed pairs connects can be told apart, such as {example}."
+        return Words(protected, (exposed,))
+
+    def _pair(self, x: Cell, y: Cell) -> str:
+        single = len(self.domain.names) == 1
+        show = self.domain.attributes[0].show if single else None
+        return f"{show(x[0])} and {show(y[0])}" if show else f"({self.domain.show(x)}) and ({self.domain.show(y)})"
+
+    def _unconnected(self) -> Edge | None:
+        if self.connected:
+            return None
+        first = self.domain.unflat(0)
+        return next((first, cell) for cell in self.domain.cells() if self.component(cell) != self.component(first))
+
+
+def _canonical(domain: Domain, cell: Cell) -> str:
+    parts = sorted(
+        (name, _text(domain[name].value(position))) for name, position in zip(domain.names, cell, strict=True)
+    )
+    return repr(parts)
+
+
+def _text(value: object) -> str:
+    return str(value) if isinstance(value, Bin) else repr(value)

@@ -1,0 +1,79 @@
+"""Every pair of values is secret: (bounded) differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words
+
+
+@dataclass(frozen=True)
+class FullDomain(Secrets):
+    """Nobody may tell any two values apart."""
+
+    keyword = "full"
+    file_schema = {"const": "full"}
+
+    def on(self, domain: Domain) -> FullDomainGraph:
+        """Bind to a domain."""
+        return FullDomainGraph(domain)
+
+    def to_file(self) -> str:
+        """Write ``full``."""
+        return "full"
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> FullDomain:
+        """Read ``full``."""
+        if body != "full":
+            raise SpecError("full takes no options.", hint="write: full")
+        return cls()
+
+
+@dataclass(frozen=True)
+class FullDomainGraph(SecretGraph):
+    """The complete graph."""
+
+    domain: Domain
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """All pairs are."""
+        return x != y
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """One step leads anywhere."""
+        return int(x != y)
+
+    def component(self, x: Cell) -> Hashable:
+        """There is one component."""
+        return ()
+
+    @property
+    def connected(self) -> bool:
+        """Always."""
+        return True
+
+    def project(self, names: Sequence[str]) -> FullDomainGraph:
+        """The projection is complete too."""
+        return FullDomainGraph(self.domain.project(names))
+
+    def widest_edge(self, name: str) -> Edge | None:
+        """From the first position to the last."""
+        axis, size = self.domain.axis(name), self.domain[name].size
+        origin = (0,) * len(self.domain.names)
+        return None if size == 1 else (origin, (*origin[:axis], size - 1, *origin[axis + 1 :]))
+
+    def canonical(self) -> Any:
+        """Write ``full``; a single value has no secrets whatever was asked for."""
+        return "full" if self.domain.size > 1 else "public"
+
+    def _words(self) -> Words:
+        """Say that all is protected."""
+        names = self.domain.names
+        if len(names) == 1:
+            return Words((f"{names[0]}: no two values can be told apart.",))
+        return Words((f"No two records can be told apart, whatever their {', '.join(names[:-1])} and {names[-1]}.",))

@@ -1,0 +1,156 @@
+"""What every secret graph answers.
+
+A user writes :class:`Secrets` (``DistanceThreshold(5)``); a policy binds it to a domain, and the bound
+:class:`SecretGraph` answers questions. An edge (x, y) means: nobody may tell whether a person's value is x or y
+[he2014, section 3.1]. A graph is never materialised; a new one is one file beside this one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar, TypeAlias
+
+from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.errors import PolicyError, SpecError, nearest
+
+Edge: TypeAlias = tuple[Cell, Cell]
+Hops: TypeAlias = int | float
+"""A number of steps; ``math.inf`` between values that no chain of secret pairs connects."""
+
+MOST_PAIRS = 2_000_000
+"""Edges are listed only where the domain has at most this many pairs of values."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a graph protects and what it does not, as sentences for a reader who is no privacy expert."""
+
+    protected: tuple[str, ...] = ()
+    unprotected: tuple[str, ...] = ()
+
+
+class Secrets(ABC):
+    """A choice of secret pairs, not yet tied to a domain."""
+
+    keyword: ClassVar[str]
+    """How the choice is spelt in a policy file."""
+    file_schema: ClassVar[dict[str, Any]]
+    """The JSON Schema of that spelling."""
+
+    @abstractmethod
+    def on(self, domain: Domain) -> SecretGraph:
+        """Bind the choice to a domain, or say why it does not fit."""
+
+    @abstractmethod
+    def to_file(self) -> Any:
+        """Write the choice as it stands in a policy file."""
+
+    @classmethod
+    @abstractmethod
+    def from_file(cls, body: Any, domain: Domain) -> Secrets:
+        """Read what :meth:`to_file` writes."""
+
+    @classmethod
+    def read(cls, body: Any, domain: Domain) -> Secrets:
+        """Find the kind of secrets that a policy file names, and read it."""
+        kinds = {kind.keyword: kind for kind in Secrets.__subclasses__()}
+        names: list[str] = (
+            [body] if isinstance(body, str) else [str(key) for key in body] if isinstance(body, Mapping) else []
+        )
+        if not names:
+            raise SpecError(
+                f"secrets cannot be {type(body).__name__}.", hint=f"write one of {', '.join(sorted(kinds))}."
+            )
+        chosen = [name for name in names if name in kinds]
+        if len(chosen) != 1:
+            raise SpecError(
+                f"secrets must name one kind, got {', '.join(map(repr, chosen or names))}.",
+                hint=nearest(names[0], kinds) if not chosen else "choose one; per_attribute combines several.",
+            )
+        return kinds[chosen[0]].from_file(body, domain)
+
+
+class SecretGraph(ABC):
+    """A secret graph on the cells of a domain."""
+
+    domain: Domain
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether hops depend on nothing but the attributes in which two values differ."""
+        return True
+
+    @abstractmethod
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """Say whether a pair is secret. This is the definition; all else follows from it."""
+
+    @abstractmethod
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """Count the steps of a shortest chain of secret pairs, d_G(x, y)."""
+
+    @abstractmethod
+    def component(self, x: Cell) -> Hashable:
+        """Label a value so that two values have one label exactly when a chain of secret pairs connects them."""
+
+    @property
+    @abstractmethod
+    def connected(self) -> bool:
+        """Whether a chain of secret pairs connects every two values."""
+
+    @abstractmethod
+    def project(self, names: Sequence[str]) -> SecretGraph:
+        """Return the graph that a query sees which looks at some attributes only."""
+
+    @abstractmethod
+    def widest_edge(self, name: str) -> Edge | None:
+        """Return an edge that moves furthest along an attribute; None when no edge changes it."""
+
+    @abstractmethod
+    def canonical(self) -> Any:
+        """Return one spelling, in plain JSON values, for all equivalent ways to write this graph."""
+
+    @abstractmethod
+    def _words(self) -> Words:
+        """Say what the graph protects and what it does not, on a domain with at least two values."""
+
+    def words(self) -> Words:
+        """Say what the graph protects and what it does not."""
+        # Where a record has only one possible value there is neither a secret nor anything to find out.
+        return self._words() if self.domain.size > 1 else Words()
+
+    def largest_move(self, name: str) -> int:
+        """Return the most positions that one edge moves along an attribute."""
+        edge = self.widest_edge(name)
+        axis = self.domain.axis(name)
+        return 0 if edge is None else abs(edge[0][axis] - edge[1][axis])
+
+    def changes(self, name: str) -> bool:
+        """Say whether some edge changes an attribute."""
+        return self.widest_edge(name) is not None
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether anything at all is secret."""
+        return any(self.changes(name) for name in self.domain)
+
+    def edges(self) -> Iterator[Edge]:
+        """Go through all edges, each once; only where the domain is small."""
+        size = self.domain.size
+        if size * (size - 1) // 2 > MOST_PAIRS:
+            raise PolicyError(f"a domain of {size} values has too many pairs to list its secret ones.")
+        return (pair for pair in combinations(self.domain.cells(), 2) if self.adjacent(*pair))
+
+
+def differing(x: Cell, y: Cell) -> list[int]:
+    """List the places in which two cells differ."""
+    return [axis for axis, (a, b) in enumerate(zip(x, y, strict=True)) if a != b]
+
+
+def only_keys(body: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    """Refuse keys that a kind of secrets does not know."""
+    for key in body:
+        if key not in allowed:
+            raise SpecError(f"unknown key {key!r}.", hint=nearest(str(key), allowed))

@@ -1,0 +1,153 @@
+"""A policy: what is secret about a person, and what everybody already knows about the data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Literal, TypeAlias
+
+from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.errors import BlowfishWarning, DomainError, PolicyError
+from blowfish_privacy.policies.consistency import check_facts
+from blowfish_privacy.policies.graph import Hops, SecretGraph, Secrets
+from blowfish_privacy.policies.known import KnownFact
+from blowfish_privacy.policies.known_count import KnownCount
+from blowfish_privacy.policies.known_marginal import KnownMarginal
+
+Compensation: TypeAlias = Literal["anywhere", "secret-moves"]
+Size: TypeAlias = Literal["known", "unknown"] | int
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Which facts about a person are secret and which facts about the data are public.
+
+    ``compensation`` says how other records may move when a known count must stay true: ``anywhere`` (the default) or
+    only along secret pairs (``secret-moves``, weaker). ``size`` says whether the number of records is public
+    (``known``, or the number itself) or secret (``unknown``). ``rows_per_person`` is the most rows one person has.
+    """
+
+    domain: Domain
+    _: KW_ONLY
+    secrets: Secrets
+    known: Sequence[KnownFact] = ()
+    compensation: Compensation = "anywhere"
+    size: Size = "known"
+    rows_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise PolicyError(f"a policy needs a Domain, got {type(self.domain).__name__}.")
+        if not isinstance(self.secrets, Secrets):
+            raise PolicyError(
+                f"secrets must be a graph, got {self.secrets!r}.", hint="secrets=FullDomain(), for example."
+            )
+        if isinstance(self.known, str) or not isinstance(self.known, Sequence):
+            raise PolicyError(f"known must be a list of facts, got {self.known!r}.")
+        object.__setattr__(self, "known", tuple(self.known))
+        for fact in self.known:
+            if not isinstance(fact, KnownCount | KnownMarginal):
+                raise PolicyError(f"a known fact must be a KnownCount or a KnownMarginal, got {fact!r}.")
+        self._check_options()
+        _ = self.graph, self.records
+        if not self.graph.has_edges:
+            warnings.warn(
+                "the policy has no secret pairs: nothing is protected, and releases will be exact.",
+                BlowfishWarning,
+                stacklevel=3,
+            )
+
+    def _check_options(self) -> None:
+        if self.compensation not in ("anywhere", "secret-moves"):
+            raise PolicyError(f"compensation must be 'anywhere' or 'secret-moves', got {self.compensation!r}.")
+        if self.size not in ("known", "unknown") and not _natural(self.size, 0):
+            raise PolicyError(f"size must be 'known', 'unknown' or a number of records, got {self.size!r}.")
+        if not _natural(self.rows_per_person, 1):
+            raise PolicyError(f"rows_per_person must be a whole number from 1 up, got {self.rows_per_person!r}.")
+        if self.known and self.size == "unknown":
+            raise PolicyError(
+                "known facts need a public number of records.",
+                hint="leave out size: unknown, or the known facts.",
+            )
+        if self.known and self.rows_per_person > 1:
+            raise PolicyError(
+                "known facts are calibrated for one row per person only.",
+                hint="aggregate to one row per person, or leave out the known facts.",
+            )
+
+    @cached_property
+    def graph(self) -> SecretGraph:
+        """The secret graph on the domain."""
+        return self.secrets.on(self.domain)
+
+    @cached_property
+    def records(self) -> int | None:
+        """The number of records, where the policy states it or it follows from the known facts."""
+        return check_facts(self.domain, self.known, self.size if isinstance(self.size, int) else None)
+
+    def distance(self, first: Mapping[str, object], second: Mapping[str, object]) -> Hops:
+        """Count the steps between two values, d_G; ``math.inf`` when nothing protects the one from the other.
+
+        Attributes not named are equal. With an unknown number of records any value is two steps from any other: a
+        record that goes and a record that comes.
+        """
+        x, y = self.cells(first, second)
+        hops = self.graph.hops(x, y)
+        return min(hops, 2) if self.size == "unknown" else hops
+
+    def cells(self, first: Mapping[str, object], second: Mapping[str, object]) -> tuple[Cell, Cell]:
+        """Turn two records, in which the same attributes may be left out, into cells."""
+        one_sided = set(first) ^ set(second)
+        if one_sided:
+            raise DomainError(f"only one of the two records names {', '.join(sorted(map(str, one_sided)))}.")
+        omitted = [name for name in self.domain if name not in first]
+        if omitted and not self.graph.homogeneous:
+            raise DomainError(f"this policy's pairs depend on every attribute: name {', '.join(omitted)} too.")
+        rest = {name: self.domain[name].value(0) for name in omitted}
+        return self.domain.cell({**rest, **first}), self.domain.cell({**rest, **second})
+
+    def explain(self) -> str:
+        """Say in plain words what is protected, how strongly, what is not, and what is assumed public."""
+        from blowfish_privacy.policies.explain import explain_policy
+
+        return explain_policy(self)
+
+    def canonical(self) -> dict[str, Any]:
+        """Return one form, in plain JSON values, for all equivalent ways to write this policy."""
+        form: dict[str, Any] = {
+            "version": 1,
+            "domain": {name: _canonical_attribute(self.domain, name) for name in sorted(self.domain)},
+            "secrets": self.graph.canonical(),
+            "size": self.size,
+            "rows_per_person": self.rows_per_person,
+        }
+        if self.known:
+            facts = {json.dumps(fact.canonical(self.domain), sort_keys=True) for fact in self.known}
+            form |= {"known": [json.loads(fact) for fact in sorted(facts)], "compensation": self.compensation}
+        return form
+
+    @cached_property
+    def hash(self) -> str:
+        """The SHA-256 of the canonical form: equal for policies that promise the same."""
+        text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _natural(value: object, least: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _canonical_attribute(domain: Domain, name: str) -> dict[str, Any]:
+    attribute = domain[name]
+    written = attribute.to_file()
+    if not attribute.ordered:
+        # Categories have no order, so neither does their list.
+        written[attribute.keyword] = sorted(written[attribute.keyword], key=repr)
+    if attribute.missing_position is not None:
+        written["missing"] = attribute.show(attribute.missing_position)
+    return written

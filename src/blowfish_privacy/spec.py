@@ -1,0 +1,215 @@
+"""The policy file: one YAML file says everything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
+
+from blowfish_privacy import yaml_text
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
+from blowfish_privacy.errors import BlowfishError, SpecError, nearest
+from blowfish_privacy.exact import positive
+from blowfish_privacy.policies import Policy, Secrets
+from blowfish_privacy.policies.known import read_fact
+
+ATTRIBUTES: dict[str, type[Attribute]] = {kind.keyword: kind for kind in (Integer, Categorical, Binned)}
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+# A part of the file that its own class reads; its schema is filled in by `schema`.
+Part = Annotated[Any, PlainValidator(_as_is), WithJsonSchema({})]
+
+_STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+
+class PolicySection(BaseModel):
+    """What is secret and what is public."""
+
+    model_config = _STRICT
+    domain: Part
+    secrets: Part
+    known: Part = Field(default_factory=list)
+    compensation: Literal["anywhere", "secret-moves"] = "anywhere"
+    size: Literal["known", "unknown"] | int = "known"
+    rows_per_person: int = Field(default=1, ge=1)
+
+
+class FileSection(BaseModel):
+    """A policy file of blowfish-privacy."""
+
+    model_config = _STRICT
+    version: Literal[1]
+    data: str | None = None
+    ledger: str | None = None
+    budget: Part = None
+    policy: PolicySection
+    releases: Part = Field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """A policy file, read and checked."""
+
+    policy: Policy
+    data: str | None = None
+    ledger: str | None = None
+    budget: Fraction | None = None
+    releases: tuple[Mapping[str, Any], ...] = ()
+
+
+def load(path: str | Path) -> PolicyFile:
+    """Read a policy file, or say what is wrong with it and where."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        problem = f"{path} cannot be read: {error.strerror}."
+    except UnicodeDecodeError:
+        problem = f"{path} is not UTF-8 text."
+    except ValueError:
+        problem = "the path of the policy file is not valid."
+    else:
+        return loads(text)
+    raise SpecError(problem)
+
+
+def loads(text: str) -> PolicyFile:
+    """Read the text of a policy file."""
+    body = yaml_text.parse(text)
+    if not isinstance(body, dict):
+        raise SpecError("a policy file is a mapping.", hint="it begins with version: 1 and has a policy: section.")
+    section = _validated(FileSection, body)
+    policy = policy_from_section(section.policy)
+    budget = None if section.budget is None else positive(section.budget, "budget", error=SpecError)
+    if not isinstance(section.releases, list) or not all(isinstance(entry, dict) for entry in section.releases):
+        raise SpecError("releases must be a list of mappings.", hint="- {name: ages, histogram: [age], epsilon: 0.1}")
+    return PolicyFile(policy, section.data, section.ledger, budget, tuple(section.releases))
+
+
+def policy_from_section(section: PolicySection) -> Policy:
+    """Build the policy that a file describes; every error says where in the file it was found."""
+    domain = _at("policy.domain", _read_domain, section.domain)
+    secrets = _at("policy.secrets", Secrets.read, section.secrets, domain)
+    if not isinstance(section.known, list):
+        raise SpecError("policy.known: a list of facts is needed.")
+    known = [_at(f"policy.known[{place}]", read_fact, fact, domain) for place, fact in enumerate(section.known)]
+    options = {name: getattr(section, name) for name in ("compensation", "size", "rows_per_person")}
+    return _at("policy", Policy, domain, secrets=secrets, known=known, **options)
+
+
+def policy_to_section(policy: Policy) -> dict[str, Any]:
+    """Write a policy as the policy section of a file."""
+    section: dict[str, Any] = {
+        "domain": {name: policy.domain[name].to_file() for name in policy.domain},
+        "secrets": policy.secrets.to_file(),
+    }
+    if policy.known:
+        section["known"] = [fact.to_file(policy.domain) for fact in policy.known]
+    for name, default in (("compensation", "anywhere"), ("size", "known"), ("rows_per_person", 1)):
+        if getattr(policy, name) != default:
+            section[name] = getattr(policy, name)
+    return section
+
+
+def dumps(policy: Policy) -> str:
+    """Write a policy as the text of a policy file."""
+    return yaml_text.write({"version": 1, "policy": policy_to_section(policy)})
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a policy file."""
+    written = FileSection.model_json_schema()
+    kinds = sorted(Secrets.__subclasses__(), key=lambda kind: kind.keyword)
+    written["$defs"]["PolicySection"]["properties"] |= {
+        "domain": {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {"$ref": "#/$defs/Attribute"},
+        },
+        "secrets": {"$ref": "#/$defs/Secrets"},
+        "known": {"type": "array", "items": {"$ref": "#/$defs/KnownFact"}},
+    }
+    written["properties"] |= {
+        "budget": {"type": ["number", "string"]},
+        "releases": {"type": "array", "items": {"type": "object"}},
+    }
+    written["$defs"] |= {
+        "Attribute": {"oneOf": [_attribute_schema(keyword) for keyword in ATTRIBUTES]},
+        "Secrets": {"oneOf": [kind.file_schema for kind in kinds]},
+        "KnownFact": {"oneOf": [_MARGINAL_SCHEMA, _COUNT_SCHEMA]},
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **written}
+
+
+_MARGINAL_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"marginal": {"type": ["array", "string"]}, "counts": {"type": ["array", "object"]}},
+    "required": ["marginal"],
+    "additionalProperties": False,
+}
+_COUNT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"count": {"type": "object", "minProperties": 1}, "equals": {"type": "integer", "minimum": 0}},
+    "required": ["count"],
+    "additionalProperties": False,
+}
+
+
+def _attribute_schema(keyword: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {keyword: {"type": "array"}, "outside": {"enum": ["error", "clamp"]}, "missing": {}},
+        "required": [keyword],
+        "additionalProperties": False,
+    }
+
+
+def _at(place: str, build: Any, *arguments: Any, **options: Any) -> Any:
+    try:
+        return build(*arguments, **options)
+    except BlowfishError as error:
+        raise error.within(place) from None
+
+
+def _read_domain(body: Any) -> Domain:
+    if not isinstance(body, Mapping):
+        raise SpecError("a mapping of attributes is needed.", hint="write domain: {age: {integer: [17, 90]}}.")
+    return Domain({name: _at(str(name), _read_attribute, declared) for name, declared in body.items()})
+
+
+def _read_attribute(declared: Any) -> Attribute:
+    if not isinstance(declared, Mapping):
+        raise SpecError(
+            f"{declared!r} is not an attribute.", hint="write {integer: [17, 90]} or {categorical: [a, b]}."
+        )
+    chosen = [keyword for keyword in ATTRIBUTES if keyword in declared]
+    if len(chosen) != 1:
+        stray = next((str(key) for key in declared if key not in ("outside", "missing")), "")
+        raise SpecError("an attribute is either integer, categorical or binned.", hint=nearest(stray, ATTRIBUTES))
+    return ATTRIBUTES[chosen[0]].from_file(declared)
+
+
+def _validated(model: type[FileSection], body: dict[Any, Any]) -> FileSection:
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    if first["type"] in ("extra_forbidden", "invalid_key"):
+        fields = PolicySection.model_fields if first["loc"][0] == "policy" else FileSection.model_fields
+        raise SpecError(f"unknown key {place!r}.", hint=nearest(str(first["loc"][-1]), fields))
+    if first["type"] == "missing":
+        raise SpecError(f"{place} is missing.", hint="see the examples folder for a file that works.")
+    raise SpecError(f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}.")
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=2))  # noqa: T201

@@ -1,0 +1,147 @@
+"""Hypothesis strategies: small domains, secret graphs and policies of every kind."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
+from blowfish_privacy.errors import BlowfishWarning
+from blowfish_privacy.policies import (
+    Attributes,
+    DistanceThreshold,
+    ExplicitGraph,
+    FullDomain,
+    KnownCount,
+    KnownFact,
+    KnownMarginal,
+    Partition,
+    PerAttribute,
+    Policy,
+    Public,
+    Secrets,
+)
+
+NAMES = ("age", "capital loss", "zone", "sex")
+THETAS = st.one_of(st.integers(1, 12), st.sampled_from(["1/2", "5/2", "0.3", "7/3", "10"]))
+SCALES = st.sampled_from([1, 1, 2, 3, "1/2", "2/3", "0.7", 5])
+
+
+def attributes(largest: int) -> st.SearchStrategy[Attribute]:
+    """Make one attribute of at most so many values."""
+    bounds = st.tuples(st.integers(-3, 3), st.integers(0, largest - 1))
+    integers = bounds.map(lambda ends: Integer(ends[0], ends[0] + ends[1]))
+    names = st.sampled_from(["abcdefghijklmnop"[:n] for n in range(1, min(largest, 16) + 1)])
+    widths = st.lists(st.sampled_from([1, 2, 3, 5, "1/2"]), min_size=1, max_size=largest)
+    return st.one_of(integers, integers, names.map(lambda text: Categorical(list(text))), widths.map(_bins))
+
+
+def _bins(widths: list[Any]) -> Binned:
+    from fractions import Fraction
+
+    edges = [Fraction(0)]
+    for width in widths:
+        edges.append(edges[-1] + Fraction(width))
+    return Binned(edges)
+
+
+@st.composite
+def domains(
+    draw: st.DrawFn, most_cells: int = 60, most_attributes: int = 3, kind: type[Secrets] | None = None
+) -> Domain:
+    """Make a domain of at most so many cells, one that suits a kind of secrets."""
+    chosen: dict[str, Attribute] = {}
+    left = most_cells
+    for name in NAMES[: draw(st.integers(1, most_attributes))]:
+        made = attributes(min(left, 20))
+        chosen[name] = draw(made.filter(lambda a: a.ordered) if kind is DistanceThreshold else made)
+        left //= chosen[name].size
+    return Domain(chosen)
+
+
+@st.composite
+def secrets(draw: st.DrawFn, domain: Domain, kind: type[Secrets] | None = None) -> Secrets:
+    """Choose secrets that fit a domain, of any kind or of one."""
+    fitting = [kind for kind in MAKERS if kind is not DistanceThreshold or _measurable(domain)]
+    return MAKERS[kind or draw(st.sampled_from(fitting))](draw, domain)
+
+
+def _measurable(domain: Domain) -> bool:
+    return all(attribute.ordered for attribute in domain.attributes)
+
+
+def _per_attribute(draw: st.DrawFn, domain: Domain) -> Secrets:
+    own = {name: domain.project([name]) for name in domain}
+    nested = [kind for kind in MAKERS if kind not in (PerAttribute, DistanceThreshold)]
+    kinds = {name: nested + [DistanceThreshold] * (3 if _measurable(own[name]) else 0) for name in domain}
+    return PerAttribute({name: draw(secrets(own[name], draw(st.sampled_from(kinds[name])))) for name in domain})
+
+
+def _threshold(draw: st.DrawFn, domain: Domain) -> Secrets:
+    theta = draw(THETAS)
+    scaled = draw(st.booleans())
+    return DistanceThreshold(theta, scale={name: draw(SCALES) for name in domain} if scaled else None)
+
+
+def _partition(draw: st.DrawFn, domain: Domain) -> Secrets:
+    blocks: dict[str, list[list[Any]]] = {}
+    for name, attribute in zip(domain.names, domain.attributes, strict=True):
+        labels = draw(st.lists(st.integers(0, 3), min_size=attribute.size, max_size=attribute.size))
+        listed = [[attribute.value(p) for p in range(attribute.size) if labels[p] == label] for label in range(4)]
+        blocks[name] = [block for block in listed if block]
+    return Partition(blocks=blocks)
+
+
+def _explicit(draw: st.DrawFn, domain: Domain) -> Secrets:
+    cells = st.integers(0, domain.size - 1).map(lambda number: domain.record(domain.unflat(number)))
+    pairs = draw(st.lists(st.tuples(cells, cells), max_size=12))
+    return ExplicitGraph([(x, y) for x, y in pairs if x != y])
+
+
+MAKERS: dict[type[Secrets], Callable[[st.DrawFn, Domain], Secrets]] = {
+    FullDomain: lambda draw, domain: FullDomain(),
+    Attributes: lambda draw, domain: Attributes(),
+    Public: lambda draw, domain: Public(),
+    PerAttribute: _per_attribute,
+    DistanceThreshold: _threshold,
+    Partition: _partition,
+    ExplicitGraph: _explicit,
+}
+"""How to make each kind of secrets; a new kind adds its line here and every contract test covers it."""
+
+
+def known_facts(domain: Domain) -> st.SearchStrategy[KnownFact]:
+    """Make a fact without stated counts."""
+    names = st.sampled_from(domain.names)
+    marginals = st.lists(names, min_size=1, max_size=2, unique=True).map(lambda chosen: KnownMarginal(*chosen))
+    return st.one_of(marginals, _known_counts(domain))
+
+
+@st.composite
+def _known_counts(draw: st.DrawFn, domain: Domain) -> KnownFact:
+    where: dict[str, Any] = {}
+    for name in draw(st.lists(st.sampled_from(domain.names), min_size=1, max_size=2, unique=True)):
+        attribute = domain[name]
+        places = draw(st.sets(st.integers(0, attribute.size - 1), min_size=1))
+        where[name] = [attribute.value(place) for place in sorted(places)]
+    return KnownCount(where)
+
+
+@st.composite
+def policies(
+    draw: st.DrawFn,
+    most_cells: int = 60,
+    most_attributes: int = 3,
+    most_facts: int = 0,
+    kind: type[Secrets] | None = None,
+) -> Policy:
+    """Make a policy; ask for known facts by their largest number."""
+    domain = draw(domains(most_cells, most_attributes, kind))
+    known = draw(st.lists(known_facts(domain), max_size=most_facts))
+    compensation: Any = draw(st.sampled_from(["anywhere", "secret-moves"])) if known else "anywhere"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BlowfishWarning)
+        return Policy(domain, secrets=draw(secrets(domain, kind)), known=known, compensation=compensation)

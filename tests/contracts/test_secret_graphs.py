@@ -1,0 +1,132 @@
+"""What every secret graph promises, checked by exhaustion on domains of up to about 60 values."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from blowfish_privacy.policies import Policy, Secrets
+from blowfish_privacy.testing.oracle import hops_by_search
+from blowfish_privacy.testing.strategies import MAKERS, policies
+from effort import examples
+
+KINDS = pytest.mark.parametrize("kind", list(MAKERS), ids=lambda kind: kind.__name__)
+
+
+def test_every_kind_of_secrets_is_under_contract():
+    assert set(Secrets.__subclasses__()) == set(MAKERS), "add the new kind to MAKERS in testing/strategies.py"
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_adjacency_is_a_symmetric_relation_without_loops(kind, data):
+    graph = data.draw(policies(most_cells=24, kind=kind)).graph
+    cells = list(graph.domain.cells())
+    for x in cells:
+        assert not graph.adjacent(x, x)
+        for y in cells:
+            assert graph.adjacent(x, y) == graph.adjacent(y, x)
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(500), deadline=None)
+def test_hops_equal_breadth_first_search(kind, data):
+    graph = data.draw(policies(kind=kind)).graph
+    start = graph.domain.unflat(data.draw(st.integers(0, graph.domain.size - 1)))
+    for end, hops in hops_by_search(graph, start).items():
+        assert graph.hops(start, end) == hops
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_components_are_the_values_a_chain_connects(kind, data):
+    graph = data.draw(policies(most_cells=30, kind=kind)).graph
+    connected = True
+    for x in graph.domain.cells():
+        for y, hops in hops_by_search(graph, x).items():
+            assert (graph.component(x) == graph.component(y)) == (hops < inf)
+            connected = connected and hops < inf
+    assert graph.connected == connected
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(100), deadline=None)
+def test_projection_is_the_image_of_the_edges(kind, data):
+    graph = data.draw(policies(most_cells=30, kind=kind)).graph
+    names = data.draw(st.lists(st.sampled_from(graph.domain.names), min_size=1, unique=True))
+    axes = [graph.domain.axis(name) for name in names]
+    projected = graph.project(names)
+    assert projected.domain == graph.domain.project(names)
+    image = {frozenset(tuple(cell[axis] for axis in axes) for cell in edge) for edge in graph.edges()}
+    assert {frozenset(edge) for edge in projected.edges()} == {edge for edge in image if len(edge) == 2}
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(100), deadline=None)
+def test_the_widest_edge_is_an_edge_and_the_widest(kind, data):
+    graph = data.draw(policies(most_cells=30, kind=kind)).graph
+    edges = list(graph.edges())
+    assert graph.has_edges == bool(edges)
+    for name in graph.domain:
+        axis = graph.domain.axis(name)
+        moves = [abs(x[axis] - y[axis]) for x, y in edges]
+        assert graph.largest_move(name) == max(moves, default=0)
+        assert graph.changes(name) == any(moves)
+        edge = graph.widest_edge(name)
+        assert edge is None or graph.adjacent(*edge)
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_edges_are_listed_once_and_are_adjacent(kind, data):
+    graph = data.draw(policies(most_cells=30, kind=kind)).graph
+    edges = [frozenset(edge) for edge in graph.edges()]
+    assert len(edges) == len(set(edges))
+    cells = list(graph.domain.cells())
+    assert set(edges) == {frozenset((x, y)) for x in cells for y in cells if graph.adjacent(x, y)}
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_explanation_says_what_is_and_is_not_protected(kind, data):
+    policy = data.draw(policies(most_cells=30, kind=kind))
+    words = policy.graph.words()
+    assert bool(words.protected) == policy.graph.has_edges
+    assert bool(words.unprotected) == (not policy.graph.connected)
+    text = policy.explain()
+    for sentence in (*words.protected, *words.unprotected):
+        assert sentence in text
+    for title in (
+        "What is protected",
+        "How strongly",
+        "What is NOT protected",
+        "assumed to be public",
+        "Whose protection",
+    ):
+        assert title in text
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(100), deadline=None)
+def test_equal_edges_give_equal_canonical_forms_and_different_ones_different(kind, data):
+    policy = data.draw(policies(most_cells=12, most_attributes=2, kind=kind))
+    other_kind = data.draw(st.sampled_from([k for k in MAKERS if k.__name__ != "DistanceThreshold"]))
+    from blowfish_privacy.testing.strategies import secrets
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("warnings.warn", lambda *a, **k: None)
+        other = Policy(policy.domain, secrets=data.draw(secrets(policy.domain, other_kind)))
+    same_edges = set(policy.graph.edges()) == set(other.graph.edges())
+    if policy.hash == other.hash:
+        assert same_edges

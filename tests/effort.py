@@ -1,0 +1,10 @@
+"""How many random cases a property is tried on: a sample in every run, many more in ``make audit``."""
+
+import os
+
+FACTOR = int(os.environ.get("BLOWFISH_EFFORT", "1"))
+
+
+def examples(count: int) -> int:
+    """Scale a number of cases by the effort asked for."""
+    return count * FACTOR

@@ -1,0 +1,166 @@
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blowfish_privacy.domain import Bin, Binned, Categorical, Domain, Integer, Subset
+from blowfish_privacy.errors import DataError, DomainError
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (lambda: Integer(5, 4), "above the upper"),
+        (lambda: Integer(0.5, 4), "whole numbers"),
+        (lambda: Integer(True, 4), "whole numbers"),
+        (lambda: Integer(0, 2**63), "2\\^62"),
+        (lambda: Integer(0, 4, outside="ignore"), "outside must be"),
+        (lambda: Integer(0, 4, missing=9), "outside 0..4"),
+        (lambda: Integer(0, 4, missing=None), "missing"),
+        (lambda: Categorical([]), "at least one"),
+        (lambda: Categorical("abc"), "must be a list"),
+        (lambda: Categorical(["a", "a"]), "listed twice"),
+        (lambda: Categorical(["a", 1]), "all text"),
+        (lambda: Categorical([1.5]), "Binned"),
+        (lambda: Categorical(["a"], outside="clamp"), "cannot be clamped"),
+        (lambda: Categorical(["a"], missing="b"), "not a declared category"),
+        (lambda: Binned([1]), "at least two"),
+        (lambda: Binned([1, 1]), "must increase"),
+        (lambda: Binned([0, float("nan")]), "finite"),
+        (lambda: Binned([1, "1.00000000000000000001"]), "too close"),
+        (lambda: Domain(), "at least one attribute"),
+        (lambda: Domain(a=3), "must be an attribute"),
+        (lambda: Domain({"": Integer(0, 1)}), "printable"),
+        (lambda: Domain({"a\n": Integer(0, 1)}), "printable"),
+    ],
+)
+def test_wrong_declarations_are_refused(build, said):
+    with pytest.raises(DomainError, match=said):
+        build()
+
+
+def test_values_and_positions():
+    assert Integer(17, 90).position(30) == 13
+    assert Categorical(["a", "b"]).position("b") == 1
+    assert Categorical([True, False]).value(1) is False
+    wage = Binned([0, 10, "20.5", 100])
+    assert [wage.position(x) for x in (0, 9.99, 10, Fraction(41, 2), 99)] == [0, 0, 1, 2, 2]
+    assert wage.value(1) == Bin(Fraction(10), Fraction(41, 2))
+    assert wage.position(wage.value(2)) == 2
+    assert wage.show(1) == "[10, 20.5)"
+    for attribute, value in (
+        (Integer(0, 1), 2),
+        (Integer(0, 1), True),
+        (Categorical([1]), True),
+        (wage, 100),
+        (wage, -1),
+    ):
+        with pytest.raises(DomainError):
+            attribute.position(value)
+
+
+def test_the_upper_edge_is_outside_and_the_hint_says_so():
+    with pytest.raises(DomainError, match="does not include its upper edge"):
+        Binned([0, 10]).position(10)
+
+
+def test_bins_are_as_far_apart_as_their_closest_members():
+    bins = Binned([0, 10, 30, 60])
+    assert bins.gap(0, 1) == 0
+    assert bins.gap(2, 0) == 20
+    with pytest.raises(DomainError, match="no distance"):
+        Categorical(["a", "b"]).gap(0, 1)
+
+
+def test_choices_of_values():
+    age = Integer(10, 20)
+    assert list(age.subset((12, 14))) == [2, 3, 4]
+    assert list(age.subset([20, 10])) == [0, 10]
+    assert list(age.subset(range(11, 13))) == [1, 2]
+    assert list(Binned([0, 1, 2, 3]).subset((1, 3))) == [1, 2]
+    assert list(Binned([0, 1, 2, 3]).subset([(0, 1), (2, 3)])) == [0, 2]
+    assert list(Categorical(["a", "b"]).subset("b")) == [1]
+    for attribute, chosen in (
+        (age, (14, 12)),
+        (age, (1, 2, 3)),
+        (age, (9, 12)),
+        (Categorical(["a", "b"]), ("a", "b")),
+        (Binned([0, 1, 2]), (0, 1.5)),
+        (Binned([0, 1, 2]), 0.5),
+        (Binned([0, 1, 2]), (1, 1)),
+    ):
+        with pytest.raises(DomainError):
+            attribute.subset(chosen)
+
+
+@given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))
+def test_subsets_behave_like_sets(one, other):
+    first, second = Subset.of(one), Subset.of(other)
+    assert set(first) == one
+    assert len(first) == len(one)
+    assert set(first & second) == one & other
+    assert (first <= second) == (one <= other)
+    assert all((place in first) == (place in one) for place in range(-1, 33))
+    assert (first == second) == (one == other)
+
+
+def test_columns_are_encoded_as_declared():
+    assert Integer(0, 9).encode(np.array([0, 9, 3], dtype=np.uint8)).tolist() == [0, 9, 3]
+    assert Integer(-5, 5, outside="clamp").encode([-100, 2**200, 0]).tolist() == [0, 10, 5]
+    assert Integer(0, 9, missing=0).encode([None, 4, float("nan"), pd.NA]).tolist() == [0, 4, 0, 0]
+    assert Integer(0, 9).encode(np.array([2**64 - 1], dtype=np.uint64) * 0).tolist() == [0]
+    assert Categorical(["x", "y"]).encode(np.array(["y", "x", "y"])).tolist() == [1, 0, 1]
+    assert Categorical(["x", "?"], missing="?").encode(["x", None]).tolist() == [0, 1]
+    assert Categorical([3, 5]).encode(np.array([5, 3])).tolist() == [1, 0]
+    assert Binned([0, 0.1, 1]).encode(np.array([0.1, 0.05, 0.999])).tolist() == [1, 0, 1]
+    assert Binned([0, "0.5", 2]).encode(np.array([0, 1])).tolist() == [0, 1]
+    assert Binned([0, 1], outside="clamp").encode([-5.0, 7]).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "column"),
+    [
+        (Integer(0, 9), [3.0]),
+        (Integer(0, 9), np.array([3.0])),
+        (Integer(0, 9), ["3"]),
+        (Integer(0, 9), [True]),
+        (Integer(0, 9), [None]),
+        (Integer(0, 9), [10]),
+        (Integer(0, 9), np.array([2**64 - 1], dtype=np.uint64)),
+        (Integer(-(2**62), 0), np.array([2**63], dtype=np.uint64)),
+        (Integer(0, 9), np.array([[1]])),
+        (Categorical(["a"]), ["b"]),
+        (Categorical(["a"]), [1]),
+        (Categorical([1]), [True]),
+        (Categorical(["a"]), [None]),
+        (Binned([0, 1]), [float("inf")]),
+        (Binned([0, 1]), np.array([np.inf])),
+        (Binned([0, 1]), np.array([np.nan])),
+        (Binned([0, 1]), ["0.5"]),
+        (Binned([0, 1]), [1]),
+        (Binned([0, 1]), np.array([1])),
+        (Binned([0, 1]), [True]),
+        (Binned([2**40, 2**41]), np.array([5], dtype=np.int8)),
+        (Binned([0, 2**41]), np.array([-5], dtype=np.int8)),
+    ],
+)
+def test_data_that_do_not_fit_are_refused_without_showing_them(attribute, column):
+    with pytest.raises(DataError) as caught:
+        attribute.encode(column)
+    assert "18446744073709551615" not in str(caught.value)
+
+
+@given(
+    st.lists(st.integers(-300, 300), min_size=1),
+    st.sampled_from([np.int8, np.int16, np.int64, np.uint8, object, float]),
+)
+def test_binned_columns_agree_with_one_value_at_a_time(values, dtype):
+    bins = Binned([-250, "-100.5", 0, "0.5", 127, 128, "200.25", 260], outside="clamp")
+    if dtype in (np.int8, np.uint8):
+        values = [value % 100 for value in values]
+    column = np.array(values, dtype=dtype)
+    one_by_one = [min(max(sum(value >= edge for edge in bins.bounds) - 1, 0), bins.size - 1) for value in values]
+    assert bins.encode(column).tolist() == one_by_one

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+
+import blowfish_privacy as bp
+
+PEOPLE = bp.Domain(age=bp.Integer(17, 90), sex=bp.Categorical(["Female", "Male"]), zone=bp.Integer(0, 2))
+
+
+def policy(*known, **options):
+    return bp.Policy(PEOPLE, secrets=bp.Attributes(), known=known, **options)
+
+
+SEX = bp.KnownMarginal("sex", counts={"Female": 40, "Male": 60})
+
+
+def test_the_number_of_records_follows_from_a_marginal():
+    assert policy(SEX).records == 100
+    assert policy(SEX, size=100).records == 100
+    assert policy(bp.KnownMarginal("sex")).records is None
+    assert policy(bp.KnownCount(where={"age": (17, 90)}, count=7)).records == 7
+
+
+@pytest.mark.parametrize("counts", [[40, 60], (40, 60), np.array([40, 60]), {"Male": 60, "Female": 40}])
+def test_counts_can_be_written_in_several_ways(counts):
+    assert policy(bp.KnownMarginal("sex", counts=counts)).hash == policy(SEX).hash
+
+
+def test_counts_of_several_attributes():
+    nested = bp.KnownMarginal("sex", "zone", counts=[[1, 2, 3], [4, 5, 6]])
+    by_cell = {(sex, zone): 1 + zone + 3 * (sex == "Male") for sex in ("Female", "Male") for zone in range(3)}
+    assert policy(nested).hash == policy(bp.KnownMarginal("sex", "zone", counts=by_cell)).hash
+    turned = bp.KnownMarginal("zone", "sex", counts=[[1, 4], [2, 5], [3, 6]])
+    assert policy(nested).hash == policy(turned).hash
+    assert policy(nested).hash != policy(bp.KnownMarginal("sex", "zone", counts=[[6, 2, 3], [4, 5, 1]])).hash
+
+
+def test_equivalent_conditions_have_one_hash():
+    some = policy(bp.KnownCount(where={"age": (17, 20), "sex": ["Female", "Male"]}))
+    assert some.hash == policy(bp.KnownCount(where={"age": [20, 17, 18, 19]})).hash
+    assert some.hash == policy(*[bp.KnownCount(where={"age": range(17, 21)})] * 3).hash
+    assert some.hash != policy(bp.KnownCount(where={"age": (17, 21)})).hash
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ([bp.KnownMarginal("sexx")], "did you mean 'sex'"),
+        ([bp.KnownCount(where={"agee": 20})], "did you mean 'age'"),
+        ([bp.KnownCount(where={"age": 5})], "5 is outside"),
+        ([bp.KnownCount(where={"age": (25, 17)})], "reversed"),
+        ([bp.KnownCount(where={"age": []})], "chooses no value"),
+        ([bp.KnownCount(where={"sex": ("Female", "Male")})], "no order"),
+        ([bp.KnownMarginal("sex", counts=[1, 2, 3])], "list of 2"),
+        ([bp.KnownMarginal("sex", "zone", counts=[[1, 2], [3, 4]])], "list of 2 x 3"),
+        ([bp.KnownMarginal("sex", counts={"Female": 1})], "no count for sex Male"),
+        ([bp.KnownMarginal("sex", counts={"Female": 1, "Mail": 2})], "did you mean 'Male'"),
+        ([bp.KnownMarginal("sex", counts=[1, -2])], "from 0 up"),
+        ([bp.KnownMarginal("sex", counts=[1, 2.5])], "whole number"),
+        ([SEX, bp.KnownMarginal("zone", counts=[1, 2, 3])], "makes 100 records, the marginal of zone 6"),
+        ([SEX, bp.KnownMarginal("sex", "zone", counts=[[50, 0, 0], [50, 0, 0]])], "disagree on sex Female: 40 and 50"),
+        ([SEX, bp.KnownCount(where={"sex": "Male"}, count=59)], "must be 60"),
+        ([SEX, bp.KnownCount(where={"sex": "Male", "age": (17, 20)}, count=61)], "between 0 and 60"),
+        ([SEX, bp.KnownCount(where={"age": (17, 20)}, count=101)], "more than the 100 records"),
+        (
+            [bp.KnownCount(where={"age": (17, 20)}, count=9), bp.KnownCount(where={"age": (17, 30)}, count=8)],
+            "part of the other but larger",
+        ),
+        (
+            [bp.KnownCount(where={"age": (17, 20)}, count=9), bp.KnownCount(where={"age": [18, 17, 19, 20]}, count=8)],
+            "part of the other but larger",
+        ),
+        (
+            [SEX, bp.KnownCount(where={"age": (17, 20)}, count=60), bp.KnownCount(where={"age": (21, 30)}, count=41)],
+            "share nobody but add up to more",
+        ),
+        (
+            [SEX, bp.KnownCount(where={"age": (17, 50)}, count=60), bp.KnownCount(where={"age": (50, 90)}, count=39)],
+            "cover everybody but add up to less",
+        ),
+        (["sex"], "KnownCount or a KnownMarginal"),
+    ],
+)
+def test_facts_that_are_wrong_or_contradict_each_other_are_refused(known, said):
+    with pytest.raises(bp.PolicyError, match=said):
+        policy(*known)
+
+
+def test_facts_themselves_are_checked():
+    for build in (
+        lambda: bp.KnownMarginal(),
+        lambda: bp.KnownMarginal("sex", "sex"),
+        lambda: bp.KnownMarginal(3),
+        lambda: bp.KnownCount(where={}),
+        lambda: bp.KnownCount(where={"age": 20}, count=-1),
+        lambda: bp.KnownCount(where={"age": 20}, count=True),
+    ):
+        with pytest.raises(bp.PolicyError):
+            build()
+
+
+def test_a_stated_size_must_agree():
+    with pytest.raises(bp.PolicyError, match="stated size makes 99 records"):
+        policy(SEX, size=99)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"size": "unknown"}, "public number of records"),
+        ({"rows_per_person": 2}, "one row per person only"),
+        ({"compensation": "none"}, "compensation must be"),
+        ({"size": -1}, "size must be"),
+        ({"size": "many"}, "size must be"),
+        ({"rows_per_person": 0}, "rows_per_person must be"),
+    ],
+)
+def test_options_are_checked(options, said):
+    with pytest.raises(bp.PolicyError, match=said):
+        policy(SEX, **options)
+
+
+def test_explain_says_what_is_assumed_public():
+    text = policy(SEX, bp.KnownCount(where={"age": (17, 25), "sex": "Female"})).explain()
+    assert "How many records have each sex (sex Female: 40, sex Male: 60)." in text
+    assert "How many records have age from 17 to 25 and sex Female." in text
+    assert "The number of records (100)." in text
+    assert "they may change to any value" in text
+    weaker = policy(SEX, compensation="secret-moves").explain()
+    assert "weaker than the default" in weaker

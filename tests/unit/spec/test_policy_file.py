@@ -1,0 +1,158 @@
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given, settings
+
+import blowfish_privacy as bp
+from blowfish_privacy import spec, yaml_text
+from blowfish_privacy.testing.strategies import policies
+from effort import examples
+
+pytestmark = pytest.mark.filterwarnings("ignore::blowfish_privacy.errors.BlowfishWarning")
+
+ROOT = Path(__file__).parents[3]
+CENSUS = (ROOT / "examples/census.yaml").read_text()
+
+
+def with_policy(**sections):
+    body = {"domain": {"age": {"integer": [17, 90]}}, "secrets": "full", **sections}
+    return json.dumps({"version": 1, "policy": body})
+
+
+@given(policies(most_facts=2))
+@settings(max_examples=examples(200), deadline=None)
+def test_file_to_policy_to_file(policy):
+    text = spec.dumps(policy)
+    again = spec.loads(text).policy
+    assert again.hash == policy.hash
+    assert again.domain == policy.domain
+    assert spec.dumps(again) == text
+
+
+def test_the_hash_does_not_depend_on_key_order_or_spelling():
+    one = """
+    version: 1
+    policy:
+      domain: {age: {integer: [17, 90]}, sex: {categorical: [F, M]}, wage: {binned: [0, 0.5, 1]}}
+      secrets: {per_attribute: {age: {threshold: 5}, sex: full, wage: full}}
+    """
+    other = """
+    policy:
+      secrets: {per_attribute: {wage: {partition: {widths: 10}}, sex: {edges: [[M, F]]}, age: {threshold: "5.0"}}}
+      domain: {wage: {binned: ["0", "1/2", 1.0]}, sex: {categorical: [M, F]}, age: {integer: [17, 90]}}
+      known: []
+    version: 1
+    """
+    assert spec.loads(one).policy.hash == spec.loads(other).policy.hash
+    assert spec.loads(one).policy.hash != spec.loads(one.replace("threshold: 5", "threshold: 6")).policy.hash
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("full", {"threshold": 100}),
+        ("full", "attributes"),
+        ("full", {"per_attribute": {"age": "full"}}),
+        ({"threshold": 5}, {"threshold": "5.5"}),
+        ({"threshold": 5}, {"threshold": 10, "scale": {"age": 2}}),
+        ({"threshold": 10}, {"threshold": 1, "scale": {"age": "0.1"}}),
+        ("public", {"edges": []}),
+        ("public", {"threshold": "1/2"}),
+        ("public", {"partition": {"widths": {"age": 1}}}),
+        ({"partition": {"widths": 37}}, {"partition": {"blocks": {"age": [[17, 53], {"range": [54, 90]}]}}}),
+        ({"edges": [[17, 18], [18, 19]]}, {"edges": [[19, 18], [18, 17], [17, 18]]}),
+    ],
+)
+def test_equivalent_secrets_have_one_hash(one, other):
+    assert spec.loads(with_policy(secrets=one)).policy.hash == spec.loads(with_policy(secrets=other)).policy.hash
+
+
+def test_the_published_schema_is_the_schema_and_accepts_the_examples():
+    published = json.loads((ROOT / "docs/policy-file.schema.json").read_text())
+    assert published == spec.schema(), "run: make schema"
+    jsonschema.Draft202012Validator.check_schema(published)
+    for example in sorted((ROOT / "examples").glob("*.yaml")):
+        jsonschema.validate(yaml.safe_load(example.read_text()), published)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"version": 1, "policy": {"domain": {}, "secrets": "ful"}}, published)
+
+
+@given(policies(most_facts=2))
+@settings(max_examples=examples(60), deadline=None)
+def test_the_schema_accepts_what_the_library_writes(policy):
+    jsonschema.validate(yaml_text.parse(spec.dumps(policy)), spec.schema())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is a mapping"),
+        ("[1, 2]", "is a mapping"),
+        ("version: 2\npolicy: {}", "version"),
+        ("version: 1", "policy is missing"),
+        ("version: 1\npolicy: {domain: {}, secrets: full}", "at least one attribute"),
+        ("version: 1\npolicy: {domain: 5, secrets: full}", "policy.domain: a mapping"),
+        (
+            "version: 1\npolicy: {domain: {a: {integer: [1, 2]}}, secret: full}",
+            "did you mean 'secrets'|secrets is missing",
+        ),
+        ("version: 1\npolcy: {}", "policy is missing|did you mean 'policy'"),
+        (with_policy(domain={"a": {"intger": [1, 2]}}), "did you mean 'integer'"),
+        (with_policy(domain={"a": {"integer": [1]}}), "policy.domain: a: integer needs two bounds"),
+        (with_policy(domain={"a": {"integer": [1, 2], "outsde": "clamp"}}), "did you mean 'outside'"),
+        (with_policy(domain={"a": {"integer": [1, 2], "categorical": ["a"]}}), "either integer, categorical or binned"),
+        (with_policy(secrets="ful"), "did you mean 'full'"),
+        (with_policy(secrets={"treshold": 5}), "did you mean 'threshold'"),
+        (with_policy(secrets={"threshold": 5, "scales": {}}), "did you mean 'scale'"),
+        (with_policy(secrets={"threshold": 5, "edges": []}), "must name one kind"),
+        (with_policy(secrets=None), "secrets cannot be NoneType"),
+        (with_policy(secrets={"per_attribute": {"aeg": "full"}}), "did you mean 'age'"),
+        (
+            with_policy(secrets={"per_attribute": {"age": {"threshold": "x"}}}),
+            "policy.secrets: age: the threshold theta",
+        ),
+        (with_policy(secrets={"full": 3}), "full takes no options"),
+        (with_policy(secrets={"partition": {"width": 3}}), "did you mean 'widths'"),
+        (with_policy(known=[{"marginal": ["ag"]}]), "did you mean 'age'"),
+        (with_policy(known=[{"marginals": ["age"]}]), r"policy.known\[0\]: a known fact is"),
+        (with_policy(known={"marginal": "age"}), "list of facts"),
+        (with_policy(known=[{"count": {"age": [17, 20]}, "equal": 3}]), "did you mean 'equals'"),
+        (with_policy(rows_per_person=0), "rows_per_person"),
+        (with_policy(size="unkown"), "size"),
+        ("version: 1\nversion: 1", "line 2, column 1: the key 'version' stands twice"),
+        ("a: &x [1]\nb: *x", "anchors and aliases are not allowed"),
+        ("a: !!python/object:os.system {}", "tags are not allowed"),
+        ("a: [1", "line 1"),
+        ("[" * 100_000, "nested too deeply"),
+        ("a: " + "9" * 10_000, "too long|is a mapping|missing|unknown key"),
+        ("a: \x00", "not valid YAML"),
+        ("? [a, b]\n: 1", "a key must be plain text"),
+        (CENSUS.replace("budget: 1.0", "budget: 0"), "budget must be above 0"),
+        (CENSUS.replace("budget: 1.0", "budgt: 1.0"), "did you mean 'budget'"),
+    ],
+)
+def test_wrong_files_are_refused_with_the_place_and_a_hint(text, said):
+    with pytest.raises(bp.BlowfishError, match=said):
+        spec.loads(text)
+
+
+def test_yaml_keeps_what_people_write():
+    parsed = yaml_text.parse("{a: [NO, yes, on, 010, 12:30, 2020-01-01, true, 0.1, 5, ~, 1e3, '7', .5]}")
+    assert [str(x) for x in parsed["a"][:6]] == ["NO", "yes", "on", "010", "12:30", "2020-01-01"]
+    assert parsed["a"][6] is True
+    assert parsed["a"][7:] == [Decimal("0.1"), 5, None, 1000, "7", Decimal("0.5")]
+    for value in ("NO", "010", "true", "5", "0.5", "~", "", "null", "12:30", "a: b", "# x", "é\n"):
+        assert yaml_text.parse(yaml_text.write({"k": value})) == {"k": value}
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    for path, said in ((tmp_path / "none.yaml", "No such file"), (tmp_path, "Is a directory"), ("a\0b", "not valid")):
+        with pytest.raises(bp.SpecError, match=said):
+            spec.load(path)
+    (tmp_path / "latin.yaml").write_bytes(b"version: \xff")
+    with pytest.raises(bp.SpecError, match="not UTF-8"):
+        spec.load(tmp_path / "latin.yaml")
