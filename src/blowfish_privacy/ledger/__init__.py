@@ -1,0 +1,21 @@
+"""The privacy ledger: what was spent, under which policy, and what was handed out for it."""
+
+from blowfish_privacy.ledger.account import Account, OverBudgetError
+from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy
+from blowfish_privacy.ledger.ledger import Ledger, Loss
+from blowfish_privacy.ledger.shelf import PolicyLoader
+from blowfish_privacy.ledger.sqlite import SqliteLedger
+from blowfish_privacy.ledger.verification import Report
+
+__all__ = [
+    "Account",
+    "Document",
+    "Entry",
+    "Ledger",
+    "Loss",
+    "OverBudgetError",
+    "PolicyLoader",
+    "Report",
+    "SqliteLedger",
+    "StoredPolicy",
+]

@@ -1,0 +1,78 @@
+"""The balance of a ledger, and the error for asking too much of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from blowfish_privacy.errors import BudgetError
+from blowfish_privacy.exact import show
+from blowfish_privacy.ledger.entry import Document, Entry, chained, write_amount
+
+
+@dataclass(frozen=True)
+class Account:
+    """The balance: never more than a summary of the rows, which are the truth."""
+
+    budget: Fraction
+    created: str
+    spent: Fraction
+    entries: int
+    entries_head: str
+    documents: int
+    documents_head: str
+
+    @classmethod
+    def opening(cls, budget: Fraction, created: str) -> Account:
+        """Open an account. Both chains start at the budget, so that a changed budget shows too."""
+        head = cls.first_link(budget, created)
+        return cls(budget, created, Fraction(0), 0, head, 0, head)
+
+    @staticmethod
+    def first_link(budget: Fraction, created: str) -> str:
+        """Compute the hash that both chains start from."""
+        return chained("", write_amount(budget), created)
+
+    @property
+    def remaining(self) -> Fraction:
+        """What is left."""
+        return self.budget - self.spent
+
+    def after_entry(self, entry: Entry) -> Account:
+        """Return the balance once an entry is added."""
+        return replace(self, spent=self.spent + entry.charged, entries=self.entries + 1, entries_head=entry.chain)
+
+    def after_document(self, document: Document) -> Account:
+        """Return the balance once a document is added."""
+        return replace(self, documents=self.documents + 1, documents_head=document.chain)
+
+
+class OverBudgetError(BudgetError):
+    """A charge asks for more than is left."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.requested = self.remaining = Fraction(0)
+
+    @classmethod
+    def of(cls, requested: Fraction, account: Account) -> OverBudgetError:
+        """Word the error, and keep its numbers."""
+        over = requested - account.remaining
+        error = cls(
+            f"the release costs {show(requested)}, but of the budget of {show(account.budget)} only "
+            f"{show(account.remaining)} is left: {show(over)} too much. Nothing was charged and no data was read.",
+            hint="ask for a smaller epsilon." if account.remaining else "the budget is used up.",
+        )
+        error.requested, error.remaining = requested, account.remaining
+        return error
+
+    @property
+    def difference(self) -> Fraction:
+        """By how much the request is too large."""
+        return self.requested - self.remaining
+
+    def within(self, where: str) -> OverBudgetError:
+        """Return the same error, with the place it was found in front of its message."""
+        error = type(self)(f"{where}: {self.message}", hint=self.hint)
+        error.requested, error.remaining = self.requested, self.remaining
+        return error

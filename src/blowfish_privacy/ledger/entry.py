@@ -1,0 +1,121 @@
+"""What a ledger stores, and the chain of hashes that ties it together.
+
+Amounts are fractions, written ``p/q``. Every entry and every document carries the hash of its own fields and of its
+predecessor's hash; the account holds the last one. A changed, missing or extra row therefore shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.policies import Policy
+
+# Sums of many unlike fractions grow; Python itself refuses to print numbers of more than 4300 digits.
+_MOST_DIGITS = 1000
+_AMOUNT = re.compile(r"[0-9]{1,1100}/[0-9]{1,1100}", re.ASCII)
+
+
+def write_amount(amount: Fraction) -> str:
+    """Write an amount as ``p/q``."""
+    if max(amount.numerator, amount.denominator) >= 10**_MOST_DIGITS:
+        raise LedgerError(
+            f"the amount has more than {_MOST_DIGITS} digits.", hint="use epsilons with few decimals, like 0.05."
+        )
+    return f"{amount.numerator}/{amount.denominator}"
+
+
+def read_amount(text: object) -> Fraction:
+    """Read what :func:`write_amount` writes, and nothing else."""
+    if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
+        raise LedgerError("a stored amount is not a fraction.", hint="the ledger was changed by other software.")
+    numerator, denominator = map(int, text.split("/"))
+    if denominator == 0:
+        raise LedgerError("a stored amount has denominator 0.", hint="the ledger was changed by other software.")
+    return Fraction(numerator, denominator)
+
+
+def sha256(text: str) -> str:
+    """Hash a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def chained(previous: str, *fields: object) -> str:
+    """Hash some fields together with the hash that came before them."""
+    return sha256(json.dumps([previous, *fields], ensure_ascii=True))
+
+
+@dataclass(frozen=True)
+class StoredPolicy:
+    """A policy as it is stored: its canonical form, that form's hash, and the text it can be read back from."""
+
+    hash: str
+    canonical: str
+    text: str = ""
+
+    @classmethod
+    def of(cls, policy: Policy, text: str | None) -> StoredPolicy:
+        """Write a policy down; the canonical text is the one whose SHA-256 is ``policy.hash``."""
+        canonical = json.dumps(policy.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return cls(policy.hash, canonical, text or "")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge. ``charged`` is what it cost the budget: epsilon times the factor that ``rule`` explains."""
+
+    number: int
+    key: str
+    made: str
+    policy: StoredPolicy
+    epsilon: Fraction
+    charged: Fraction
+    rule: str
+    description: str
+    mechanism: str
+    detail: str = "{}"
+    chain: str = ""
+
+    @property
+    def parts(self) -> Mapping[str, Fraction]:
+        """The epsilons of the sub-releases of a parallel charge, which costs their maximum; empty otherwise."""
+        return {label: read_amount(amount) for label, amount in json.loads(self.detail).get("parts", {}).items()}
+
+    def link(self, previous: str) -> str:
+        """Compute the hash this entry must carry after its predecessor's."""
+        return chained(
+            previous,
+            *(self.number, self.key, self.made, self.policy.hash, self.policy.canonical, self.policy.text),
+            *(write_amount(self.epsilon), write_amount(self.charged), self.rule),
+            *(self.description, self.mechanism, self.detail),
+        )
+
+    def repeats(self, other: Entry) -> bool:
+        """Say whether another entry asks for the same."""
+        return (self.policy.hash, self.epsilon, self.description, self.detail) == (
+            other.policy.hash,
+            other.epsilon,
+            other.description,
+            other.detail,
+        )
+
+
+@dataclass(frozen=True)
+class Document:
+    """What was handed out for an entry."""
+
+    number: int
+    entry: int
+    made: str
+    text: str
+    sha256: str
+    chain: str = ""
+
+    def link(self, previous: str) -> str:
+        """Compute the hash this document must carry after its predecessor's."""
+        return chained(previous, self.number, self.entry, self.made, self.sha256)

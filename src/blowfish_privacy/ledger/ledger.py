@@ -1,0 +1,248 @@
+"""What a ledger is, whatever it is stored in.
+
+A ledger holds a budget, entries (charges) and documents (what was handed out for a charge). A kind of storage supplies
+transactions (:class:`~blowfish_privacy.ledger.store.Store`); all rules are here, so that every kind keeps them.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from math import inf
+from typing import TypeAlias
+
+from blowfish_privacy.errors import BlowfishError, LedgerError, RefusalError
+from blowfish_privacy.exact import show
+from blowfish_privacy.ledger.account import OverBudgetError
+from blowfish_privacy.ledger.composition import check_parallel
+from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy, sha256, write_amount
+from blowfish_privacy.ledger.request import checked_epsilon, storable, wanted_entry
+from blowfish_privacy.ledger.shelf import PolicyLoader, PolicyShelf
+from blowfish_privacy.ledger.store import Store
+from blowfish_privacy.ledger.verification import Report, verify_rows
+from blowfish_privacy.policies import Policy
+
+Loss: TypeAlias = Fraction | float
+"""A loss; ``math.inf`` where nothing is protected."""
+Clock: TypeAlias = Callable[[], datetime]
+
+
+class Ledger(ABC):
+    """A budget, what was spent of it under which policy, and what was handed out.
+
+    The first charge fixes the policy that the budget belongs to. Safe to use from several threads and processes.
+    """
+
+    def __init__(self, *, budget: Fraction, load_policy: PolicyLoader | None, clock: Clock | None) -> None:
+        self.budget = budget
+        self._shelf = PolicyShelf(load_policy)
+        self._clock = clock or system_clock
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Store]:
+        """Open a transaction that sees one state of the rows."""
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[Store]:
+        """Open a transaction that excludes other writers; its end makes it durable, an exception undoes it."""
+
+    @property
+    def spent(self) -> Fraction:
+        """What is spent."""
+        with self._reading() as store:
+            return store.account().spent
+
+    @property
+    def remaining(self) -> Fraction:
+        """What is left."""
+        with self._reading() as store:
+            return store.account().remaining
+
+    @property
+    def base(self) -> StoredPolicy | None:
+        """The policy that the budget belongs to; None before the first charge."""
+        with self._reading() as store:
+            return store.base()
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all charges, in order."""
+        with self._reading() as store:
+            return tuple(store.entries())
+
+    def charge(
+        self, *, epsilon: Fraction, policy: Policy, key: str, description: str, mechanism: str, policy_text: str = ""
+    ) -> Entry:
+        """Charge a release; when this returns, the charge is durable.
+
+        A second charge with the same key, policy, epsilon and description returns the first one and costs nothing.
+        ``policy_text`` is what ``load_policy`` can read the policy back from.
+        """
+        wanted = wanted_entry(
+            epsilon=epsilon,
+            policy=policy,
+            policy_text=policy_text,
+            key=key,
+            description=description,
+            mechanism=mechanism,
+        )
+        return self._charge(wanted, policy)
+
+    def charge_parallel(
+        self,
+        *,
+        attribute: str,
+        parts: Mapping[str, Fraction],
+        policy: Policy,
+        key: str,
+        description: str,
+        mechanism: str,
+        policy_text: str = "",
+    ) -> Entry:
+        """Charge releases on parts of the data, one for each value of an attribute that no secret pair changes.
+
+        Such releases cost their largest epsilon; ``parts`` says which value of the attribute gets which.
+        """
+        check_parallel(policy, attribute)
+        if not parts:
+            raise LedgerError("a parallel charge needs parts.", hint="give an epsilon for each value released.")
+        amounts = {storable(label, "a part's name"): checked_epsilon(part) for label, part in parts.items()}
+        written = {label: write_amount(part) for label, part in amounts.items()}
+        wanted = wanted_entry(
+            epsilon=max(amounts.values()),
+            policy=policy,
+            policy_text=policy_text,
+            key=key,
+            description=description,
+            mechanism=mechanism,
+            detail=json.dumps({"attribute": attribute, "parts": written}, sort_keys=True),
+        )
+        return self._charge(wanted, policy)
+
+    def record(self, key: str, document_text: str) -> str:
+        """Store the document of a charge and return what may be handed out: the document stored first, always."""
+        storable(document_text, "the document")
+        with self._writing() as store:
+            entry = store.entry(key)
+            if entry is None:
+                raise LedgerError("there is no charge with this key.", hint="charge first, then record.")
+            stored = store.document(entry.number)
+            if stored is not None:
+                return _intact(stored)
+            before = store.account()
+            new = Document(before.documents + 1, entry.number, self._now(), document_text, sha256(document_text))
+            new = replace(new, chain=new.link(before.documents_head))
+            store.append(new, before=before, after=before.after_document(new))
+        return document_text
+
+    def document(self, key: str) -> str | None:
+        """Return the document stored for a charge, byte for byte; None when there is none."""
+        with self._reading() as store:
+            entry = store.entry(key)
+            stored = None if entry is None else store.document(entry.number)
+        return None if stored is None else _intact(stored)
+
+    def loss(self, x: Mapping[str, object], y: Mapping[str, object]) -> Loss:
+        """Add up what was lost so far on a pair of values: the sum of epsilon * d_G(x, y) over the entries.
+
+        Attributes not named are equal. ``math.inf`` when some release left the pair unprotected.
+        """
+        losses: list[Loss] = []
+        for policy, epsilon in self._spent_by_policy():
+            if policy.known:
+                raise RefusalError(
+                    "the loss of a single pair is not defined with known facts: other records move along.",
+                    hint="the budget spent bounds the loss between any two neighbouring tables.",
+                )
+            steps = policy.distance(x, y)
+            # A release that costs nothing still shows exactly what its policy does not protect.
+            losses.append(inf if steps == inf else epsilon * int(steps))
+        return sum(losses, Fraction(0))
+
+    def verify(self) -> Report:
+        """Recompute the balance, all hashes and, where policies can be read back, all prices from the rows."""
+        with self._reading() as store:
+            damage, report = store.damage(), verify_rows(store)
+            if not damage and report.ok:
+                report = replace(report, problems=tuple(self._price_problems(store)))
+        return replace(report, problems=(*damage, *report.problems))
+
+    def _price_problems(self, store: Store) -> Iterator[str]:
+        # A new shelf, so that policies are read back from what is stored and not from what this process remembers.
+        base, shelf = store.base(), PolicyShelf(self._shelf.load_policy)
+        for entry in store.entries():
+            if base is None or not (base.text and entry.policy.text and shelf.load_policy):
+                continue
+            try:
+                factor = shelf.price(base, shelf.policy(entry.policy)).factor
+            except BlowfishError as error:
+                yield f"entry {entry.number}: {error.message}"
+            else:
+                if entry.charged < entry.epsilon * factor:
+                    yield f"entry {entry.number} was charged less than {factor} times its epsilon, which it costs."
+
+    def _spent_by_policy(self) -> list[tuple[Policy, Fraction]]:
+        spent: dict[str, tuple[StoredPolicy, Fraction]] = {}
+        for entry in self.entries():
+            stored, epsilon = spent.get(entry.policy.hash, (entry.policy, Fraction(0)))
+            spent[entry.policy.hash] = stored if stored.text else entry.policy, epsilon + entry.epsilon
+        return [(self._shelf.policy(stored), epsilon) for stored, epsilon in spent.values()]
+
+    def _charge(self, wanted: Entry, policy: Policy) -> Entry:
+        self._shelf.add(policy)
+        with self._reading() as store:
+            made = _already_made(store, wanted)
+            if made is not None:
+                return made
+            # Finding the price may take seconds: not while others wait to write.
+            self._shelf.price(store.base(), policy)
+        with self._writing() as store:
+            return _already_made(store, wanted) or self._append(store, wanted, policy)
+
+    def _append(self, store: Store, wanted: Entry, policy: Policy) -> Entry:
+        price, before = self._shelf.price(store.base(), policy), store.account()
+        charged = wanted.epsilon * price.factor
+        if charged > before.remaining:
+            raise OverBudgetError.of(charged, before)
+        number = before.entries + 1
+        new = replace(wanted, number=number, made=self._now(), charged=charged, rule=price.rule)
+        new = replace(new, chain=new.link(before.entries_head))
+        store.append(new, before=before, after=before.after_entry(new))
+        return new
+
+    def _now(self) -> str:
+        return write_time(self._clock())
+
+
+def system_clock() -> datetime:
+    """Return the time now."""
+    return datetime.now(UTC)
+
+
+def write_time(time: datetime) -> str:
+    """Write a time in UTC."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _already_made(store: Store, wanted: Entry) -> Entry | None:
+    made = store.entry(wanted.key)
+    if made is not None and not made.repeats(wanted):
+        raise LedgerError(
+            f"the key {wanted.key!r} was used for another release: entry {made.number}, {made.description!r}, "
+            f"epsilon {show(made.epsilon)}.",
+            hint="a retry must ask for exactly the same; a new release needs a new key.",
+        )
+    return made
+
+
+def _intact(document: Document) -> str:
+    if sha256(document.text) != document.sha256:
+        raise LedgerError(
+            f"the document stored for entry {document.entry} was changed after it was handed out.",
+            hint="run 'blowfish ledger verify'.",
+        )
+    return document.text

@@ -1,0 +1,45 @@
+"""What a kind of storage has to supply: transactions on the rows of a ledger."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from blowfish_privacy.ledger.account import Account
+from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy
+
+
+class Store(ABC):
+    """One open transaction."""
+
+    @abstractmethod
+    def account(self) -> Account:
+        """Return the balance."""
+
+    @abstractmethod
+    def base(self) -> StoredPolicy | None:
+        """Return the policy of the first entry, with a text if any entry under it has one."""
+
+    @abstractmethod
+    def entry(self, key: str) -> Entry | None:
+        """Find an entry by its key."""
+
+    @abstractmethod
+    def entries(self) -> Iterator[Entry]:
+        """Go through the entries in order."""
+
+    @abstractmethod
+    def document(self, entry: int) -> Document | None:
+        """Find the document of an entry."""
+
+    @abstractmethod
+    def documents(self) -> Iterator[Document]:
+        """Go through the documents in order."""
+
+    @abstractmethod
+    def append(self, row: Entry | Document, *, before: Account, after: Account) -> None:
+        """Update the balance, on condition that it still is ``before``, and add the row."""
+
+    @abstractmethod
+    def damage(self) -> list[str]:
+        """List what the storage itself finds broken."""

@@ -1,0 +1,298 @@
+"""What every kind of ledger promises. A new kind of storage adds a line to KINDS and a way to open it."""
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from blowfish_privacy.errors import BudgetError, DomainError, LedgerError, RefusalError
+from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger
+from unit.ledger.samples import POLICIES, load, request
+
+Open = Callable[..., Ledger]
+
+
+def _sqlite(tmp_path) -> Open:
+    def open_ledger(budget: str | None = "1", **options: Any) -> Ledger:
+        options = {"load_policy": load, **options}
+        return SqliteLedger.open(tmp_path / "a.ledger", budget=None if budget is None else Fraction(budget), **options)
+
+    return open_ledger
+
+
+KINDS = {"sqlite": _sqlite}
+
+
+@pytest.fixture(params=KINDS)
+def open_ledger(request: pytest.FixtureRequest, tmp_path) -> Open:
+    return KINDS[request.param](tmp_path)
+
+
+def test_a_charge_is_there_after_reopening(open_ledger: Open) -> None:
+    entry = open_ledger().charge(**request("a", "1/3"))
+    again = open_ledger(None)
+    assert again.entries() == (entry,)
+    assert (again.budget, again.spent, again.remaining) == (1, Fraction(1, 3), Fraction(2, 3))
+    assert (entry.number, entry.key, entry.epsilon, entry.charged) == (1, "a", Fraction(1, 3), Fraction(1, 3))
+    assert entry.policy.hash == POLICIES["full"].hash == again.base.hash
+    assert entry.policy.text == "full"
+    assert again.verify().ok
+
+
+def test_a_new_ledger_is_empty(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    assert (ledger.entries(), ledger.spent, ledger.base) == ((), 0, None)
+    assert ledger.verify().ok
+    assert ledger.loss({"age": 1}, {"age": 2}) == 0
+
+
+def test_ten_tenths_fit_and_the_smallest_more_does_not(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    for number in range(10):
+        ledger.charge(**request(str(number), "1/10"))
+    assert ledger.remaining == 0
+    with pytest.raises(BudgetError):
+        ledger.charge(**request("more", Fraction(1, 10**300)))
+    assert len(ledger.entries()) == 10
+
+
+def test_three_thirds_fit(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    for number in range(3):
+        ledger.charge(**request(str(number), "1/3"))
+    assert ledger.spent == 1
+
+
+def test_over_budget_says_by_how_much(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    ledger.charge(**request("a", "0.7"))
+    with pytest.raises(OverBudgetError, match=r"costs 0\.5, .* only 0\.3 is left: 0\.2 too much") as caught:
+        ledger.charge(**request("b", "0.5"))
+    error = caught.value.within("release table")
+    assert error.message.startswith("release table: ")
+    assert (error.requested, error.remaining, error.difference) == (Fraction(1, 2), Fraction(3, 10), Fraction(1, 5))
+    assert error.exit_code == 4
+    assert ledger.spent == Fraction(7, 10)
+
+
+def test_the_same_request_is_charged_once(open_ledger: Open) -> None:
+    first = open_ledger().charge(**request("a", "0.6"))
+    assert open_ledger().charge(**request("a", "0.6")) == first
+    assert open_ledger().spent == Fraction(3, 5)
+
+
+def test_a_retry_works_when_the_budget_is_used_up(open_ledger: Open) -> None:
+    first = open_ledger().charge(**request("a", "1"))
+    assert open_ledger().charge(**request("a", "1")) == first
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"epsilon": Fraction(1, 5)}, {"policy": POLICIES["near"]}, {"description": "another"}],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_key_is_for_one_request_only(open_ledger: Open, changed: dict[str, Any]) -> None:
+    ledger = open_ledger()
+    ledger.charge(**request("a"))
+    with pytest.raises(LedgerError, match="used for another release"):
+        ledger.charge(**(request("a") | changed))
+    assert len(ledger.entries()) == 1
+
+
+def test_the_first_document_wins(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    ledger.charge(**request("a"))
+    assert ledger.document("a") is None
+    text = '{"value": 1.50, "weißes": "🐡", "lines": "\r\n\t\\"}\n '
+    assert ledger.record("a", text) == text
+    assert open_ledger().record("a", "another") == text
+    assert open_ledger().document("a") == text
+    assert ledger.verify().documents == 1
+    assert ledger.verify().ok
+
+
+def test_no_document_without_a_charge(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    with pytest.raises(LedgerError, match="no charge with this key"):
+        ledger.record("a", "text")
+    assert ledger.document("a") is None
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800", 5])
+def test_text_that_cannot_be_stored_is_refused(open_ledger: Open, text: Any) -> None:
+    ledger = open_ledger()
+    with pytest.raises(LedgerError, match="must be text that can be stored"):
+        ledger.charge(**request("a", description=text))
+    ledger.charge(**request("a"))
+    with pytest.raises(LedgerError, match="must be text that can be stored"):
+        ledger.record("a", text)
+
+
+@pytest.mark.parametrize("key", ["", "k" * 501])
+def test_a_key_has_a_length(open_ledger: Open, key: str) -> None:
+    with pytest.raises(LedgerError, match="1 to 500 characters"):
+        open_ledger().charge(**request(key))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(-1, 2), math.nan, math.inf, "abc", None, True])
+def test_a_bad_epsilon_is_refused(open_ledger: Open, epsilon: Any) -> None:
+    with pytest.raises(LedgerError, match="epsilon must"):
+        open_ledger().charge(**(request("a") | {"epsilon": epsilon}))
+
+
+def test_unlike_fractions_end_before_they_cannot_be_written(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    for number in range(3):
+        ledger.charge(**request(str(number), Fraction(1, 7 ** (400 + number))))
+    with pytest.raises(LedgerError, match="digits"):
+        ledger.charge(**request("long", Fraction(1, 3**2000)))
+    assert ledger.verify().ok
+
+
+def test_a_budget_is_fixed(open_ledger: Open) -> None:
+    open_ledger("1")
+    with pytest.raises(LedgerError, match=r"budget of 1, not of 2"):
+        open_ledger("2")
+    assert open_ledger("1.0").budget == 1
+
+
+def test_another_policy_costs_its_stretch(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    ledger.charge(**request("a", "1/10", "near5"))
+    # Moves of 5 take five steps of 1; the complete graph takes one step.
+    assert ledger.charge(**request("b", "1/10", "near")).charged == Fraction(1, 2)
+    assert ledger.charge(**request("c", "1/10", "full")).charged == Fraction(1, 10)
+    with pytest.raises(OverBudgetError, match=r"costs 0\.5"):
+        open_ledger().charge(**request("d", "1/10", "near"))
+    assert ledger.spent == Fraction(7, 10)
+    assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("policy", ["blocks", "known", "people"])
+def test_a_policy_that_no_rule_covers_is_refused(open_ledger: Open, policy: str) -> None:
+    ledger = open_ledger()
+    ledger.charge(**request("a"))
+    with pytest.raises(RefusalError, match="add up and must be reported together"):
+        ledger.charge(**request("b", "0", policy))
+    assert len(ledger.entries()) == 1
+
+
+def test_another_policy_needs_the_first_one_back(open_ledger: Open) -> None:
+    open_ledger().charge(**request("a", policy_text=""))
+    with pytest.raises(LedgerError, match="cannot be read back"):
+        open_ledger().charge(**request("b", policy="near"))
+    open_ledger().charge(**request("c"))
+    open_ledger().charge(**request("d", "1/100", policy="near"))
+    with pytest.raises(LedgerError, match="cannot be read back"):
+        open_ledger(load_policy=None).charge(**request("e", policy="near"))
+
+
+def test_a_wrong_text_is_noticed(open_ledger: Open) -> None:
+    open_ledger().charge(**request("a", policy_text="near"))
+    with pytest.raises(LedgerError, match="describes another policy"):
+        open_ledger().loss({"age": 1}, {"age": 2})
+    assert ["describes another policy" in problem for problem in open_ledger().verify().problems] == [True]
+
+
+def test_the_loss_of_a_pair_adds_up_over_policies(open_ledger: Open) -> None:
+    open_ledger("10").charge(**request("a", "1/10", "near5"))
+    open_ledger("10").charge(**request("b", "1/7", "near"))
+    ledger = open_ledger("10")
+    # 0 and 12: three steps of up to 5, twelve steps of 1.
+    assert ledger.loss({"age": 0}, {"age": 12}) == Fraction(3, 10) + Fraction(12, 7)
+    assert ledger.loss({"age": 3}, {"age": 3}) == 0
+    with pytest.raises(DomainError):
+        ledger.loss({"age": 3}, {"age": 99})
+
+
+def test_an_unprotected_pair_is_lost_even_at_no_cost(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    ledger.charge(**request("a", "0", "blocks"))
+    assert ledger.loss({"age": 0}, {"age": 6}) == 0
+    assert ledger.loss({"age": 0}, {"age": 7}) == math.inf
+
+
+def test_no_loss_of_a_pair_with_known_facts(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    ledger.charge(**request("a", policy="known"))
+    ledger.charge(**request("b", policy="known"))
+    assert ledger.spent == Fraction(1, 5)
+    with pytest.raises(RefusalError, match="known facts"):
+        ledger.loss({"age": 0, "sex": "F"}, {"age": 1, "sex": "F"})
+
+
+def _parallel(key: str, policy: str = "public sex", attribute: str = "sex", f: str = "1/3") -> dict[str, Any]:
+    wanted = request(key, policy=policy)
+    del wanted["epsilon"]
+    return {**wanted, "attribute": attribute, "parts": {"F": Fraction(f), "M": Fraction(1, 4)}}
+
+
+def test_parallel_parts_cost_their_maximum(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    entry = ledger.charge_parallel(**_parallel("a"))
+    assert (entry.epsilon, entry.charged) == (Fraction(1, 3), Fraction(1, 3))
+    assert open_ledger().entries()[0].parts == {"F": Fraction(1, 3), "M": Fraction(1, 4)}
+    assert open_ledger().charge_parallel(**_parallel("a")) == entry
+    with pytest.raises(LedgerError, match="another release"):
+        ledger.charge_parallel(**(_parallel("a") | {"parts": {"F": Fraction(1, 3)}}))
+    assert ledger.loss({"age": 0, "sex": "F"}, {"age": 6, "sex": "F"}) == Fraction(2, 3)
+    assert ledger.verify().ok
+
+
+def test_parallel_parts_must_be_out_of_reach_of_each_other(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    with pytest.raises(RefusalError, match="sex is secret"):
+        ledger.charge_parallel(**_parallel("a", policy="people"))
+    with pytest.raises(RefusalError, match="known facts"):
+        ledger.charge_parallel(**_parallel("a", policy="known"))
+    with pytest.raises(DomainError):
+        ledger.charge_parallel(**_parallel("a", attribute="zip"))
+    with pytest.raises(LedgerError, match="needs parts"):
+        ledger.charge_parallel(**(_parallel("a") | {"parts": {}}))
+    assert ledger.entries() == ()
+
+
+def test_the_clock_may_go_backwards(open_ledger: Open) -> None:
+    times = (datetime(2030, 1, 1, tzinfo=UTC) - timedelta(days=day) for day in range(9))
+    ledger = open_ledger(clock=lambda: next(times))
+    for key in "abc":
+        ledger.charge(**request(key))
+        ledger.record(key, key)
+    assert [entry.key for entry in ledger.entries()] == ["a", "b", "c"]
+    made = [entry.made for entry in ledger.entries()]
+    assert made == sorted(made, reverse=True)
+    assert made[0].endswith("+00:00")
+    assert ledger.verify().ok
+
+
+def test_threads_share_a_ledger(open_ledger: Open) -> None:
+    ledger = open_ledger()
+
+    def spend(number: int) -> int:
+        try:
+            ledger.charge(**request(str(number), "1/16"))
+        except BudgetError:
+            return 0
+        return ledger.record(str(number), f"document {number}") == f"document {number}"
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(spend, range(24))) == 16
+    assert ledger.remaining == 0
+    report = open_ledger().verify()
+    assert (report.ok, report.entries, report.documents, report.spent) == (True, 16, 16, 1)
+
+
+def test_threads_with_one_key_get_one_charge_and_one_document(open_ledger: Open) -> None:
+    ledgers = [open_ledger() for _ in range(8)]
+
+    def spend(number: int) -> str:
+        ledgers[number].charge(**request("a", "1"))
+        return ledgers[number].record("a", f"document {number}")
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(spend, range(8)))) == 1
+    assert ledgers[0].spent == 1

@@ -1,0 +1,40 @@
+"""Small policies for ledger tests, and a way to read them back from a text."""
+
+from fractions import Fraction
+
+import blowfish_privacy as bp
+
+AGES = bp.Domain(age=bp.Integer(0, 20))
+PEOPLE = bp.Domain(age=bp.Integer(0, 20), sex=bp.Categorical(["F", "M"]))
+
+
+def people(theta: int, sex: bp.FullDomain | bp.Public) -> bp.Policy:
+    return bp.Policy(PEOPLE, secrets=bp.PerAttribute(age=bp.DistanceThreshold(theta), sex=sex))
+
+
+POLICIES = {
+    "full": bp.Policy(AGES, secrets=bp.FullDomain()),
+    "near": bp.Policy(AGES, secrets=bp.DistanceThreshold(1)),
+    "near5": bp.Policy(AGES, secrets=bp.DistanceThreshold(5)),
+    "blocks": bp.Policy(AGES, secrets=bp.Partition(widths={"age": 7})),
+    "people": people(5, bp.FullDomain()),
+    "public sex": people(5, bp.Public()),
+    "known": bp.Policy(PEOPLE, secrets=bp.FullDomain(), known=[bp.KnownMarginal("sex")]),
+}
+
+
+def load(text: str) -> bp.Policy:
+    return POLICIES[text]
+
+
+def request(key: str, epsilon: str | Fraction = "1/10", policy: str = "full", **more: str) -> dict:
+    """The arguments of a charge."""
+    return {
+        "epsilon": Fraction(epsilon),
+        "policy": POLICIES[policy],
+        "policy_text": policy,
+        "key": key,
+        "description": f"release {key}",
+        "mechanism": "laplace",
+        **more,
+    }

@@ -1,0 +1,115 @@
+"""Processes that die in the middle: no charge is lost, none is made twice, nothing is handed out twice."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from blowfish_privacy.ledger import SqliteLedger
+from unit.ledger.samples import load, request
+
+TESTS = Path(__file__).parents[2]
+
+
+def run(*arguments: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_eight_spenders_some_of_them_killed(tmp_path: Path) -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    done = run(Path(__file__).with_name("spenders.py"), tmp_path, 200, seed, timeout=300)
+    assert done.returncode == 0, done.stderr
+    rounds = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rounds) == 200
+    for played in rounds:
+        context = f"seed {seed}: {played}\n{done.stderr}"
+        assert (played["stuck"], played["failed"], played["problems"], played["not as stored"]) == (0, 0, [], []), (
+            context
+        )
+        # Every spender that is not killed goes on until nothing is left.
+        assert (played["spent"], played["remaining"], played["entries"]) == ("1", "0", 12), context
+        assert played["documents"] <= 12, context
+    # The kills must have hit processes at work, or the test shows nothing.
+    assert sum(played["killed"] for played in rounds) > 200
+    assert sum(played["documents"] < 12 for played in rounds) > 5
+
+
+CRASH = """
+import os, sys
+from fractions import Fraction
+from unit.ledger.samples import load, request
+from blowfish_privacy.ledger import SqliteLedger, sqlite_store
+
+ledger = SqliteLedger.open(sys.argv[1], budget=Fraction(1), load_policy=load)
+crash = sys.argv[2]
+append = sqlite_store.SqliteStore.append
+swap_only = sqlite_store.SqliteStore._append_entry
+
+def stop(*_, **__):
+    os._exit(7)
+
+def append_then_stop(*given, **named):
+    append(*given, **named)
+    os._exit(7)
+
+if crash == "before the charge": stop()
+if crash == "between balance and row": sqlite_store.SqliteStore._append_entry = stop
+if crash == "before the commit of the charge": sqlite_store.SqliteStore.append = append_then_stop
+ledger.charge(**request("a", "1/3"))
+if crash == "after the charge": stop()
+if crash == "before the commit of the document": sqlite_store.SqliteStore.append = append_then_stop
+ledger.record("a", "first noise")
+stop()
+"""
+
+LEFT_BEHIND = {
+    "before the charge": (0, None),
+    "between balance and row": (0, None),
+    "before the commit of the charge": (0, None),
+    "after the charge": (Fraction(1, 3), None),
+    "before the commit of the document": (Fraction(1, 3), None),
+    "after the document": (Fraction(1, 3), "first noise"),
+}
+
+
+@pytest.mark.parametrize("crash", LEFT_BEHIND)
+def test_what_a_crash_leaves_behind(tmp_path: Path, crash: str) -> None:
+    path = tmp_path / "a.ledger"
+    done = run("-c", CRASH, path, crash)
+    assert done.returncode == 7, done.stderr
+    ledger = SqliteLedger.open(path, budget=None, load_policy=load)
+    assert (ledger.spent, ledger.document("a")) == LEFT_BEHIND[crash]
+    assert ledger.verify().ok
+    # The retry: charged once in all, and the document handed out is the one stored first.
+    ledger.charge(**request("a", "1/3"))
+    assert ledger.record("a", "second noise") == (LEFT_BEHIND[crash][1] or "second noise")
+    assert ledger.spent == Fraction(1, 3)
+    assert ledger.verify().ok
+    assert os.listdir(tmp_path) == ["a.ledger"]
+
+
+def test_a_crash_while_a_ledger_is_made_leaves_none(tmp_path: Path) -> None:
+    program = """
+import os, sys
+from fractions import Fraction
+from blowfish_privacy.ledger import SqliteLedger
+os.link = lambda *_: os._exit(7)
+SqliteLedger.open(sys.argv[1], budget=Fraction(1))
+"""
+    done = run("-c", program, tmp_path / "a.ledger")
+    assert done.returncode == 7, done.stderr
+    assert not (tmp_path / "a.ledger").exists()
+    assert SqliteLedger.open(tmp_path / "a.ledger", budget=Fraction(2)).remaining == 2

@@ -1,0 +1,191 @@
+"""Files that are no ledger, names that are none, and ledgers that others hold on to."""
+
+import os
+import shutil
+import sqlite3
+import stat
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from blowfish_privacy.errors import BlowfishWarning, LedgerError
+from blowfish_privacy.ledger import SqliteLedger, sqlite
+from unit.ledger.samples import load, request
+
+ONE = Fraction(1)
+
+
+def make(path: Path) -> SqliteLedger:
+    return SqliteLedger.open(path, budget=ONE, load_policy=load)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {place.name: place.read_bytes() for place in folder.iterdir()}
+
+
+def other_database(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE account (one, budget)")
+    connection.commit()
+    connection.close()
+
+
+FOREIGN = {
+    "a picture": lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40),
+    "a text": lambda path: path.write_text("epsilon,0.1\n" * 500),
+    "a short text": lambda path: path.write_text("hello"),
+    "nothing": lambda path: path.write_bytes(b""),
+    "another database": other_database,
+    "a bare header": lambda path: path.write_bytes(b"SQLite format 3\0"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.parametrize("budget", [ONE, None])
+def test_a_foreign_file_is_refused_and_kept(tmp_path: Path, kind: str, budget: Fraction | None) -> None:
+    path = tmp_path / "a.ledger"
+    FOREIGN[kind](path)
+    path.chmod(0o600)
+    before = contents(tmp_path)
+    with pytest.raises(LedgerError, match=r"(?i)hint:") as caught:
+        SqliteLedger.open(path, budget=budget)
+    assert caught.value.__cause__ is None
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.5, 0.9, 0.999])
+def test_a_truncated_ledger_is_refused_and_kept(tmp_path: Path, share: float) -> None:
+    path = tmp_path / "a.ledger"
+    make(path).charge(**request("a"))
+    make(path).record("a", "x" * 50_000)
+    os.truncate(path, int(path.stat().st_size * share))
+    before = contents(tmp_path)
+    with pytest.raises(LedgerError, match=r"damaged or cut short|not a ledger"):
+        make(path)
+    assert contents(tmp_path) == before
+
+
+def test_an_open_ledger_that_is_truncated_gives_clear_errors(tmp_path: Path) -> None:
+    ledger = make(tmp_path / "a.ledger")
+    ledger.charge(**request("a"))
+    os.truncate(ledger.path, 5000)
+    for use in (lambda: ledger.charge(**request("b")), lambda: ledger.remaining, ledger.verify):
+        with pytest.raises(LedgerError, match="damaged or cut short"):
+            use()
+
+
+def test_a_directory_is_no_ledger(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="is not a file"):
+        SqliteLedger.open(tmp_path, budget=ONE)
+
+
+def test_a_missing_ledger_is_made_only_with_a_budget(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match=r"there is no ledger a\.ledger .* Hint: give a budget"):
+        SqliteLedger.open(tmp_path / "a.ledger", budget=None)
+    with pytest.raises(LedgerError, match=r"cannot be opened|no ledger"):
+        SqliteLedger.open(tmp_path / "no folder" / "a.ledger", budget=ONE)
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
+def test_a_name_that_cannot_be_used_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(LedgerError):
+        SqliteLedger.open(tmp_path / name, budget=ONE)
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", ["plain", "50% #1?mode=memory&x", "ünï 🐡", " spaced ", 'it\'s "quoted"', "a\nb"])
+def test_odd_names_work(tmp_path: Path, name: str) -> None:
+    make(tmp_path / name).charge(**request("a"))
+    assert make(tmp_path / name).spent == Fraction(1, 10)
+    assert list(contents(tmp_path)) == [name]
+
+
+@pytest.mark.parametrize("budget", [Fraction(0), Fraction(-1), "nan", "one"])
+def test_a_budget_is_above_zero(tmp_path: Path, budget) -> None:
+    with pytest.raises(LedgerError, match="the budget must be"):
+        SqliteLedger.open(tmp_path / "a.ledger", budget=budget)
+    assert contents(tmp_path) == {}
+
+
+def test_a_new_ledger_is_private_and_one_file(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        ledger = make(tmp_path / "a.ledger")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
+    assert list(contents(tmp_path)) == ["a.ledger"]
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o602])
+def test_a_ledger_open_to_others_warns(tmp_path: Path, mode: int) -> None:
+    make(tmp_path / "a.ledger")
+    (tmp_path / "a.ledger").chmod(mode)
+    with pytest.warns(BlowfishWarning, match="other users"):
+        make(tmp_path / "a.ledger")
+
+
+def test_a_format_of_the_future_is_refused(tmp_path: Path) -> None:
+    ledger = make(tmp_path / "a.ledger")
+    with sqlite3.connect(ledger.path) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(LedgerError, match="format 2"):
+        make(ledger.path)
+
+
+def test_a_deleted_ledger_does_not_come_back(tmp_path: Path) -> None:
+    ledger = make(tmp_path / "a.ledger")
+    ledger.path.unlink()
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        ledger.charge(**request("a"))
+    assert contents(tmp_path) == {}
+
+
+def test_the_log_of_a_deleted_ledger_is_not_played_into_a_new_one(tmp_path: Path) -> None:
+    ledger = make(tmp_path / "a.ledger")
+    holder = sqlite3.connect(ledger.path)
+    holder.execute("SELECT * FROM account").fetchone()
+    ledger.charge(**request("a"))
+    # The log as a killed process leaves it behind.
+    shutil.copy(f"{ledger.path}-wal", tmp_path / "kept")
+    holder.close()
+    ledger.path.unlink()
+    (tmp_path / "kept").rename(f"{ledger.path}-wal")
+    with pytest.raises(LedgerError, match=r"its log a\.ledger-wal is there"):
+        make(ledger.path)
+
+
+def test_two_makers_at_once_share_one_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, link = tmp_path / "a.ledger", os.link
+
+    def late(source: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "link", link)
+        make(path).charge(**request("a"))
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    assert make(path).spent == Fraction(1, 10)
+    assert list(contents(tmp_path)) == ["a.ledger"]
+
+
+def test_a_wait_for_a_lock_is_bounded(tmp_path: Path) -> None:
+    ledger = SqliteLedger.open(tmp_path / "a.ledger", budget=ONE, timeout=0.05)
+    holder = sqlite3.connect(ledger.path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="locked for too long"):
+        ledger.charge(**request("a"))
+    assert ledger.remaining == 1
+    holder.close()
+    ledger.charge(**request("a"))
+    assert sqlite.TIMEOUT == 60
+
+
+def test_two_ledgers_do_not_mix(tmp_path: Path) -> None:
+    first, second = make(tmp_path / "a.ledger"), make(tmp_path / "b.ledger")
+    first.charge(**request("a", "1/2"))
+    second.charge(**request("a", "1/3", "near"))
+    assert (first.spent, second.spent) == (Fraction(1, 2), Fraction(1, 3))
+    assert first.base != second.base

@@ -1,0 +1,145 @@
+"""Whatever is changed in a ledger behind its back, verification says so."""
+
+import sqlite3
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger import SqliteLedger
+from unit.ledger.samples import load, request
+
+TAMPERED = {
+    "a smaller epsilon": "UPDATE entries SET epsilon = '1/100', charged = '1/100' WHERE number = 2",
+    "an amount that is none": "UPDATE entries SET epsilon = 'abc' WHERE number = 2",
+    "an amount as a float": "UPDATE entries SET charged = 0.1 WHERE number = 2",
+    "a zero denominator": "UPDATE entries SET charged = '1/0' WHERE number = 2",
+    "a key": "UPDATE entries SET key = 'z' WHERE number = 2",
+    "a description": "UPDATE entries SET description = 'z' WHERE number = 2",
+    "a time": "UPDATE entries SET made = '2000-01-01' WHERE number = 1",
+    "a rule": "UPDATE entries SET rule = '' WHERE number = 1",
+    "parts": """UPDATE entries SET detail = '{"parts": {}}' WHERE number = 1""",
+    "a policy": "UPDATE policies SET canonical = replace(canonical, 'full', 'public')",
+    "a policy and its hash": "UPDATE policies SET hash = 'abc' WHERE id = 1",
+    "a policy's text": "UPDATE policies SET text = 'near5' WHERE text = 'near'",
+    "a policy gone": "DELETE FROM policies",
+    "another policy": "UPDATE entries SET policy = 2 WHERE number = 1",
+    "the first entry gone": "DELETE FROM entries WHERE number = 1",
+    "the last entry gone": "DELETE FROM entries WHERE number = 3",
+    "all entries gone": "DELETE FROM entries",
+    "an entry added": (
+        "INSERT INTO entries SELECT 4, 'new', made, policy, epsilon, charged, rule, description, mechanism, detail, "
+        "chain FROM entries WHERE number = 3"
+    ),
+    "a document": "UPDATE documents SET text = 'z' WHERE number = 1",
+    "a document and its hash": (
+        "UPDATE documents SET text = 'z', "
+        "sha256 = '594e519ae499312b29433b7dd8a97ff068defcba9755b6d5d00e84c524d67b06' WHERE number = 1"
+    ),
+    "a document's bytes": "UPDATE documents SET text = x'00ff' WHERE number = 1",
+    "a document of another entry": "UPDATE documents SET entry = 3 WHERE number = 2",
+    "a document gone": "DELETE FROM documents WHERE number = 2",
+    "all documents gone": "DELETE FROM documents",
+    "the balance": "UPDATE account SET spent = '0/1'",
+    "the budget": "UPDATE account SET budget = '5/1'",
+    "the number of entries": "UPDATE account SET entries = 2",
+}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> SqliteLedger:
+    ledger = SqliteLedger.open(tmp_path / "a.ledger", budget=Fraction(1), load_policy=load)
+    ledger.charge(**request("a", policy="near"))
+    ledger.charge(**request("b"))
+    ledger.charge(**request("c", policy="near"))
+    ledger.record("a", '{"a": 1}')
+    ledger.record("b", '{"b": 1}')
+    assert ledger.verify().ok
+    return ledger
+
+
+def tamper(ledger: SqliteLedger, *statements: str) -> None:
+    connection = sqlite3.connect(ledger.path, isolation_level=None)
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize("kind", TAMPERED)
+def test_tampering_is_noticed(ledger: SqliteLedger, kind: str) -> None:
+    tamper(ledger, TAMPERED[kind])
+    again = SqliteLedger.open(ledger.path, budget=None, load_policy=load)
+    report = again.verify()
+    assert report.problems
+    assert not report.ok
+    assert all(problem.endswith(".") for problem in report.problems)
+
+
+def test_a_lost_balance_is_an_error(ledger: SqliteLedger) -> None:
+    tamper(ledger, "DELETE FROM account")
+    with pytest.raises(LedgerError, match="lost its balance"):
+        ledger.verify()
+
+
+def test_the_report_counts_from_the_rows(ledger: SqliteLedger) -> None:
+    tamper(ledger, "UPDATE account SET spent = '1/100'")
+    report = ledger.verify()
+    assert (report.entries, report.documents, report.budget, report.spent) == (3, 2, 1, Fraction(3, 10))
+    assert report.problems == ("the entries add up to 0.3, but the balance says 0.01 is spent.",)
+
+
+def test_a_changed_document_is_never_handed_out(ledger: SqliteLedger) -> None:
+    tamper(ledger, TAMPERED["a document"])
+    with pytest.raises(LedgerError, match="was changed"):
+        ledger.document("a")
+    with pytest.raises(LedgerError, match="was changed"):
+        ledger.record("a", "new")
+    assert ledger.document("b") == '{"b": 1}'
+
+
+def test_a_price_too_low_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from blowfish_privacy.ledger import composition, shelf
+
+    ledger = SqliteLedger.open(tmp_path / "a.ledger", budget=Fraction(1), load_policy=load)
+    with monkeypatch.context() as patch:
+        patch.setattr(shelf, "price", lambda base, policy: composition.SAME_POLICY)
+        ledger.charge(**request("a", policy="near5"))
+        ledger.charge(**request("b", policy="near"))
+    assert ledger.verify().problems == ("entry 2 was charged less than 5 times its epsilon, which it costs.",)
+    assert SqliteLedger.open(ledger.path, budget=None).verify().ok
+
+
+@pytest.mark.parametrize("table", ["account", "policies", "entries", "documents"])
+@pytest.mark.parametrize("verb", ["DELETE FROM {}", "UPDATE {} SET rowid = rowid"])
+def test_rows_are_guarded_against_accidents(ledger: SqliteLedger, table: str, verb: str) -> None:
+    statement = "UPDATE account SET budget = '9/1'" if verb.format(table).startswith("UPDATE acc") else verb
+    connection = sqlite3.connect(ledger.path, isolation_level=None)
+    with pytest.raises(sqlite3.IntegrityError, match="ledger"):
+        connection.execute(statement.format(table))
+    connection.close()
+    assert ledger.verify().ok
+
+
+def test_damaged_pages_are_noticed_where_it_matters(ledger: SqliteLedger) -> None:
+    whole = ledger.path.read_bytes()
+    truth = ledger.entries(), ledger.remaining, ledger.document("a"), ledger.document("b")
+    noticed = 0
+    for place in range(100, len(whole), 256):
+        ledger.path.write_bytes(whole[:place] + b"\xa5" * 256 + whole[place + 256 :])
+        found = _verified(ledger.path)
+        # Bytes that nothing uses may change unnoticed.
+        if found is not None:
+            assert truth == (found.entries(), found.remaining, found.document("a"), found.document("b"))
+        noticed += found is None
+    assert noticed > 5
+
+
+def _verified(path: Path) -> SqliteLedger | None:
+    try:
+        ledger = SqliteLedger.open(path, budget=None, load_policy=load)
+        return ledger if ledger.verify().ok else None
+    except LedgerError:
+        return None
