@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from blowfish_privacy.version import __version__
+
 if TYPE_CHECKING:
     from blowfish_privacy.domain import Bin, Binned, Categorical, Domain, Integer
+    from blowfish_privacy.engines import Counts
     from blowfish_privacy.errors import (
         BlowfishError,
         BlowfishWarning,
@@ -33,11 +36,14 @@ if TYPE_CHECKING:
         Policy,
         Public,
     )
-
-__version__ = "0.1.0"
+    from blowfish_privacy.queries import Cumulative, Histogram, Linear, Mean, Sum
+    from blowfish_privacy.results import load
+    from blowfish_privacy.sensitivities import Sensitivity, sensitivity
+    from blowfish_privacy.session import Session
 
 _HOME = {
     "domain": ["Bin", "Binned", "Categorical", "Domain", "Integer"],
+    "engines": ["Counts"],
     "errors": [
         "BlowfishError",
         "BlowfishWarning",
@@ -62,6 +68,10 @@ _HOME = {
         "Policy",
         "Public",
     ],
+    "queries": ["Cumulative", "Histogram", "Linear", "Mean", "Sum"],
+    "results": ["load"],
+    "sensitivities": ["Sensitivity", "sensitivity"],
+    "session": ["Session"],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -73,16 +83,21 @@ __all__ = [
     "BlowfishWarning",
     "BudgetError",
     "Categorical",
+    "Counts",
+    "Cumulative",
     "DataError",
     "DistanceThreshold",
     "Domain",
     "DomainError",
     "ExplicitGraph",
     "FullDomain",
+    "Histogram",
     "Integer",
     "KnownCount",
     "KnownMarginal",
     "LedgerError",
+    "Linear",
+    "Mean",
     "Partition",
     "PerAttribute",
     "Policy",
@@ -90,7 +105,13 @@ __all__ = [
     "Public",
     "QueryError",
     "RefusalError",
+    "Sensitivity",
+    "Session",
     "SpecError",
+    "Sum",
+    "__version__",
+    "load",
+    "sensitivity",
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +18,7 @@ from blowfish_privacy.errors import BlowfishError, SpecError, nearest
 from blowfish_privacy.exact import positive
 from blowfish_privacy.policies import Policy, Secrets
 from blowfish_privacy.policies.known import read_fact
+from blowfish_privacy.queries import QUERIES, Query
 
 ATTRIBUTES: dict[str, type[Attribute]] = {kind.keyword: kind for kind in (Integer, Categorical, Binned)}
 
@@ -56,6 +58,17 @@ class FileSection(BaseModel):
 
 
 @dataclass(frozen=True)
+class PlannedRelease:
+    """One entry of the file's releases: a query, and either what it may spend or how wrong it may be."""
+
+    name: str
+    query: Query
+    epsilon: Fraction | None
+    error: Fraction | None
+    mechanism: str | None
+
+
+@dataclass(frozen=True)
 class PolicyFile:
     """A policy file, read and checked."""
 
@@ -63,7 +76,7 @@ class PolicyFile:
     data: str | None = None
     ledger: str | None = None
     budget: Fraction | None = None
-    releases: tuple[Mapping[str, Any], ...] = ()
+    releases: tuple[PlannedRelease, ...] = ()
 
 
 def load(path: str | Path) -> PolicyFile:
@@ -89,9 +102,13 @@ def loads(text: str) -> PolicyFile:
     section = _validated(FileSection, body)
     policy = policy_from_section(section.policy)
     budget = None if section.budget is None else positive(section.budget, "budget", error=SpecError)
-    if not isinstance(section.releases, list) or not all(isinstance(entry, dict) for entry in section.releases):
-        raise SpecError("releases must be a list of mappings.", hint="- {name: ages, histogram: [age], epsilon: 0.1}")
-    return PolicyFile(policy, section.data, section.ledger, budget, tuple(section.releases))
+    if not isinstance(section.releases, list):
+        raise SpecError("releases: a list is needed.", hint="- {name: ages, histogram: [age], epsilon: 0.1}")
+    releases = [_at(f"releases[{i}]", _read_release, entry, policy) for i, entry in enumerate(section.releases)]
+    names = [planned.name for planned in releases]
+    if len(set(names)) < len(names):
+        raise SpecError("releases: two releases have the same name.")
+    return PolicyFile(policy, section.data, section.ledger, budget, tuple(releases))
 
 
 def policy_from_section(section: PolicySection) -> Policy:
@@ -195,6 +212,37 @@ def _read_attribute(declared: Any) -> Attribute:
         stray = next((str(key) for key in declared if key not in ("outside", "missing")), "")
         raise SpecError("an attribute is either integer, categorical or binned.", hint=nearest(stray, ATTRIBUTES))
     return ATTRIBUTES[chosen[0]].from_file(declared)
+
+
+_RELEASE_KEYS = ("name", "epsilon", "error", "mechanism")
+_NAME = re.compile(r"[\w][\w .-]{0,99}")
+
+
+def _read_release(entry: Any, policy: Policy) -> PlannedRelease:
+    if not isinstance(entry, Mapping):
+        raise SpecError("a mapping is needed.", hint="{name: ages, histogram: [age], epsilon: 0.1}")
+    kinds = {kind.keyword: kind for kind in QUERIES}
+    chosen = [str(key) for key in entry if key in kinds]
+    if len(chosen) != 1:
+        stray = next((str(key) for key in entry if key not in _RELEASE_KEYS), "")
+        raise SpecError("a release has exactly one query.", hint=nearest(stray, kinds))
+    kind = kinds[chosen[0]]
+    allowed = [*_RELEASE_KEYS, kind.keyword, *kind.options]
+    for key in entry:
+        if key not in allowed:
+            raise SpecError(f"unknown key {key!r}.", hint=nearest(str(key), allowed))
+    name, mechanism = entry.get("name"), entry.get("mechanism")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        # The name becomes a file name.
+        raise SpecError(f"the name {name!r} must be letters, digits, spaces, dots and dashes.")
+    if mechanism is not None and not isinstance(mechanism, str):
+        raise SpecError(f"mechanism must be a name, got {mechanism!r}.")
+    if ("epsilon" in entry) == ("error" in entry):
+        raise SpecError("a release states either epsilon or error.", hint="epsilon: 0.1, or error: 25 to solve for it.")
+    query = kind.from_file(entry)
+    query.on(policy.domain)
+    spend = {key: positive(entry[key], key, error=SpecError) if key in entry else None for key in ("epsilon", "error")}
+    return PlannedRelease(name, query, spend["epsilon"], spend["error"], mechanism)
 
 
 def _validated(model: type[FileSection], body: dict[Any, Any]) -> FileSection:

@@ -1,27 +1,15 @@
 import blowfish_privacy as bp
 
-PROMISED = [
-    "Domain",
-    "Integer",
-    "Categorical",
-    "Binned",
-    "Policy",
-    "FullDomain",
-    "Attributes",
-    "Partition",
-    "DistanceThreshold",
-    "ExplicitGraph",
-    "PerAttribute",
-    "Public",
-    "KnownCount",
-    "KnownMarginal",
-    "BlowfishError",
-]
+PROMISED = {
+    *("Domain", "Integer", "Categorical", "Binned", "Policy", "Session", "Counts", "sensitivity", "load"),
+    *("FullDomain", "Attributes", "Partition", "DistanceThreshold", "ExplicitGraph", "PerAttribute", "Public"),
+    *("KnownCount", "KnownMarginal", "Histogram", "Cumulative", "Sum", "Mean", "Linear", "BlowfishError"),
+}
 
 
 def test_every_promised_name_is_there_and_every_name_is_listed():
-    assert set(PROMISED) <= set(bp.__all__)
-    for name in bp.__all__:
+    assert not PROMISED - set(bp.__all__)
+    for name in set(bp.__all__) - {"__version__"}:
         assert getattr(bp, name).__name__ == name
     assert set(bp.__all__) <= set(dir(bp))
 

@@ -12,7 +12,13 @@ from typing import Any
 import click
 
 GROUPS = {
+    "demo": ("blowfish_privacy.cli.demo:demo", "The whole tour on a synthetic census table; needs nothing."),
     "policy": ("blowfish_privacy.cli.policy:policy", "Check a policy file, and hear what it protects."),
+    "data": ("blowfish_privacy.cli.data:data", "Check the data against the declared domain (custodian only)."),
+    "plan": ("blowfish_privacy.cli.release:plan", "Show what releases will cost and how wrong they will be."),
+    "release": ("blowfish_privacy.cli.release:release", "Charge the ledger, read the data, write the releases."),
+    "ledger": ("blowfish_privacy.cli.ledger:ledger", "Show and verify what was spent."),
+    "verify": ("blowfish_privacy.cli.verify:verify", "Check a release document."),
 }
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-import warnings
 from math import isinf
 from typing import Any
 
 import click
 
-from blowfish_privacy import spec
-from blowfish_privacy.errors import BlowfishWarning, SpecError
+from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table
+from blowfish_privacy.errors import BlowfishError, SpecError
+from blowfish_privacy.exact import show
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import explain_pair
+from blowfish_privacy.queries import Cumulative, Histogram, Query, Sum
+from blowfish_privacy.sensitivities import sensitivity
 
 
 @click.group()
@@ -20,16 +22,12 @@ def policy() -> None:
     """Check a policy file, and hear what it protects."""
 
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-file_argument = click.argument("file", type=click.Path(dir_okay=False))
-
-
 @policy.command()
 @file_argument
 @as_json
 def check(file: str, as_json: bool) -> None:  # noqa: FBT001
-    """Say whether FILE is valid, and what it leaves unprotected."""
-    loaded = load_policy(file)
+    """Say whether FILE is valid, how much common queries can change, and what is left unprotected."""
+    loaded = load_file(file).policy
     words = loaded.graph.words()
     found: dict[str, Any] = {
         "valid": True,
@@ -40,9 +38,10 @@ def check(file: str, as_json: bool) -> None:  # noqa: FBT001
         "unprotected": list(words.unprotected),
         "known_facts": [fact.words(loaded.domain) for fact in loaded.known],
         "records": loaded.records,
+        "sensitivities": common_sensitivities(loaded),
     }
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        print_json(found)
         return
     click.echo(f"{file} is valid.")
     click.echo(f"  {found['cells']:,} cells: {' x '.join(f'{n} ({k:,})' for n, k in found['attributes'].items())}")
@@ -51,6 +50,9 @@ def check(file: str, as_json: bool) -> None:  # noqa: FBT001
         click.echo(f"  public: {fact}")
     for sentence in words.unprotected or ("every two values are joined by a chain of secret pairs",):
         click.echo(f"  {'NOT protected' if words.unprotected else 'complete'}: {sentence}")
+    click.echo("\nHow much one secret step can change common queries (the noise is that much over epsilon):")
+    rows = [[row["query"], row["sensitivity"] or "refused", row["note"]] for row in found["sensitivities"]]
+    print_table(["query", "sensitivity", ""], rows)
 
 
 @policy.command()
@@ -59,34 +61,45 @@ def check(file: str, as_json: bool) -> None:  # noqa: FBT001
 @as_json
 def explain(file: str, pair: tuple[str, str] | None, as_json: bool) -> None:  # noqa: FBT001
     """Say in plain words what FILE protects, how strongly, and what it does not."""
-    loaded = load_policy(file)
+    loaded = load_file(file).policy
     if pair is None:
-        click.echo(json.dumps({"explanation": loaded.explain()}) if as_json else loaded.explain())
+        print_json({"explanation": loaded.explain()}) if as_json else click.echo(loaded.explain())
         return
-    first, second = (_record(text) for text in pair)
+    first, second = (record(text) for text in pair)
     hops = loaded.distance(first, second)
     if as_json:
         steps = None if isinf(hops) else hops
-        click.echo(json.dumps({"first": first, "second": second, "protected": steps is not None, "steps": steps}))
+        print_json({"first": first, "second": second, "protected": steps is not None, "steps": steps})
     else:
         click.echo(explain_pair(loaded, first, second))
 
 
-def load_policy(file: str) -> Policy:
-    """Load the policy of a file, showing warnings as sentences."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", BlowfishWarning)
-        loaded = spec.load(file).policy
-    for warning in caught:
-        click.echo(f"{click.style('Warning:', fg='yellow')} {warning.message}", err=True)
-    return loaded
+def common_sensitivities(loaded: Policy) -> list[dict[str, Any]]:
+    """Derive the sensitivities of the queries people ask first."""
+    queries: list[tuple[str, Query]] = [("histogram of all attributes", Histogram(*loaded.domain.names))]
+    for name in loaded.domain:
+        queries.append((f"histogram of {name}", Histogram(name)))
+        if loaded.domain[name].ordered:
+            queries.append((f"cumulative histogram of {name}", Cumulative(name)))
+        if loaded.domain[name].column_type == "whole numbers":
+            queries.append((f"sum of {name}", Sum(name)))
+    return [_row(title, query, loaded) for title, query in queries]
 
 
-def _record(text: str) -> dict[str, Any]:
+def _row(title: str, query: Query, loaded: Policy) -> dict[str, Any]:
     try:
-        record = json.loads(text)
+        value = sensitivity(query, loaded).value
+    except BlowfishError as error:
+        return {"query": title, "sensitivity": None, "note": error.message}
+    return {"query": title, "sensitivity": show(value), "note": "" if value else "published exactly, without noise"}
+
+
+def record(text: str) -> dict[str, Any]:
+    """Read a value given on the command line."""
+    try:
+        found = json.loads(text)
     except (json.JSONDecodeError, RecursionError):
-        record = None
-    if not isinstance(record, dict):
+        found = None
+    if not isinstance(found, dict):
         raise SpecError(f"{text!r} is not a value.", hint="""write it as JSON: '{"age": 30}'.""")
-    return record
+    return found

@@ -1,0 +1,5 @@
+"""``python -m blowfish_privacy.cli``."""
+
+from blowfish_privacy.cli.main import main
+
+main()

@@ -1,0 +1,48 @@
+"""``blowfish data check``: for the custodian, never part of a release."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
+from blowfish_privacy.engines import open_engine
+from blowfish_privacy.errors import SpecError
+
+
+@click.group()
+def data() -> None:
+    """Check the data against the declared domain. For the custodian only."""
+
+
+@data.command()
+@file_argument
+@as_json
+def check(file: str, as_json: bool) -> int:  # noqa: FBT001
+    """Count the rows that FILE's domain does not cover. The counts are exact: do not publish them."""
+    loaded = load_file(file)
+    if loaded.data is None:
+        raise SpecError("the file names no data.", hint="add data: table.csv.")
+    report = open_engine(str(Path(file).parent / loaded.data)).check(loaded.policy.domain)
+    if as_json:
+        print_json({**asdict(report), "fits": report.fits})
+    else:
+        header = ["column", "there", "type fits", "missing", "outside", "malformed"]
+        rows = [
+            [c.name, _yes(c.present), _yes(c.type_fits), *(_count(n) for n in (c.missing, c.outside, c.malformed))]
+            for c in report.columns
+        ]
+        print_table(header, rows)
+        click.echo(f"{report.rows:,} rows. {'All fit.' if report.fits else 'Not all fit: see above.'}")
+    warn("these are exact counts of private rows. They are for the data's custodian; do not publish them.")
+    return 0 if report.fits else 5
+
+
+def _yes(answer: bool) -> str:  # noqa: FBT001
+    return "yes" if answer else "NO"
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"

@@ -1,0 +1,139 @@
+"""``blowfish demo``: the whole tour on a synthetic census table."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from blowfish_privacy.cli.output import load_file
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.files import write_atomically
+from blowfish_privacy.policies.explain import explain_pair
+from blowfish_privacy.spec import PolicyFile
+
+ROWS = 20_000
+REGIONS = ("North", "East", "South", "West")
+
+POLICY = """\
+# A SYNTHETIC census table, made by `blowfish demo`. Change anything here and run the commands again.
+version: 1
+data: census.csv
+ledger: census.ledger
+budget: 1.0
+policy:
+  domain:
+    age: {integer: [17, 90]}
+    sex: {categorical: [Female, Male]}
+    region: {categorical: [North, East, South, West]}
+    wage: {integer: [0, 200], outside: clamp}      # thousands a year
+  secrets:
+    per_attribute:
+      age: {threshold: 5}          # a person's age is hidden within five years
+      sex: full                    # never tell
+      region: public               # everybody may know where a person lives
+      wage: {threshold: 20}        # hidden within twenty thousand
+releases:
+  - {name: ages, histogram: [age, sex], epsilon: 0.3}
+  - {name: wages, cumulative: wage, epsilon: 0.3}      # how many earn at most so much
+  - {name: mean wage, mean: wage, error: 0.05}         # solves for the epsilon that gives this error
+  - {name: regions, histogram: region, epsilon: 0.1}
+"""
+
+
+@click.command()
+@click.option("--out", type=click.Path(file_okay=False), default="demo-output", help="The folder to leave behind.")
+def demo(out: str) -> None:
+    """Make a synthetic census table, explain its policy, plan, release, draw, and show the ledger."""
+    from blowfish_privacy.cli.main import run
+
+    folder = _new_folder(out)
+    write_atomically(folder / "census.csv", "\n".join(synthetic_census(ROWS)).encode() + b"\n")
+    write_atomically(folder / "census.yaml", POLICY.encode())
+    file = str(folder / "census.yaml")
+    loaded = load_file(file)
+
+    _title("1. A table and a policy")
+    _say(f"{folder}/census.csv has {ROWS:,} synthetic people; {folder}/census.yaml says what is secret about them:")
+    click.echo(textwrap.indent(loaded.policy.explain(), "  "))
+    _title("2. What does that mean for two values?")
+    for pair in (({"age": 30}, {"age": 34}), ({"age": 30}, {"age": 60}), ({"region": "North"}, {"region": "West"})):
+        _say(explain_pair(loaded.policy, *pair))
+    _title("3. What will it cost, and how wrong will it be? (nothing is spent yet)")
+    run(["plan", file])
+    _title("4. The releases")
+    run(["release", file, "--yes", "--out", str(folder)])
+    _draw_comparison(loaded, folder)
+    _title("5. How close is it? (the table is synthetic, so here we may look)")
+    _compare_with_truth(folder)
+    _title("6. What was spent")
+    run(["ledger", "show", str(folder / "census.ledger")])
+    run(["ledger", "verify", str(folder / "census.ledger")])
+    run(["verify", str(folder / "ages.release.json")])
+    _title("Look around")
+    _say(f"{folder}/accuracy.png: what the policy gains over plain differential privacy")
+    _say(f"{folder}/ages.png, {folder}/wages.png: the releases, with their error")
+    _say(f"{folder}/ages.release.json: a release with its certificate")
+    _say(f"edit {folder}/census.yaml, then run: blowfish plan {folder}/census.yaml")
+
+
+def synthetic_census(rows: int) -> Iterator[str]:
+    """Make a table that looks like people and is nobody: points of a regular sequence, bent into shape."""
+    yield "age,sex,region,wage"
+    for row in range(rows):
+        # Fractional parts of multiples of irrational numbers fill the square evenly, the same on every machine.
+        a, b, c, d = (row * step % 1.0 for step in (0.6180339887, 0.7548776662, 0.5698402910, 0.8191725134))
+        age = 17 + int(73.999 * a**1.4)
+        sex = "Female" if b < 0.505 else "Male"
+        region = REGIONS[int(4 * c**1.2)]
+        working = max(0.0, 1 - ((age - 48) / 40) ** 2)
+        wage = int(12 + 60 * working * (0.4 + d) + 90 * working * d**8)
+        yield f"{age},{sex},{region},{wage}"
+
+
+def _new_folder(out: str) -> Path:
+    for number in range(1, 1000):
+        folder = Path(out if number == 1 else f"{out}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise SpecError(f"the folder {folder} cannot be made: {error.strerror}.", hint="use --out.") from None
+        return folder
+    raise SpecError(f"{out} and its numbered successors all exist.", hint="use --out.")
+
+
+def _draw_comparison(loaded: PolicyFile, folder: Path) -> None:
+    from blowfish_privacy.plan import make_plan
+    from blowfish_privacy.plots import compare_plans
+
+    plans = [
+        make_plan(r.query, loaded.policy, epsilon=r.epsilon, error=r.error, name=r.name, records=ROWS)
+        for r in loaded.releases
+    ]
+    compare_plans([made for made in plans if made.epsilon], folder / "accuracy.png")
+
+
+def _compare_with_truth(folder: Path) -> None:
+    from blowfish_privacy.results import load
+
+    records = [line.split(",") for line in (folder / "census.csv").read_text().splitlines()[1:]]
+    ages, wages, mean = (load(folder / f"{name}.release.json") for name in ("ages", "wages", "mean wage"))
+    for age in (20, 60):
+        true = sum(record[:2] == [str(age), "Female"] for record in records)
+        _say(f"women aged {age}: released {ages.counts[age - 17, 0]}, true {true}")
+    true = sum(int(record[3]) <= 50 for record in records)
+    _say(f"people who earn at most 50 thousand: released {wages.values[50]:,}, true {true:,}")
+    true_mean = sum(int(record[3]) for record in records) / len(records)
+    _say(f"mean wage: released {mean.value:.2f}, true {true_mean:.2f}")
+
+
+def _title(text: str) -> None:
+    click.echo(f"\n{click.style(text, bold=True, fg='cyan')}")
+
+
+def _say(text: str) -> None:
+    click.echo(textwrap.fill(text, 110, initial_indent="  ", subsequent_indent="  ", replace_whitespace=False))

@@ -1,0 +1,85 @@
+"""``blowfish ledger``: what was spent."""
+
+from __future__ import annotations
+
+from math import isinf
+from pathlib import Path
+
+import click
+
+from blowfish_privacy.cli.output import as_json, print_json, print_table
+from blowfish_privacy.cli.policy import record
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.exact import show
+from blowfish_privacy.ledger import SqliteLedger
+from blowfish_privacy.session import load_policy
+
+_PAIR = click.option("--pair", nargs=2, metavar="A B", help="""Two values as JSON: '{"age": 30}' '{"age": 31}'.""")
+
+
+@click.group()
+def ledger() -> None:
+    """Show and verify what was spent."""
+
+
+def _open(file: str) -> SqliteLedger:
+    if not Path(file).exists():
+        raise LedgerError(f"there is no ledger {file}.", hint="give the path that 'ledger:' names in the policy file.")
+    return SqliteLedger.open(file, budget=None, load_policy=load_policy)
+
+
+@ledger.command("show")
+@click.argument("file", type=click.Path(dir_okay=False))
+@_PAIR
+@as_json
+def show_entries(file: str, pair: tuple[str, str] | None, as_json: bool) -> None:  # noqa: FBT001
+    """List what was spent, under which policy; with --pair, what was lost on two values."""
+    opened = _open(file)
+    if pair is not None:
+        loss = opened.loss(record(pair[0]), record(pair[1]))
+        lost = None if isinf(loss) else str(loss)
+        words = f"epsilon {lost}" if lost else "everything: nothing protects this pair"
+        print_json({"loss": lost}) if as_json else click.echo(f"Lost so far on this pair: {words}.")
+        return
+    entries = opened.entries()
+    if as_json:
+        rows = [
+            {
+                "entry": entry.number,
+                "time": entry.made,
+                "release": entry.description,
+                "mechanism": entry.mechanism,
+                "policy": entry.policy.hash,
+                "epsilon": str(entry.epsilon),
+                "charged": str(entry.charged),
+                "rule": entry.rule,
+            }
+            for entry in entries
+        ]
+        print_json({"budget": str(opened.budget), "remaining": str(opened.remaining), "entries": rows})
+        return
+    header = ["entry", "time (UTC)", "release", "mechanism", "policy", "epsilon", "charged"]
+    print_table(
+        header,
+        [
+            [e.number, e.made[:19], e.description, e.mechanism, e.policy.hash[:12], show(e.epsilon), show(e.charged)]
+            for e in entries
+        ],
+    )
+    click.echo(f"Budget {show(opened.budget)}, spent {show(opened.spent)}, left {show(opened.remaining)}.")
+
+
+@ledger.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+@as_json
+def verify(file: str, as_json: bool) -> int:  # noqa: FBT001
+    """Recompute the balance and all hashes from the rows."""
+    report = _open(file).verify()
+    if as_json:
+        print_json({"ok": report.ok, "entries": report.entries, "problems": list(report.problems)})
+    elif report.ok:
+        click.echo(f"The ledger is sound: {report.entries} entries and {report.documents} documents add up.")
+    else:
+        for problem in report.problems:
+            click.echo(f"Problem: {problem}")
+    return 0 if report.ok else 5

@@ -1,0 +1,50 @@
+"""What the commands share: options, tables, warnings, loading a file."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from blowfish_privacy import spec
+from blowfish_privacy.errors import BlowfishWarning
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+file_argument = click.argument("file", type=click.Path(dir_okay=False))
+
+
+def print_json(value: Any) -> None:
+    """Print a result for a program."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def warn(text: str) -> None:
+    """Say something that must not be overlooked, on standard error."""
+    click.echo(f"{click.style('Warning:', fg='yellow', bold=True)} {text}", err=True)
+
+
+def load_file(file: str) -> spec.PolicyFile:
+    """Load a policy file, showing warnings as sentences."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", BlowfishWarning)
+        loaded = spec.load(file)
+    for warning in caught:
+        warn(str(warning.message))
+    return loaded
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table whose columns line up; numbers to the right."""
+    shown = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[place]) for row in [list(header), *shown]) for place in range(len(header))]
+    numeric = [all(row[place][:1] in "0123456789-" for row in shown if row[place]) for place in range(len(header))]
+    for index, row in enumerate([list(header), *shown]):
+        cells = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        )
+        line = "  ".join(cells).rstrip()
+        click.echo(click.style(line, bold=True) if index == 0 else line)

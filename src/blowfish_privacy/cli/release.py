@@ -1,0 +1,193 @@
+"""``blowfish plan`` and ``blowfish release``: see what a file will cost and give, then do it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import click
+
+from blowfish_privacy import results, spec
+from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
+from blowfish_privacy.engines import open_engine
+from blowfish_privacy.errors import BudgetError, SpecError
+from blowfish_privacy.exact import show
+from blowfish_privacy.plan import Plan, make_plan
+from blowfish_privacy.plan_words import compare, number
+from blowfish_privacy.queries import Mean
+from blowfish_privacy.release import describe
+from blowfish_privacy.session import Session
+
+
+@click.command()
+@file_argument
+@click.option("--explain", is_flag=True, help="Say for each release why.")
+@as_json
+def plan(file: str, explain: bool, as_json: bool) -> None:  # noqa: FBT001
+    """Show what the releases of FILE will cost and how wrong they will be. Reads no data, spends nothing."""
+    loaded = load_file(file)
+    plans = _plans(file, loaded)
+    if as_json:
+        print_json({"budget": _text(loaded.budget), "releases": [_row(plan) for plan in plans]})
+        return
+    if not plans:
+        click.echo("The file lists no releases.")
+        return
+    _print_plans(loaded, plans)
+    if explain:
+        for made in plans:
+            click.echo(f"\n{made.explain()}")
+    for made in plans:
+        for notice in made.notices():
+            warn(f"{made.name}: {notice}")
+
+
+@click.command()
+@file_argument
+@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@click.option("--out", type=click.Path(file_okay=False), default=".", help="The folder for JSON, CSV and PNG files.")
+@click.option("--new", is_flag=True, help="Spend again on releases that the ledger already holds, with fresh noise.")
+@as_json
+def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  # noqa: FBT001
+    """Run the releases of FILE: asks, charges the ledger, reads the data, writes JSON, CSV and PNG.
+
+    A release that the ledger already holds is written again as it was and costs nothing.
+    """
+    loaded = load_file(file)
+    session = open_session(file, loaded)
+    plans = [_keyed(made, new=new) for made in _plans(file, loaded)]
+    held = {entry.key for entry in session.ledger.entries()}
+    due = [made for made in plans if made.key not in held]
+    total = sum((made.epsilon for made in due), Fraction(0))
+    if total > session.remaining:
+        raise BudgetError(
+            f"the releases cost {show(total)}, but only {show(session.remaining)} is left: "
+            f"{show(total - session.remaining)} too much. Nothing was charged and no data was read.",
+            hint="ask for less epsilon, or for fewer releases.",
+        )
+    _confirm(loaded, due, session, total, yes=yes or as_json)
+    folder = _folder(out)
+    written = [_write(session.release(made), folder) for made in plans]
+    if as_json:
+        print_json({"releases": written, "spent": str(total), "remaining": str(session.remaining)})
+        return
+    for item in written:
+        click.echo(f"{item['name']}: {item['guarantee']}")
+        click.echo(f"  {', '.join(item['files'])}")
+    click.echo(f"Spent {show(total)}; {show(session.remaining)} is left.")
+
+
+def open_session(file: str, loaded: spec.PolicyFile) -> Session:
+    """Open the data and the ledger that a file names; paths are relative to the file."""
+    if loaded.data is None:
+        raise SpecError("the file names no data.", hint="add data: table.csv.")
+    if loaded.ledger is None:
+        raise SpecError("the file names no ledger.", hint="add ledger: table.ledger and budget: 1.0.")
+    base = Path(file).parent
+    return Session(str(base / loaded.data), loaded.policy, budget=loaded.budget, ledger=base / loaded.ledger)
+
+
+def _plans(file: str, loaded: spec.PolicyFile) -> list[Plan]:
+    records = loaded.policy.records
+    means = any(isinstance(planned.query, Mean) for planned in loaded.releases)
+    if means and records is None and loaded.policy.size == "known" and loaded.data is not None:
+        records = open_engine(str(Path(file).parent / loaded.data)).rows()
+        click.echo(f"A mean needs the number of records, which is public here: {records:,}.", err=True)
+    return [
+        make_plan(
+            planned.query,
+            loaded.policy,
+            epsilon=planned.epsilon,
+            error=planned.error,
+            mechanism=planned.mechanism,
+            records=records,
+            name=planned.name,
+        )
+        for planned in loaded.releases
+    ]
+
+
+def _keyed(made: Plan, *, new: bool) -> Plan:
+    """Name a release by its content, so that running a file again finds what it released before."""
+    if new:
+        return made
+    digest = sha256(f"{made.policy.hash} {describe(made)}".encode()).hexdigest()[:32]
+    return replace(made, key=f"file-{digest}")
+
+
+def _confirm(loaded: spec.PolicyFile, due: list[Plan], session: Session, total: Fraction, *, yes: bool) -> None:
+    for made in due:
+        for notice in made.notices():
+            warn(f"{made.name}: {notice}")
+    if not due or yes:
+        return
+    _print_plans(loaded, due)
+    after = show(session.remaining - total)
+    click.confirm(f"Spend {show(total)} (leaving {after}) and read the data?", abort=True, err=True)
+
+
+def _folder(out: str) -> Path:
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpecError(f"the folder {out} cannot be made: {error.strerror}.") from None
+    return folder
+
+
+def _write(result: results.Result, folder: Path) -> dict[str, Any]:
+    base = folder / result.name
+    files = [f"{base}.release.json", f"{base}.csv", f"{base}.png"]
+    result.save(files[0])
+    result.to_csv(files[1])
+    result.plot(files[2])
+    return {"name": result.name, "guarantee": result.certificate.statement, "files": files}
+
+
+def _print_plans(loaded: spec.PolicyFile, plans: list[Plan]) -> None:
+    rows = [_row(made) for made in plans]
+    print_table(list(_COLUMNS.values()), [[_brief(row[key]) for key in _COLUMNS] for row in rows])
+    total = sum((made.epsilon for made in plans), Fraction(0))
+    budget = "" if loaded.budget is None else f" of a budget of {show(loaded.budget)}"
+    click.echo(f"Together epsilon {show(total)}{budget}. The last column compares with plain differential privacy.")
+
+
+_COLUMNS = {
+    "name": "release",
+    "query": "query",
+    "mechanism": "mechanism",
+    "epsilon": "epsilon",
+    "scale": "noise scale",
+    "rmse": "typical error",
+    "within_95_in_100": "within (95 %)",
+    "comparison": "this policy is",
+}
+
+
+def _row(made: Plan) -> dict[str, Any]:
+    error, plain = made.expected_error(), made.plain_error()
+    return {
+        "name": made.name,
+        "query": f"{made.query.keyword} of {', '.join(made.query.attributes)}",
+        "mechanism": made.certificate.mechanism if made.epsilon else "none (exact)",
+        "epsilon": show(made.epsilon),
+        "scale": ", ".join(show(scale) for scale in made.certificate.scales[:3]),
+        "sensitivity": show(made.certificate.sensitivity.value),
+        "theorem": made.certificate.sensitivity.theorem,
+        "rmse": error.rmse,
+        "within_95_in_100": error.interval("0.95"),
+        "plain_differential_privacy_rmse": None if plain is None else plain.rmse,
+        "comparison": compare(made),
+        "guarantee": made.certificate.statement,
+    }
+
+
+def _brief(value: Any) -> str:
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def _text(amount: Fraction | None) -> str | None:
+    return None if amount is None else str(amount)

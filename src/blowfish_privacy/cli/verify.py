@@ -1,0 +1,34 @@
+"""``blowfish verify``: check a release document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from blowfish_privacy import document
+from blowfish_privacy.cli.output import as_json, print_json
+from blowfish_privacy.errors import SpecError
+
+
+@click.command()
+@click.argument("release", type=click.Path(dir_okay=False))
+@as_json
+def verify(release: str, as_json: bool) -> int:  # noqa: FBT001
+    """Check RELEASE: its schema, its hashes, and its certificate recomputed from the noise scales it states."""
+    try:
+        text = Path(release).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{release} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
+    problems = document.problems(text)
+    body = document.parse(text)
+    if as_json:
+        print_json({"ok": not problems, "problems": problems, "guarantee": body["guarantee"].get("statement")})
+    elif problems:
+        for problem in problems:
+            click.echo(f"Problem: {problem}")
+    else:
+        click.echo(f"{release} is sound: {body['guarantee']['statement']}.")
+        for notice in body["notices"]:
+            click.echo(f"Notice: {notice}")
+    return 2 if problems else 0

@@ -1,0 +1,99 @@
+"""How cells are numbered inside a query, and how rows that fit no cell are marked in the same number.
+
+A row's number is the sum over the attributes of position x stride, as :meth:`Domain.flat` has it. A row with a
+problem gets a negative number whose base-4 digits, one for each attribute, say which problem: one GROUP BY
+then both counts and validates, and the number of groups stays bounded whatever the data hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain
+from blowfish_privacy.errors import DataError, QueryError
+
+MISSING, OUTSIDE, MALFORMED = 1, 2, 3
+
+_LARGEST_TABLE = 2**31
+_LARGEST_NUMBER = 2**62
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The numbering of the cells of one (projected) domain."""
+
+    domain: Domain
+
+    def __post_init__(self) -> None:
+        size, axes = self.domain.size, len(self.domain.names)
+        if size > _LARGEST_TABLE or size * 4**axes > _LARGEST_NUMBER:
+            raise QueryError(
+                f"a table of {axes} attributes and {size:.2e} cells is too large to count at once.",
+                hint="ask for fewer attributes together, or declare coarser ones.",
+            )
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """What one step along each attribute adds to a cell's number."""
+        shape = self.domain.shape
+        return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+    def mark(self, axis: int, problem: int) -> int:
+        """Return the negative position that stands for a problem; times its stride it becomes a base-4 digit."""
+        return -problem * 4**axis * (self.domain.size // self.strides[axis])
+
+    def table(self, cells: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Spread grouped counts over the domain, or raise when a group is marked."""
+        if len(cells) and cells.min() < 0:
+            raise self._error(cells[cells < 0])
+        flat = np.zeros(self.domain.size, dtype=np.int64)
+        flat[cells] = counts
+        return flat.reshape(self.domain.shape)
+
+    def _error(self, marked: npt.NDArray[Any]) -> DataError:
+        digits = -(marked // self.domain.size)
+        found = [
+            (name, attribute, problem)
+            for axis, (name, attribute) in enumerate(zip(self.domain.names, self.domain.attributes, strict=True))
+            for problem in (MISSING, OUTSIDE, MALFORMED)
+            if bool(np.any(digits >> (2 * axis) & 3 == problem))
+        ]
+        return data_problem(found)
+
+
+def data_problem(found: Sequence[tuple[str, Attribute, int]]) -> DataError:
+    """Word the problems of some columns; which rows, which values and how many stay unsaid."""
+    said = "; ".join(f"the column {name!r} {_says(attribute, problem)}" for name, attribute, problem in found)
+    hints = dict.fromkeys(_hint(attribute, problem) for _, attribute, problem in found)
+    return DataError(f"{said}.", hint=" ".join(hints))
+
+
+def _says(attribute: Attribute, problem: int) -> str:
+    if problem == MISSING:
+        return "has missing values"
+    if problem == OUTSIDE:
+        return "has values outside the declared ones"
+    return f"has text that is not {_plain(attribute)}"
+
+
+def _hint(attribute: Attribute, problem: int) -> str:
+    if problem == MISSING:
+        return "declare what missing values stand for (missing: VALUE), or remove them."
+    if problem == MALFORMED:
+        return "no conversion is guessed: no spaces, no leading zeros or plus signs; correct the file."
+    return (
+        "add the category." if isinstance(attribute, Categorical) else "widen the declaration, or say outside: clamp."
+    )
+
+
+def _plain(attribute: Attribute) -> str:
+    if isinstance(attribute, Binned):
+        return "a plain number"
+    return "true or false" if isinstance(attribute, Categorical) and attribute.kind is bool else "a plain whole number"

@@ -1,0 +1,89 @@
+"""What an engine is, and how data are opened as one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.engines.check import DataCheck
+from blowfish_privacy.engines.memory import Counts, MemoryEngine
+from blowfish_privacy.engines.progress import Progress
+from blowfish_privacy.errors import DataError
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Exact whole-number aggregates of a table. An engine knows nothing of privacy, and only counts leave it."""
+
+    reads: int
+    """How many queries have touched the data."""
+
+    def counts(
+        self, domain: Domain, names: Iterable[str], *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Count the rows of every cell of some attributes, in the shape of ``domain.project(names)``.
+
+        ``domain`` is the whole declared domain. The same scan checks every row's value of every named
+        attribute: one that is missing or not declared is treated as the declaration says, and where that is
+        an error, :class:`DataError` names the column and the kind of problem, never a value or a number of
+        rows. ``progress`` is told the finished share of a scan that takes over two seconds.
+        """
+        ...
+
+    def rows(self) -> int:
+        """Count the rows."""
+        ...
+
+    def check(self, domain: Domain) -> DataCheck:
+        """Report how the data fit a domain: for the data's custodian only."""
+        ...
+
+    def describe(self) -> str:
+        """Name engine and kind of source for a document: no path, no name."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and memory; the engine is not used afterwards."""
+        ...
+
+
+def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
+    """Open data for counting; nothing is read yet.
+
+    ``data`` is one of
+
+    - a path to a ``.csv`` or ``.tsv`` file whose first line names the columns;
+    - a path to a ``.parquet`` file, a pattern such as ``part-*.parquet``, or a folder of such files;
+    - a path to a ``.duckdb`` or ``.db`` file of DuckDB, followed by ``::table`` or ``::schema.table`` unless
+      it holds a single table: ``census.duckdb::persons``;
+    - a pandas or Polars table (a lazy one too), a pyarrow Table or RecordBatch;
+    - a DuckDB relation, which is queried on its own connection;
+    - :class:`Counts`, or an engine, which is returned as it is.
+
+    ``memory_limit``, such as ``"2GB"``, bounds the engine's memory; what does not fit goes to a private
+    folder under the system's temporary one (``TMPDIR``), which is removed when the engine is closed.
+    """
+    if isinstance(data, Counts):
+        return MemoryEngine(data)
+    from blowfish_privacy.engines.duckdb import DuckDBEngine
+
+    if isinstance(data, str | os.PathLike):
+        from blowfish_privacy.engines.files import open_path
+
+        return DuckDBEngine(open_path(os.fspath(data), memory_limit))
+    from blowfish_privacy.engines.frames import open_table
+
+    source = open_table(data, memory_limit)
+    if source is not None:
+        return DuckDBEngine(source)
+    if isinstance(data, Engine):
+        return data
+    raise DataError(
+        f"data cannot be a {type(data).__name__}.",
+        hint="give a path, a pandas, Polars or Arrow table, a DuckDB relation, or Counts(array).",
+    )

@@ -1,0 +1,48 @@
+"""Errors of the libraries underneath, whose messages quote the data, turned into ours, which do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from blowfish_privacy.errors import BlowfishError, DataError
+
+Result = TypeVar("Result")
+
+_HINTS = {
+    "OutOfMemoryException": "free some memory, or point TMPDIR at a disk with more room.",
+    "MemoryError": "free some memory, or ask for fewer attributes together.",
+    "OSError": "check the disk, and that TMPDIR can be written to.",
+    "IOException": "the file may be damaged, still being written, or open for writing in another program.",
+    "ResourceInUseException": "close the other connection to this file, or pass a relation of that connection.",
+    "PermissionException": "a view that reads other files must be passed as a relation of your own connection.",
+    "InvalidInputException": "a CSV file needs rows of equal length, closed quotes, one kind of line end and UTF-8.",
+    "ModuleNotFoundError": "install the packages for tables: pip install 'blowfish-privacy[frames]'.",
+}
+_HINT = "check the source with the program that wrote it; what it said is left out, as it may quote the data."
+
+
+def shielded(action: Callable[[], Result], what: str) -> Result:
+    """Run an action; whatever goes wrong underneath is raised as our own error, without cause or context.
+
+    The error is raised after the ``except`` block has ended, for otherwise Python would keep the original, with
+    the private values in its message, as the new error's context.
+    """
+    try:
+        return action()
+    except BlowfishError:
+        raise
+    except Exception as error:
+        interrupted = _was_interrupted(error)
+        failure = DataError(f"{what} could not be read ({type(error).__name__}).", hint=_hint(error))
+    raise KeyboardInterrupt if interrupted else failure
+
+
+def _hint(error: Exception) -> str:
+    names = (kind.__name__ for kind in type(error).__mro__)
+    return next((_HINTS[name] for name in names if name in _HINTS), _HINT)
+
+
+def _was_interrupted(error: Exception) -> bool:
+    # DuckDB reports Ctrl-C as an error of the query.
+    return isinstance(error, RuntimeError) and "interrupted" in str(error).casefold()

@@ -1,0 +1,54 @@
+"""How far a scan is, for those who wait."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import TypeAlias
+
+Progress: TypeAlias = Callable[[float], None]
+"""Told the finished share of a scan, 0 to 1, from a thread of its own, and only when it takes over two seconds."""
+
+PATIENCE = 2.0
+_INTERVAL = 0.2
+
+
+@contextmanager
+def watched(percentage: Callable[[], float], progress: Progress | None) -> Generator[None]:
+    """Tell ``progress`` how far a query is while the body runs."""
+    if progress is None:
+        yield
+        return
+    done = Event()
+
+    def watch() -> None:
+        wait = PATIENCE
+        while not done.wait(wait):
+            wait = _INTERVAL
+            share = percentage() / 100
+            if 0 <= share <= 1:
+                progress(share)
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+@contextmanager
+def scan_bar(title: str = "Reading the data") -> Generator[Progress | None]:
+    """Draw a bar on standard error for as long as a slow scan takes; nothing when nobody looks at a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=1.0, visible=False)
+        yield lambda share: bar.update(task, completed=share, visible=True)

@@ -1,0 +1,24 @@
+"""Mechanisms: ways to answer a query with noise, each with its proof."""
+
+from blowfish_privacy.errors import QueryError, RefusalError, nearest
+from blowfish_privacy.mechanisms.certificate import Certificate
+from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.mechanisms.laplace import Laplace
+from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.queries import Query
+
+MECHANISMS: dict[str, type[Mechanism]] = {kind.name: kind for kind in (Laplace,)}
+"""Every mechanism by its name; the first that answers a query is its default."""
+
+
+def choose(query: Query, name: str | None) -> type[Mechanism]:
+    """Find the mechanism asked for, or the default for a query."""
+    if name is not None and name not in MECHANISMS:
+        raise QueryError(f"there is no mechanism {name!r}.", hint=nearest(name, MECHANISMS))
+    fitting = [kind for kind in MECHANISMS.values() if kind.answers(query) and name in (None, kind.name)]
+    if not fitting:
+        raise RefusalError(f"{name or 'no mechanism'} cannot answer {query!r}.")
+    return fitting[0]
+
+
+__all__ = ["MECHANISMS", "Certificate", "ExpectedError", "Laplace", "Mechanism", "choose"]

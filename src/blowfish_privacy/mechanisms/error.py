@@ -1,0 +1,37 @@
+"""How wrong an answer will be, known before anything is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+
+from blowfish_privacy.exact import Number
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """The error of one answer with discrete Laplace noise of a scale, counted in units. A scale of 0 is exact."""
+
+    scale: Fraction
+    unit: Fraction
+    of: str
+    """What the error is the error of: a cell, the sum, ..."""
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error."""
+        from blowfish_privacy.noise import variance
+
+        return variance(self.scale) * float(self.unit) ** 2 if self.scale else 0.0
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error: the typical size of the error."""
+        return sqrt(self.mse)
+
+    def interval(self, level: Number = "0.95") -> float:
+        """Return how far off the answer is at most, with this probability."""
+        from blowfish_privacy.noise import quantile
+
+        return float(quantile(self.scale, level) * self.unit) if self.scale else 0.0

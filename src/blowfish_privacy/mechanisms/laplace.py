@@ -1,0 +1,113 @@
+"""Discrete Laplace noise on every output of a linear query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
+from blowfish_privacy.exact import exact
+from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.queries import Cumulative, Histogram, Linear, LinearForm, Mean, Query, Sum
+from blowfish_privacy.sensitivities import sensitivity_of
+
+# Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added.
+_LARGEST_ANSWER = 2**61
+
+
+@dataclass(frozen=True, eq=False)
+class Laplace(Mechanism):
+    """Adds independent discrete Laplace noise of one scale to every output.
+
+    Privacy: (epsilon, P)-Blowfish with epsilon = S(W, P) / scale [he2014, Theorem 5.1], noise as in [ghosh2009].
+    Sensitivity: S(W, P), the worst secret pair of the projected graph; an output of sensitivity 0 gets no noise.
+    Error: variance 2 q / (1 - q)^2 per output in units^2, q = exp(-1 / scale); below 2 scale^2.
+    Cost: time and memory linear in the number of outputs.
+    Numerics: answers are whole numbers of a unit, noise is an exact integer, and their sum is exact.
+    Proof: docs/proofs/laplace.md
+    """
+
+    form: LinearForm
+    scale: Fraction
+    """In units; 0 means that no noise is added."""
+    divisor: int = 1
+    """What answers are divided by after the noise: the public number of records for a mean."""
+    of: str = "an output"
+
+    name = "laplace"
+    proof = "docs/proofs/laplace.md"
+
+    def __post_init__(self) -> None:
+        if self.scale:
+            # Before anything is charged: noise that cannot be drawn is no plan.
+            checked_scale(self.scale)
+
+    @classmethod
+    def answers(cls, query: Query) -> bool:
+        """Every linear query."""
+        return isinstance(query, Histogram | Cumulative | Sum | Linear)
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Take scale = S / epsilon."""
+        form = query.on(policy.domain)
+        found = sensitivity_of(form, policy)
+        return cls(form, found.value / form.unit / epsilon, _divisor(query, policy, records), _of(query))
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Divide the sensitivity, derived anew, by the scale held."""
+        found = sensitivity_of(self.form, policy)
+        if found.value and not self.scale:
+            raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
+        epsilon = found.value / self.form.unit / self.scale if found.value else Fraction(0)
+        bounded = is_differential_privacy(policy)
+        return Certificate(epsilon, policy.hash, self.name, (self.scale,), found, self.proof, bounded)
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Answer exactly, then add the noise."""
+        # Checked from the number of records alone, so that no error depends on anybody's values.
+        heaviest = int(self.form.weight(self.form.heaviest()) / self.form.unit)
+        if int(counts.sum()) * heaviest >= _LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.", hint="count in larger units.")
+        answers = self.form.answer(counts).astype(np.int64)
+        return answers + discrete_laplace(self.scale, len(answers), source=source) if self.scale else answers
+
+    def expected_error(self) -> ExpectedError:
+        """Give the error of one output."""
+        return ExpectedError(self.scale, self.form.unit / self.divisor, self.of)
+
+    def to_document(self) -> dict[str, Any]:
+        """Write the scale."""
+        return {"name": self.name, "scale": str(self.scale)}
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read the scale; the certificate is derived from it, not from what the document claims."""
+        scale = exact(written.get("scale"), "the noise scale", error=SpecError)
+        return cls(query.on(policy.domain), scale, _divisor(query, policy, records), _of(query))
+
+
+def _divisor(query: Query, policy: Policy, records: int | None) -> int:
+    if not isinstance(query, Mean):
+        return 1
+    if policy.size == "unknown":
+        raise RefusalError(
+            "a mean divides by the number of records, which this policy keeps secret.",
+            hint="release Sum and Histogram of the attribute, and divide them.",
+        )
+    if not records:
+        raise RefusalError("a mean of no records does not exist.", hint="state size, or give data with rows.")
+    return records
+
+
+def _of(query: Query) -> str:
+    words = {"histogram": "a cell", "cumulative": "a cumulative count", "sum": "the sum", "mean": "the mean"}
+    return words.get(query.keyword, "an output")

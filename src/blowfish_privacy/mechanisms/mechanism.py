@@ -1,0 +1,62 @@
+"""What every mechanism promises.
+
+A mechanism holds the noise scales it will use. It can prove from them, and from the policy, how much privacy it
+spends (:meth:`certify`), and say before anything is read how wrong its answers will be. It never sees a table: only the
+exact counts that an engine hands over, and a source of random bits. A new mechanism is one file beside this one, with
+its proof in ``docs/proofs/``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.mechanisms.certificate import Certificate
+from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.noise import BitSource
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.queries import Query
+
+
+class Mechanism(ABC):
+    """A way to answer a query with noise."""
+
+    name: ClassVar[str]
+    """How it is asked for: ``session.plan(query, epsilon=.., mechanism=name)``."""
+    proof: ClassVar[str]
+    """The page with its proof."""
+
+    @classmethod
+    @abstractmethod
+    def answers(cls, query: Query) -> bool:
+        """Say whether the mechanism can answer a query."""
+
+    @classmethod
+    @abstractmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Choose noise scales from public information only, so that the certificate is exactly ``epsilon``."""
+
+    @abstractmethod
+    def certify(self, policy: Policy) -> Certificate:
+        """Derive the privacy loss from the scales held; never repeat what was asked for."""
+
+    @abstractmethod
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Turn exact counts into noisy answers: whole numbers of units."""
+
+    @abstractmethod
+    def expected_error(self) -> ExpectedError:
+        """Say how wrong an answer will be."""
+
+    @abstractmethod
+    def to_document(self) -> dict[str, Any]:
+        """Write the scales held."""
+
+    @classmethod
+    @abstractmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read what :meth:`to_document` writes."""

@@ -1,0 +1,130 @@
+"""A plan: everything about a release that can be said before any data are read."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
+from blowfish_privacy.exact import positive, show
+from blowfish_privacy.mechanisms import Certificate, ExpectedError, Mechanism, choose
+from blowfish_privacy.policies import FullDomain, Policy
+from blowfish_privacy.queries import Query
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A query, the mechanism that will answer it, and what that proves and costs.
+
+    A plan is a ticket for one release: releasing it again returns what it gave the first time and costs nothing.
+    """
+
+    query: Query
+    policy: Policy
+    mechanism: Mechanism
+    certificate: Certificate
+    records: int | None
+    """The public number of records, where the plan needed it or the policy states it."""
+    name: str = "release"
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What the release will cost."""
+        return self.certificate.epsilon
+
+    def expected_error(self) -> ExpectedError:
+        """Say how wrong an answer will be."""
+        return self.mechanism.expected_error()
+
+    def plain_error(self) -> ExpectedError | None:
+        """Say how wrong plain (bounded) differential privacy would be for the same epsilon; None if out of reach."""
+        if not self.epsilon:
+            return None
+        full = Policy(
+            self.policy.domain,
+            secrets=FullDomain(),
+            size=self.policy.size,
+            rows_per_person=self.policy.rows_per_person,
+        )
+        try:
+            rival = type(self.mechanism).calibrated(self.query, full, epsilon=self.epsilon, records=self.records)
+        except BlowfishError:
+            return None
+        return rival.expected_error()
+
+    def notices(self) -> list[str]:
+        """Say loudly what must not be overlooked."""
+        said: list[str] = []
+        if self.epsilon == 0:
+            attributes = ", ".join(self.query.attributes)
+            said.append(
+                f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
+                "published exactly. If that is not what you want, change the policy."
+            )
+        if not self.certificate.sensitivity.exact:
+            said.append("The sensitivity is an upper bound: the true privacy loss may be smaller than stated.")
+        return said
+
+    def explain(self) -> str:
+        """Say in plain words what will be released, how, at what cost, and how wrong it will be."""
+        from blowfish_privacy.plan_words import explain_plan
+
+        return explain_plan(self)
+
+
+def make_plan(
+    query: Query,
+    policy: Policy,
+    *,
+    epsilon: Any = None,
+    error: Any = None,
+    mechanism: str | None = None,
+    records: int | None = None,
+    name: str = "release",
+    key: str | None = None,
+) -> Plan:
+    """Choose and calibrate a mechanism; exactly one of ``epsilon`` and ``error`` (root mean squared) is given."""
+    if not isinstance(query, Query):
+        raise QueryError(f"a query is needed, got {query!r}.", hint='Histogram("age"), for example.')
+    if (epsilon is None) == (error is None):
+        raise QueryError("give either epsilon or error.", hint='epsilon="0.1" to spend, error=25 to solve for it.')
+    kind = choose(query, mechanism)
+
+    def calibrate(amount: Fraction) -> Mechanism:
+        return kind.calibrated(query, policy, epsilon=amount, records=records)
+
+    if epsilon is None:
+        chosen = solve_epsilon(calibrate, positive(error, "error", error=QueryError))
+    else:
+        chosen = positive(epsilon, "epsilon", error=QueryError)
+    calibrated = calibrate(chosen)
+    options = {} if key is None else {"key": key}
+    return Plan(query, policy, calibrated, calibrated.certify(policy), records, name, **options)
+
+
+def solve_epsilon(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
+    """Find the smallest epsilon of three digits whose root mean squared error is at most what is wanted."""
+
+    def good(amount: Fraction) -> bool:
+        try:
+            return calibrate(amount).expected_error().rmse <= wanted
+        except QueryError:  # noise too large to be drawn is too large to be wanted
+            return False
+
+    power = Fraction(1, 10**9)
+    while not good(power):
+        power *= 10
+        if power > 10**6:
+            raise RefusalError(
+                f"no epsilon up to a million makes the error as small as {show(wanted)}.", hint="allow a larger error."
+            )
+    # Now power / 10 < epsilon <= power; search among 101, 102, .., 1000 thousandths of power.
+    low, high = 100, 1000
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if good(power * middle / 1000) else (middle, high)
+    return power * high / 1000

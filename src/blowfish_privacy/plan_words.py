@@ -1,0 +1,81 @@
+"""A plan in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isclose
+from typing import TYPE_CHECKING
+
+from blowfish_privacy.exact import show
+
+if TYPE_CHECKING:
+    from blowfish_privacy.plan import Plan
+
+
+def explain_plan(plan: Plan) -> str:
+    """Say what will be released, how, at what cost, and how wrong it will be."""
+    return "\n".join([*_what(plan), *_noise(plan), *_error(plan), *_cost(plan), *(f"! {n}" for n in plan.notices())])
+
+
+def number(value: float) -> str:
+    """Write a number with about three digits."""
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def compare(plan: Plan) -> str:
+    """Compare the error with that of plain differential privacy at the same epsilon, in a few words."""
+    own, plain = plan.expected_error().rmse, plan.plain_error()
+    if plain is None or not own:
+        return "published exactly" if not own else "-"
+    ratio = plain.rmse / own
+    if isclose(ratio, 1, rel_tol=0.005):
+        return "the same"
+    return f"{number(ratio)} times more accurate" if ratio > 1 else f"{number(1 / ratio)} times less accurate"
+
+
+def _what(plan: Plan) -> Iterator[str]:
+    form = plan.query.on(plan.policy.domain)
+    attributes = ", ".join(plan.query.attributes)
+    many = f"{form.outputs:,} numbers" if form.outputs > 1 else "one number"
+    yield f"Release {plan.name!r}: the {plan.query.keyword} of {attributes} ({many})."
+    if plan.records is not None and plan.policy.records is None:
+        yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."
+
+
+def _noise(plan: Plan) -> Iterator[str]:
+    found = plan.certificate.sensitivity
+    if not plan.epsilon:
+        return
+    bound = "" if found.exact else " at most"
+    answer = "the sum" if plan.query.keyword == "mean" else "the answer"
+    yield f"Mechanism {plan.certificate.mechanism}: one secret step changes {answer} by{bound} {show(found.value)}"
+    if found.witness is not None:
+        first, second = (_value(end) for end in found.witness)
+        yield f"  (for example {first} to {second}; {found.theorem}),"
+    scales = ", ".join(show(scale) for scale in plan.certificate.scales[:4])
+    yield f"  so each number gets whole-number Laplace noise of scale {scales}. Proof: {plan.certificate.proof}"
+
+
+def _value(record: dict[str, object] | None) -> str:
+    if record is None:
+        return "no record"
+    return " and ".join(f"{name} {value}" for name, value in record.items())
+
+
+def _error(plan: Plan) -> Iterator[str]:
+    error = plan.expected_error()
+    if not error.rmse:
+        return
+    yield (
+        f"Typical error of {error.of}: {number(error.rmse)} (root mean squared); "
+        f"within {number(error.interval('0.95'))} for 95 in 100."
+    )
+    plain = plan.plain_error()
+    if plain is not None and not plan.certificate.differential_privacy:
+        yield f"The same under plain differential privacy: {number(plain.rmse)}; this policy is {compare(plan)}."
+
+
+def _cost(plan: Plan) -> Iterator[str]:
+    yield f"Cost: epsilon {show(plan.epsilon)}. Guarantee: {plan.certificate.statement}."

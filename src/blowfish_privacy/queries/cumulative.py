@@ -1,0 +1,81 @@
+"""How many records lie at or below each value of an ordered attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.policies.graph import Edge, SecretGraph
+from blowfish_privacy.queries.query import LinearForm, Query, checked_attribute
+
+
+@dataclass(frozen=True)
+class Cumulative(Query):
+    """The cumulative histogram of an ordered attribute: ``Cumulative("capital_loss")``."""
+
+    attribute: str
+    attributes: tuple[str, ...] = field(init=False)
+
+    keyword = "cumulative"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
+
+    def on(self, domain: Domain) -> CumulativeForm:
+        """Bind to a domain in which the attribute has an order."""
+        own = self.own_domain(domain)
+        if not own[self.attribute].ordered:
+            raise QueryError(f"{self.attribute} has categories, and categories have no order.", hint="use a histogram.")
+        return CumulativeForm(own)
+
+    def to_file(self, domain: Domain) -> dict[str, Any]:
+        """Write ``{cumulative: name}``."""
+        return {"cumulative": self.attribute}
+
+    @classmethod
+    def from_file(cls, entry: Mapping[str, Any]) -> Cumulative:
+        """Read ``{cumulative: name}``."""
+        return cls(entry["cumulative"])
+
+
+@dataclass(frozen=True)
+class CumulativeForm(LinearForm):
+    """A record at position x adds one to every output from x on."""
+
+    domain: Domain
+
+    @property
+    def outputs(self) -> int:
+        """One for each value."""
+        return self.domain.size
+
+    def column(self, x: Cell) -> Sequence[int]:
+        """Zeros below the position, ones from it on."""
+        return [int(place >= x[0]) for place in range(self.domain.size)]
+
+    def change(self, x: Cell, y: Cell) -> Fraction:
+        """Every output between the two positions changes by one."""
+        return Fraction(abs(x[0] - y[0]))
+
+    def weight(self, x: Cell) -> Fraction:
+        """Every output from the position on changes by one."""
+        return Fraction(self.domain.size - x[0])
+
+    def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
+        """The change is the rank gap, so the widest edge is the worst."""
+        return graph.widest_edge(self.domain.names[0]), True
+
+    def heaviest(self) -> Cell:
+        """The lowest value is counted by every output."""
+        return (0,)
+
+    def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Add up from the lowest value on."""
+        return np.cumsum(counts.reshape(-1))

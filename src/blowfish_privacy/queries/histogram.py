@@ -1,0 +1,83 @@
+"""How many records have each value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.policies.graph import Edge, SecretGraph
+from blowfish_privacy.queries.query import LinearForm, Query, checked_attribute, some_edge
+
+
+@dataclass(frozen=True, init=False)
+class Histogram(Query):
+    """The count of every combination of values of some attributes: ``Histogram("age", "sex")``."""
+
+    attributes: tuple[str, ...]
+
+    keyword = "histogram"
+
+    def __init__(self, *attributes: str) -> None:
+        if not attributes:
+            raise QueryError("a histogram needs at least one attribute.", hint='Histogram("age", "sex").')
+        object.__setattr__(self, "attributes", tuple(checked_attribute(name) for name in attributes))
+        if len(set(attributes)) < len(attributes):
+            raise QueryError(f"a histogram names an attribute twice: {', '.join(attributes)}.")
+
+    def on(self, domain: Domain) -> HistogramForm:
+        """Bind to a domain."""
+        return HistogramForm(self.own_domain(domain))
+
+    def to_file(self, domain: Domain) -> dict[str, Any]:
+        """Write ``{histogram: [..]}``."""
+        return {"histogram": list(self.attributes)}
+
+    @classmethod
+    def from_file(cls, entry: Mapping[str, Any]) -> Histogram:
+        """Read ``{histogram: [..]}``."""
+        named = entry["histogram"]
+        return cls(*(named if isinstance(named, list) else [named]))
+
+
+@dataclass(frozen=True)
+class HistogramForm(LinearForm):
+    """The identity: a record adds one to its own cell."""
+
+    domain: Domain
+
+    @property
+    def outputs(self) -> int:
+        """One for each cell."""
+        return self.domain.size
+
+    def column(self, x: Cell) -> Sequence[int]:
+        """One in its own cell."""
+        own = self.domain.flat(x)
+        return [int(number == own) for number in range(self.domain.size)]
+
+    def change(self, x: Cell, y: Cell) -> Fraction:
+        """One cell loses a record, another gains it."""
+        return Fraction(2 if x != y else 0)
+
+    def weight(self, x: Cell) -> Fraction:
+        """One cell gains or loses a record."""
+        return Fraction(1)
+
+    def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
+        """Every edge changes the same."""
+        return some_edge(graph), True
+
+    def heaviest(self) -> Cell:
+        """Every cell weighs the same."""
+        return self.domain.unflat(0)
+
+    def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return the counts."""
+        return counts.reshape(-1)

@@ -1,0 +1,142 @@
+"""Any linear query: what a record adds is given by a matrix or by a function of its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.exact import exact, plain
+from blowfish_privacy.policies.graph import MOST_PAIRS, Edge, SecretGraph
+from blowfish_privacy.queries.query import LinearForm, Query, checked_attribute
+
+_MOST_NUMBERS = 5_000_000
+_MOST_SIGNS = 10
+_LARGEST = 2**40
+
+
+class Linear(Query):
+    """Outputs to which every record adds a number of its own.
+
+    ``Linear(lambda age: age >= 65, attributes=["age"])`` counts; a function may return several numbers, and is given
+    the values of the attributes in order. ``Linear([[0, 1, 1], [1, 0, 0]], attributes=["zone"])`` has one row for each
+    output and one column for each cell. Numbers are taken exactly.
+    """
+
+    keyword = "linear"
+
+    def __init__(self, weights: Any, attributes: Sequence[str]) -> None:
+        if isinstance(attributes, str) or not attributes:
+            raise QueryError(f"attributes must be a list of names, got {attributes!r}.", hint='attributes=["age"].')
+        self.weights: Any = weights
+        self.attributes = tuple(checked_attribute(name) for name in attributes)
+
+    def on(self, domain: Domain) -> LinearMatrix:
+        """Bind to a domain, working out what each cell adds."""
+        own = self.own_domain(domain)
+        columns = _columns_of(self.weights, own) if callable(self.weights) else _columns_from(self.weights, own)
+        unit = Fraction(1, lcm(*(number.denominator for column in columns for number in column)))
+        whole = [[int(number / unit) for number in column] for column in columns]
+        if any(abs(number) > _LARGEST for column in whole for number in column):
+            raise QueryError("the weights need too many digits to be put on a common lattice.", hint="round them.")
+        return LinearMatrix(own, np.array(whole, dtype=np.int64).T.copy(), unit)
+
+    def to_file(self, domain: Domain) -> dict[str, Any]:
+        """Write ``{linear: {attributes: [..], rows: [[..], ..]}}``; a function is written as its matrix."""
+        form = self.on(domain)
+        rows = [[plain(form.unit * number) for number in row] for row in form.matrix.tolist()]
+        return {"linear": {"attributes": list(self.attributes), "rows": rows}}
+
+    @classmethod
+    def from_file(cls, entry: Mapping[str, Any]) -> Linear:
+        """Read ``{linear: {attributes: [..], rows: [[..], ..]}}``."""
+        body = entry["linear"]
+        if not isinstance(body, Mapping) or set(body) != {"attributes", "rows"}:
+            raise QueryError("linear needs attributes and rows.", hint="linear: {attributes: [zone], rows: [[0, 1]]}.")
+        return cls(body["rows"], body["attributes"])
+
+
+def _columns_of(function: Callable[..., Any], own: Domain) -> list[list[Fraction]]:
+    if own.size > _MOST_NUMBERS:
+        raise QueryError(f"a function of {own.size:,} values is too large.", hint="use fewer attributes.")
+    columns = [_column(function(*own.record(cell).values())) for cell in own.cells()]
+    if len({len(column) for column in columns}) != 1:
+        raise QueryError("the function does not return the same number of outputs for every value.")
+    return columns
+
+
+def _columns_from(matrix: Any, own: Domain) -> list[list[Fraction]]:
+    rows: list[Any] = matrix.tolist() if hasattr(matrix, "tolist") else matrix
+    if not isinstance(rows, list | tuple) or not rows or not all(isinstance(row, list | tuple) for row in rows):
+        raise QueryError("weights must be a function or a list of rows.", hint="one row for each output.")
+    if any(len(row) != own.size for row in rows) or len(rows) * own.size > _MOST_NUMBERS:
+        raise QueryError(f"every row must have {own.size:,} numbers, one for each cell of {', '.join(own.names)}.")
+    exact_rows = [_column(row) for row in rows]
+    return [list(column) for column in zip(*exact_rows, strict=True)]
+
+
+def _column(returned: Any) -> list[Fraction]:
+    parts: Iterable[Any] = returned if isinstance(returned, list | tuple | np.ndarray) else [returned]
+    # A condition is the commonest function of all: true adds one.
+    numbers = [int(part) if isinstance(part, bool | np.bool_) else part for part in parts]
+    column = [exact(number, "what a record adds", error=QueryError) for number in numbers]
+    if not column:
+        raise QueryError("a record must add to at least one output.")
+    return column
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMatrix(LinearForm):
+    """A matrix of whole numbers, one row for each output, and the unit they count."""
+
+    domain: Domain
+    matrix: npt.NDArray[np.int64]
+    unit: Fraction
+
+    @property
+    def outputs(self) -> int:
+        """The number of rows."""
+        return len(self.matrix)
+
+    def column(self, x: Cell) -> Sequence[int]:
+        """Return the column of a cell."""
+        return self.matrix[:, self.domain.flat(x)].tolist()
+
+    def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
+        """Compare all edges where they are few; else bound them by all pairs, whose worst is quick to find."""
+        size = self.domain.size
+        if size * (size - 1) // 2 <= MOST_PAIRS:
+            return max(graph.edges(), key=lambda edge: self.change(*edge), default=None), True
+        if self.outputs > _MOST_SIGNS:
+            raise QueryError(
+                f"a linear query of {self.outputs} outputs over {size:,} cells is too large to calibrate.",
+                hint=f"use at most {_MOST_SIGNS} outputs, or fewer cells.",
+            )
+        return self._widest_pair(), False
+
+    def _widest_pair(self) -> Edge:
+        """Find the pair of cells with the largest L1 distance: for some signs of the outputs it spans the sum."""
+        signs = [[1]]
+        for _ in range(self.outputs - 1):
+            signs = [[*row, sign] for row in signs for sign in (1, -1)]
+        projected = np.array(signs, dtype=np.int64) @ self.matrix
+        spans = projected.max(axis=1) - projected.min(axis=1)
+        row = projected[int(spans.argmax())]
+        return self.domain.unflat(int(row.argmax())), self.domain.unflat(int(row.argmin()))
+
+    def heaviest(self) -> Cell:
+        """Compare all cells."""
+        return self.domain.unflat(int(np.abs(self.matrix).sum(axis=0).argmax()))
+
+    def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Multiply in whole numbers of any length."""
+        flat = counts.reshape(-1)
+        filled = np.flatnonzero(flat)
+        return self.matrix[:, filled].astype(object) @ flat[filled].astype(object)

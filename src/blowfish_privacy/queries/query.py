@@ -1,0 +1,99 @@
+"""What every query answers.
+
+A query is linear: each record adds something to each output, and it looks at some attributes only. Bound to a domain
+it is a :class:`LinearForm` on the cells of those attributes. All arithmetic is on whole numbers: an output is a whole
+number of ``unit``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.errors import QueryError, nearest
+from blowfish_privacy.policies.graph import Edge, SecretGraph
+
+
+class Query(ABC):
+    """A question about a table, not yet tied to a domain."""
+
+    keyword: ClassVar[str]
+    """How the query is spelt in a policy file: ``{name: ages, histogram: [age], epsilon: 0.1}``."""
+    options: ClassVar[tuple[str, ...]] = ()
+    """Further keys that its entry in a policy file may have."""
+
+    attributes: tuple[str, ...]
+
+    @abstractmethod
+    def on(self, domain: Domain) -> LinearForm:
+        """Bind to a domain, or say why the query does not fit."""
+
+    @abstractmethod
+    def to_file(self, domain: Domain) -> dict[str, Any]:
+        """Write the query as it stands in a policy file for a domain."""
+
+    @classmethod
+    @abstractmethod
+    def from_file(cls, entry: Mapping[str, Any]) -> Query:
+        """Read what :meth:`to_file` writes."""
+
+    def own_domain(self, domain: Domain) -> Domain:
+        """Return the domain of the query's attributes."""
+        for name in self.attributes:
+            if name not in domain:
+                raise QueryError(f"the domain has no attribute {name!r}.", hint=nearest(str(name), domain))
+        return domain.project(self.attributes)
+
+
+class LinearForm(ABC):
+    """A linear map on the cells of a domain: cell x adds the column W_x to the outputs."""
+
+    domain: Domain
+    unit: Fraction = Fraction(1)
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """The number of outputs."""
+
+    @abstractmethod
+    def column(self, x: Cell) -> Sequence[int]:
+        """Return what a record of value x adds to each output, in units."""
+
+    @abstractmethod
+    def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
+        """Return an edge with the largest change, and whether it is known to be the largest."""
+
+    @abstractmethod
+    def heaviest(self) -> Cell:
+        """Return a cell with the largest total, for policies in which records come and go."""
+
+    @abstractmethod
+    def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Answer from the counts of all cells, in units, exactly."""
+
+    def change(self, x: Cell, y: Cell) -> Fraction:
+        """Return how much the outputs change, added up, when a record moves: the L1 norm of W_x - W_y."""
+        return self.unit * sum(abs(a - b) for a, b in zip(self.column(x), self.column(y), strict=True))
+
+    def weight(self, x: Cell) -> Fraction:
+        """Return how much the outputs change when a record comes or goes: the L1 norm of W_x."""
+        return self.unit * sum(abs(a) for a in self.column(x))
+
+
+def some_edge(graph: SecretGraph) -> Edge | None:
+    """Return any edge of a graph."""
+    return next((edge for name in graph.domain if (edge := graph.widest_edge(name)) is not None), None)
+
+
+def checked_attribute(name: object) -> str:
+    """Check the name of a query's attribute."""
+    if not isinstance(name, str):
+        raise QueryError(f"an attribute is named by text, got {name!r}.")
+    return name

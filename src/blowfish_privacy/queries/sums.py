@@ -1,0 +1,90 @@
+"""The sum and the mean of an attribute of whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell, Domain, Integer
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.policies.graph import Edge, SecretGraph
+from blowfish_privacy.queries.query import LinearForm, Query, checked_attribute
+
+
+@dataclass(frozen=True)
+class Sum(Query):
+    """The sum of an attribute over all records: ``Sum("hours")``."""
+
+    attribute: str
+    attributes: tuple[str, ...] = field(init=False)
+
+    keyword = "sum"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
+
+    def on(self, domain: Domain) -> SumForm:
+        """Bind to a domain in which the attribute has whole numbers."""
+        own = self.own_domain(domain)
+        if not isinstance(own[self.attribute], Integer):
+            raise QueryError(
+                f"{self.attribute} does not have whole numbers to add up.",
+                hint="give each bin or category a number: Linear(function, attributes=[..]).",
+            )
+        return SumForm(own)
+
+    def to_file(self, domain: Domain) -> dict[str, Any]:
+        """Write ``{sum: name}`` or ``{mean: name}``."""
+        return {self.keyword: self.attribute}
+
+    @classmethod
+    def from_file(cls, entry: Mapping[str, Any]) -> Sum:
+        """Read ``{sum: name}`` or ``{mean: name}``."""
+        return cls(entry[cls.keyword])
+
+
+@dataclass(frozen=True)
+class Mean(Sum):
+    """The mean of an attribute: its sum divided by the public number of records."""
+
+    keyword = "mean"
+
+
+@dataclass(frozen=True)
+class SumForm(LinearForm):
+    """A record adds its value to the one output."""
+
+    domain: Domain
+
+    @property
+    def outputs(self) -> int:
+        """One."""
+        return 1
+
+    def column(self, x: Cell) -> Sequence[int]:
+        """The value itself."""
+        return [int(self.domain.attributes[0].value(x[0]))]
+
+    def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
+        """The change is the distance, so the widest edge is the worst."""
+        return graph.widest_edge(self.domain.names[0]), True
+
+    def heaviest(self) -> Cell:
+        """The value furthest from zero."""
+        return max(((0,), (self.domain.size - 1,)), key=self.weight)
+
+    def weight(self, x: Cell) -> Fraction:
+        """The value's distance from zero."""
+        return Fraction(abs(self.column(x)[0]))
+
+    def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Add up in whole numbers of any length: a sum may pass 64 bits on the way."""
+        low = int(self.domain.attributes[0].value(0))
+        filled = np.flatnonzero(counts.reshape(-1))
+        total = sum((low + int(place)) * int(counts.reshape(-1)[place]) for place in filled)
+        return np.array([total], dtype=object)

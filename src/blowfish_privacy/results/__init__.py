@@ -1,0 +1,33 @@
+"""Results: what a release hands out."""
+
+from pathlib import Path
+from typing import Any
+
+from blowfish_privacy import document
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.results.histogram import HistogramResult
+from blowfish_privacy.results.number import NumberResult
+from blowfish_privacy.results.parallel import ParallelResult
+from blowfish_privacy.results.result import Result
+from blowfish_privacy.results.vector import VectorResult
+
+KINDS: dict[str, type[Result]] = {"histogram": HistogramResult, "sum": NumberResult, "mean": NumberResult}
+
+
+def from_text(text: str) -> Any:
+    """Build the result of a document's text."""
+    body = document.parse(text)
+    releases = [document.read(body, part) for part in document.parts_of(body)]
+    results = [KINDS.get(release.query.keyword, VectorResult)(release, text) for release in releases]
+    return ParallelResult(body["parallel"]["attribute"], results, text) if "parallel" in body else results[0]
+
+
+def load(path: str | Path) -> Any:
+    """Load a saved release."""
+    try:
+        return from_text(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
+
+
+__all__ = ["HistogramResult", "NumberResult", "ParallelResult", "Result", "VectorResult", "from_text", "load"]

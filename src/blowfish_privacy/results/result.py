@@ -1,0 +1,102 @@
+"""What every result offers: values, errors, a table, a picture, a file."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.document import Release
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.files import write_atomically
+from blowfish_privacy.mechanisms import Certificate, ExpectedError
+
+
+class Result(ABC):
+    """The noisy answers of one release. Everything here is post-processing: free, as often as one likes."""
+
+    def __init__(self, release: Release, text: str) -> None:
+        self.release = release
+        self.text = text
+        """The release document, byte for byte as it was recorded in the ledger."""
+
+    @property
+    def name(self) -> str:
+        """The release's name."""
+        return self.release.name
+
+    @property
+    def certificate(self) -> Certificate:
+        """What was proved, derived again from the document."""
+        return self.release.certificate
+
+    @property
+    def notices(self) -> list[str]:
+        """What must not be overlooked."""
+        return list(self.release.body["notices"])
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The unbiased noisy answers: whole numbers where the unit is one."""
+        unit = self.error().unit
+        return self.release.noisy.copy() if unit == 1 else self.release.noisy * float(unit)
+
+    def error(self) -> ExpectedError:
+        """Say how wrong an answer is."""
+        return self.release.mechanism.expected_error()
+
+    @property
+    @abstractmethod
+    def header(self) -> list[str]:
+        """The names of the table's columns."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[list[Any]]:
+        """Go through the table row by row."""
+
+    @abstractmethod
+    def draw(self, axes: Any) -> None:
+        """Draw on matplotlib axes."""
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas DataFrame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise SpecError("pandas is not installed.", hint="pip install 'blowfish-privacy[frames]'.") from None
+        return pd.DataFrame(list(self.rows()), columns=self.header)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the table as CSV."""
+        import csv
+        import io
+
+        buffer = io.StringIO(newline="")
+        writer = csv.writer(buffer)
+        writer.writerow(self.header)
+        writer.writerows(self.rows())
+        write_atomically(path, buffer.getvalue().encode())
+
+    def save(self, path: str | Path) -> None:
+        """Write the release document."""
+        write_atomically(path, self.text.encode())
+
+    def plot(self, path: str | Path) -> None:
+        """Draw the answers with their error and save the picture."""
+        from blowfish_privacy.plots import picture
+
+        picture(self, path)
+
+    def title(self) -> str:
+        """Name the picture."""
+        part = self.release.part
+        return self.name if part is None else f"{self.name}, {part[0]} {part[1]}"
+
+
+def as_float(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Turn noisy answers into floats, for pictures and projections."""
+    return np.asarray(values, dtype=np.float64)

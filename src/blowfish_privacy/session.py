@@ -1,0 +1,157 @@
+"""A session: data, a policy, a budget; plans that read nothing, releases that charge first."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from blowfish_privacy import results, spec
+from blowfish_privacy.engines import Engine, open_engine
+from blowfish_privacy.errors import LedgerError, PolicyError, QueryError, RefusalError
+from blowfish_privacy.exact import positive
+from blowfish_privacy.ledger import Ledger, SqliteLedger
+from blowfish_privacy.noise import BitSource, SystemSource
+from blowfish_privacy.plan import Plan, make_plan
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.queries import Mean, Query
+from blowfish_privacy.release import Door
+
+
+class Session:
+    """Plans and releases over one table, under one policy and one budget.
+
+    ``ledger`` is the path of the file that keeps what was spent; without it the budget holds for this session only.
+    ``source`` replaces the operating system's random bits, for tests: releases made with it say that they are not
+    private.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        policy: Policy,
+        *,
+        budget: Any = None,
+        ledger: str | Path | Ledger | None = None,
+        source: BitSource | None = None,
+    ) -> None:
+        if not isinstance(policy, Policy):
+            raise PolicyError(f"a session needs a Policy, got {type(policy).__name__}.")
+        self.policy = policy
+        self.ledger = self._open_ledger(budget, ledger)
+        self._data = data
+        self._engine: Engine | None = None
+        self._rows: int | None = None
+        self._source: BitSource = SystemSource() if source is None else source
+
+    def _open_ledger(self, budget: Any, ledger: str | Path | Ledger | None) -> Ledger:
+        if isinstance(ledger, Ledger):
+            return ledger
+        amount = None if budget is None else positive(budget, "budget", error=LedgerError)
+        if ledger is not None:
+            return SqliteLedger.open(ledger, budget=amount, load_policy=load_policy)
+        if amount is None:
+            raise LedgerError("a session needs a budget.", hint='budget="1.0", and ledger="name.ledger" to keep it.')
+        folder = tempfile.TemporaryDirectory(prefix="blowfish-")
+        weakref.finalize(self, folder.cleanup)
+        return SqliteLedger.open(Path(folder.name) / "session.ledger", budget=amount, load_policy=load_policy)
+
+    @property
+    def engine(self) -> Engine:
+        """The data engine; opening it reads no data."""
+        if self._engine is None:
+            self._engine = open_engine(self._data)
+        return self._engine
+
+    @property
+    def remaining(self) -> Any:
+        """What is left of the budget."""
+        return self.ledger.remaining
+
+    def plan(
+        self,
+        query: Query,
+        *,
+        epsilon: Any = None,
+        error: Any = None,
+        mechanism: str | None = None,
+        name: str = "release",
+        key: str | None = None,
+    ) -> Plan:
+        """Choose a mechanism and say what it proves, costs and how wrong it will be. Reads no data, spends nothing.
+
+        Give ``epsilon``, or ``error`` (root mean squared) to solve for it. Where the number of records is needed and
+        the policy makes it public without stating it, the data are asked for that number alone.
+        """
+        records = self._public_rows() if isinstance(query, Mean) else self.policy.records
+        return make_plan(
+            query, self.policy, epsilon=epsilon, error=error, mechanism=mechanism, records=records, name=name, key=key
+        )
+
+    def release(self, query: Plan | Query, **options: Any) -> Any:
+        """Certify, charge, read, perturb, record, and hand out; options are those of :meth:`plan`."""
+        if isinstance(query, Plan):
+            if options:
+                raise QueryError("a plan has its options already.", hint="give them to session.plan.")
+            if query.policy.hash != self.policy.hash:
+                raise PolicyError("the plan was made for another policy.", hint="make it with this session.")
+            plan = query
+        else:
+            plan = self.plan(query, **options)
+        return results.from_text(self.door().release(plan))
+
+    def door(self) -> Door:
+        """Return the one way to the data."""
+        return Door(self.engine, self.ledger, self._source)
+
+    def parallel(self, attribute: str) -> Parallel:
+        """Release for each value of an attribute that no secret pair changes, at the cost of the costliest value."""
+        return Parallel(self, attribute)
+
+    def _public_rows(self) -> int | None:
+        if self.policy.records is not None or self.policy.size == "unknown":
+            return self.policy.records
+        if self._rows is None:
+            self._rows = self.engine.rows()
+        return self._rows
+
+
+class Parallel:
+    """Releases over the parts of a table that share a value of an attribute."""
+
+    def __init__(self, session: Session, attribute: str) -> None:
+        from blowfish_privacy.ledger.composition import check_parallel
+
+        _ = session.policy.domain[attribute]
+        check_parallel(session.policy, attribute)
+        self._session, self._attribute = session, attribute
+
+    def release(self, query: Query, *, epsilon: Any, name: str = "release", key: str | None = None) -> Any:
+        """Release a query for each value; ``epsilon`` is one for all, or a mapping from value to its own."""
+        policy = self._session.policy
+        if isinstance(query, Mean):
+            raise RefusalError("a parallel mean is not available.", hint="release Sum, and divide by the part's size.")
+        if self._attribute in query.attributes:
+            raise QueryError(f"the query looks at {self._attribute}, which is the same within each part.")
+        amounts = self._amounts(epsilon)
+        first = make_plan(query, policy, epsilon=next(iter(amounts.values())), name=name, key=key)
+        plans = {
+            position: make_plan(query, policy, epsilon=amount, name=name, key=first.key)
+            for position, amount in amounts.items()
+        }
+        return results.from_text(self._session.door().release_parallel(self._attribute, plans))
+
+    def _amounts(self, epsilon: Any) -> dict[int, Any]:
+        attribute = self._session.policy.domain[self._attribute]
+        if not isinstance(epsilon, Mapping):
+            return dict.fromkeys(range(attribute.size), epsilon)
+        if not epsilon:
+            raise QueryError("no part is given an epsilon.")
+        return {attribute.position(value): amount for value, amount in epsilon.items()}
+
+
+def load_policy(text: str) -> Policy:
+    """Read back a policy that a ledger stored."""
+    return spec.loads(text).policy

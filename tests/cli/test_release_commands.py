@@ -1,0 +1,277 @@
+"""From a policy file to a release, as a user would."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from blowfish_privacy.cli.main import run
+
+FILE = """
+version: 1
+data: people.csv
+ledger: people.ledger
+budget: 1.0
+policy:
+  domain:
+    age: {integer: [0, 9]}
+    sex: {categorical: [Female, Male]}
+  secrets: {per_attribute: {age: {threshold: 2}, sex: full}}
+releases:
+  - {name: ages, histogram: age, epsilon: 0.5}
+  - {name: mean age, mean: age, epsilon: 0.25}
+"""
+CANARIES = ("987654", "CANARY")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
+    (tmp_path / "people.csv").write_text("age,sex\n" + "".join(rows))
+    (tmp_path / "people.yaml").write_text(FILE)
+    return tmp_path
+
+
+def blowfish(folder, *arguments):
+    return run([argument.format(folder=folder) for argument in arguments])
+
+
+def spent(folder, capsys):
+    capsys.readouterr()
+    assert blowfish(folder, "ledger", "show", "{folder}/people.ledger", "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_plan_reads_nothing_but_the_row_count_and_makes_no_ledger(folder, capsys):
+    assert blowfish(folder, "plan", "{folder}/people.yaml", "--explain") == 0
+    captured = capsys.readouterr()
+    assert "Together epsilon 0.75 of a budget of 1" in captured.out
+    assert "which is public here: 60" in captured.err
+    assert not (folder / "people.ledger").exists()
+    assert blowfish(folder, "plan", "{folder}/people.yaml", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)["releases"]
+    assert [row["epsilon"] for row in rows] == ["0.5", "0.25"]
+    # Histogram: sensitivity 2 at epsilon 0.5 is scale 4; the mean moves by at most 2 per record.
+    assert [row["scale"] for row in rows] == ["4", "8"]
+
+
+def test_release_writes_everything_and_a_second_run_costs_nothing(folder, capsys):
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    names = {path.name for path in (folder / "out").iterdir()}
+    assert names == {f"{name}.{kind}" for name in ("ages", "mean age") for kind in ("release.json", "csv", "png")}
+    first = (folder / "out/ages.release.json").read_bytes()
+    assert spent(folder, capsys)["remaining"] == "1/4"
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    assert (folder / "out/ages.release.json").read_bytes() == first
+    assert spent(folder, capsys)["remaining"] == "1/4"
+    assert blowfish(folder, "verify", "{folder}/out/ages.release.json") == 0
+    assert blowfish(folder, "ledger", "verify", "{folder}/people.ledger") == 0
+
+
+def test_new_noise_is_spent_for_and_over_budget_is_4(folder, capsys):
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    capsys.readouterr()
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--new", "--out", "{folder}/new") == 4
+    error = capsys.readouterr().err
+    assert "cost 0.75, but only 0.25 is left: 0.5 too much" in error
+    assert not (folder / "new").exists()
+    assert spent(folder, capsys)["remaining"] == "1/4"
+
+
+def test_release_asks_before_spending(folder):
+    command = [sys.executable, "-m", "blowfish_privacy.cli", "release", "people.yaml"]
+    refused = subprocess.run(command, cwd=folder, input="n\n", capture_output=True, text=True, check=False)
+    assert refused.returncode == 130
+    assert "Spend 0.75 (leaving 0.25) and read the data?" in refused.stderr
+    assert not list(folder.glob("*.png"))
+    done = subprocess.run(command, cwd=folder, input="y\n", capture_output=True, text=True, check=True)
+    assert "Spent 0.75; 0.25 is left." in done.stdout
+
+
+def test_the_loss_of_a_pair(folder, capsys):
+    blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out")
+    capsys.readouterr()
+    assert blowfish(folder, "ledger", "show", "{folder}/people.ledger", "--pair", '{{"age": 0}}', '{{"age": 9}}') == 0
+    # Five steps of at most 2, 0.75 each.
+    assert "epsilon 15/4" in capsys.readouterr().out
+
+
+def test_a_changed_document_is_noticed(folder, capsys):
+    blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out")
+    file = folder / "out/ages.release.json"
+    body = json.loads(file.read_text())
+    for change in (
+        {"values": [v + 1 for v in body["values"]]},
+        {"guarantee": {**body["guarantee"], "epsilon": "1/100"}},
+        {"mechanism": {**body["mechanism"], "scale": "1"}},
+        {"policy": {**body["policy"], "secrets": "full"}},
+        {"values": body["values"][1:]},
+        {"error": {**body["error"], "rmse": 0.1}},
+        {"unit": "2"},
+        {"query": {}},
+        {"mechanism": {"name": "none"}},
+        {"values": ["x"]},
+    ):
+        file.write_text(json.dumps({**body, **change}))
+        assert blowfish(folder, "verify", str(file)) == 2
+        from blowfish_privacy import document
+
+        # Even with a fresh seal, what the numbers prove is what counts.
+        if "values" not in change or len(change["values"]) != len(body["values"]):
+            file.write_text(document.dumps({**body, **change}))
+            assert blowfish(folder, "verify", str(file)) == 2
+    file.write_text("{}")
+    assert blowfish(folder, "verify", str(file)) == 2
+    assert "not a release document" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (("data: people.csv\n", ""), 2, "names no data"),
+        (("ledger: people.ledger\n", ""), 2, "names no ledger"),
+        (("data: people.csv", "data: none.csv"), 5, ""),
+        (("data: people.csv", "data: people.xlsx"), 5, ""),
+        (("histogram: age", "histogram: agee"), 2, "did you mean 'age'"),
+        (("histogram: age", "histogramm: age"), 2, "did you mean 'histogram'"),
+        (("epsilon: 0.5", "epsilon: 0"), 2, "above 0"),
+        (("epsilon: 0.5", "epsilon: 0.5, error: 2"), 2, "either epsilon or error"),
+        (("epsilon: 0.5", "eps: 0.5"), 2, "did you mean 'epsilon'"),
+        (("name: ages", "name: ../ages"), 2, "letters, digits"),
+        (("name: ages", "name: mean age"), 2, "same name"),
+        (("epsilon: 0.5", "epsilon: 0.5, mechanism: laplas"), 2, "did you mean 'laplace'"),
+        (("budget: 1.0", "budget: 0.5"), 4, "0.25 too much"),
+        (("  secrets:", "  known: [{marginal: [sex]}]\n  secrets:"), 3, "not calibrated yet"),
+        (("age: {integer: [0, 9]}", "agee: {integer: [0, 9]}"), 2, ""),
+        (("{integer: [0, 9]}", "{integer: [0, 8]}"), 5, "age"),
+    ],
+)
+def test_bad_files_have_their_exit_codes_and_write_nothing(folder, change, code, said, capsys):
+    (folder / "people.yaml").write_text(FILE.replace(*change))
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == code
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert "Traceback" not in captured.err
+    assert not (folder / "out").exists() or not list((folder / "out").iterdir())
+
+
+def test_data_check_counts_for_the_custodian(folder, capsys):
+    assert blowfish(folder, "data", "check", "{folder}/people.yaml") == 0
+    (folder / "people.csv").write_text("age,sex\n987654,Female\n3,CANARY\n,Male\n1,Male\n")
+    capsys.readouterr()
+    assert blowfish(folder, "data", "check", "{folder}/people.yaml", "--json") == 5
+    captured = capsys.readouterr()
+    report = json.loads(captured.out)
+    assert [(c["name"], c["missing"], c["outside"]) for c in report["columns"]] == [("age", 1, 1), ("sex", 0, 1)]
+    assert "do not publish" in captured.err
+    assert not any(canary in captured.out + captured.err for canary in CANARIES)
+
+
+@pytest.mark.parametrize(
+    "row", ["987654,Female", "3,CANARY", "987654.5,Female", "CANARY,Male", "98765498765498765498765,Male", "987654\n"]
+)
+def test_no_message_file_or_traceback_shows_a_private_value(folder, row):
+    with (folder / "people.csv").open("a") as file:
+        file.write(row + "\n")
+    (folder / "people.yaml").write_text(FILE.replace("histogram: age", "histogram: [age, sex]"))
+    command = [
+        sys.executable,
+        "-X",
+        "dev",
+        "-m",
+        "blowfish_privacy.cli",
+        "release",
+        "people.yaml",
+        "--yes",
+        "--out",
+        "out",
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 5
+    seen = [done.stdout.encode(), done.stderr.encode()]
+    seen += [path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "people.csv"]
+    assert not any(canary.encode() in text for canary in CANARIES for text in seen)
+
+
+def test_a_full_disk_loses_nothing(folder, capsys, monkeypatch):
+    import os
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 5
+    assert "the release is in the ledger" in capsys.readouterr().err
+    assert list((folder / "out").iterdir()) == []
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    assert spent(folder, capsys)["remaining"] == "1/4"
+
+
+CRASH = """
+import os, sys
+from blowfish_privacy import release
+point = sys.argv.pop(1)
+def crash(*_, **__): os._exit(9)
+if point == "before reading": release.Door._read = crash
+if point == "after reading": release.Door._perturb = crash
+if point == "after noise":
+    from blowfish_privacy.ledger import Ledger
+    Ledger.record = crash
+if point == "after recording":
+    from blowfish_privacy import results
+    results.from_text = crash
+from blowfish_privacy.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("point", ["before reading", "after reading", "after noise", "after recording"])
+def test_a_crash_costs_once_and_leaves_nothing_half_written(folder, point, capsys):
+    arguments = ["release", "people.yaml", "--yes", "--out", "out"]
+    crashed = subprocess.run(
+        [sys.executable, "-c", CRASH, point, *arguments], cwd=folder, capture_output=True, check=False
+    )
+    assert crashed.returncode == 9
+    assert not list(folder.glob("out/*"))
+    before = spent(folder, capsys)
+    assert [entry["epsilon"] for entry in before["entries"]] == ["1/2"]
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    assert spent(folder, capsys)["remaining"] == "1/4"
+    assert blowfish(folder, "ledger", "verify", "{folder}/people.ledger") == 0
+    assert len(list(folder.glob("out/*"))) == 6
+
+
+def test_the_demo_runs_and_leaves_a_folder_to_look_around_in(tmp_path, capsys):
+    for expected in ("demo", "demo-2"):
+        assert run(["demo", "--out", str(tmp_path / "demo")]) == 0
+        names = {path.name for path in (tmp_path / expected).iterdir()}
+        assert {"census.csv", "census.yaml", "census.ledger", "ages.png", "ages.release.json", "accuracy.png"} <= names
+    out = capsys.readouterr().out
+    for said in ("steps apart", "typical error", "is sound", "not protected"):
+        assert said in out
+
+
+def test_everything_speaks_json(folder, capsys):
+    commands = [
+        ["policy", "check", "{folder}/people.yaml"],
+        ["policy", "explain", "{folder}/people.yaml"],
+        ["plan", "{folder}/people.yaml"],
+        ["release", "{folder}/people.yaml", "--out", "{folder}/out"],
+        ["ledger", "show", "{folder}/people.ledger"],
+        ["ledger", "verify", "{folder}/people.ledger"],
+        ["verify", "{folder}/out/ages.release.json"],
+        ["data", "check", "{folder}/people.yaml"],
+    ]
+    for command in commands:
+        assert blowfish(folder, *command, "--json") == 0
+        json.loads(capsys.readouterr().out)
+
+
+def test_the_examples_load():
+    for example in sorted((Path(__file__).parents[2] / "examples").glob("*.yaml")):
+        assert run(["policy", "check", str(example)]) == 0

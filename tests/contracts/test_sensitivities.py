@@ -1,0 +1,93 @@
+"""Every sensitivity against exhaustive search over neighbouring tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blowfish_privacy as bp
+from blowfish_privacy.domain import Integer
+from blowfish_privacy.queries import QUERIES
+from blowfish_privacy.testing.oracle import linear_sensitivity
+from blowfish_privacy.testing.strategies import policies
+from effort import examples
+
+
+def make_query(data, kind, domain):
+    names = list(domain.names)
+    if kind is bp.Histogram:
+        return bp.Histogram(*data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True)))
+    if kind is bp.Linear:
+        chosen = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
+        weight = st.sampled_from([0, 1, -2, "1/3", "0.25", 5])
+        cells = domain.project(chosen).size
+        rows = st.lists(st.lists(weight, min_size=cells, max_size=cells), min_size=1, max_size=3)
+        return bp.Linear(data.draw(rows), chosen)
+    fitting = [n for n in names if (domain[n].ordered if kind is bp.Cumulative else isinstance(domain[n], Integer))]
+    return kind(data.draw(st.sampled_from(fitting))) if fitting else None
+
+
+@pytest.mark.parametrize("kind", QUERIES, ids=lambda kind: kind.keyword)
+@given(data=st.data())
+@settings(max_examples=examples(120), deadline=None)
+def test_sensitivity_equals_the_oracle(kind, data):
+    policy = data.draw(policies(most_cells=9, most_attributes=2))
+    rows, size = data.draw(st.sampled_from([1, 2])), data.draw(st.sampled_from(["known", "unknown"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        policy = dataclasses.replace(policy, rows_per_person=rows, size=size)
+    query = make_query(data, kind, policy.domain)
+    if query is None:
+        return
+    found = bp.sensitivity(query, policy)
+    form = query.on(policy.domain)
+    axes = [policy.domain.axis(name) for name in query.attributes]
+
+    def contribution(cell):
+        return [form.unit * number for number in form.column(tuple(cell[axis] for axis in axes))]
+
+    true = linear_sensitivity(policy, 2, contribution)
+    assert found.exact
+    assert found.value == true.value
+    if found.witness is not None:
+        first, second = (
+            [0] * form.outputs if end is None else form.column(form.domain.cell(end)) for end in found.witness
+        )
+        change = form.unit * sum(abs(a - b) for a, b in zip(first, second, strict=True))
+        assert change * rows == found.value
+
+
+def test_a_bound_is_never_too_small_and_says_so(monkeypatch):
+    monkeypatch.setattr("blowfish_privacy.queries.linear.MOST_PAIRS", 0)
+    domain = bp.Domain(v=bp.Integer(0, 9))
+    query = bp.Linear(lambda v: [v, v * v, -v], ["v"])
+    full = bp.sensitivity(query, bp.Policy(domain, secrets=bp.FullDomain()))
+    assert (full.value, full.exact) == (Fraction(9 + 81 + 9), False)
+    near = bp.sensitivity(query, bp.Policy(domain, secrets=bp.DistanceThreshold(1)))
+    assert near.value == full.value
+    with pytest.raises(bp.QueryError, match="too large to calibrate"):
+        bp.sensitivity(bp.Linear([[1] * 10] * 11, ["v"]), bp.Policy(domain, secrets=bp.FullDomain()))
+
+
+def test_known_facts_are_refused_until_they_are_calibrated():
+    domain = bp.Domain(v=bp.Integer(0, 9))
+    policy = bp.Policy(domain, secrets=bp.FullDomain(), known=[bp.KnownMarginal("v")])
+    with pytest.raises(bp.RefusalError, match="not calibrated yet"):
+        bp.sensitivity(bp.Histogram("v"), policy)
+
+
+def test_a_query_sees_only_its_own_attributes():
+    domain = bp.Domain(age=bp.Integer(0, 99), zone=bp.Integer(0, 29))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(age=bp.DistanceThreshold(5), zone=bp.Partition(widths=10)))
+    assert bp.sensitivity(bp.Cumulative("age"), policy).value == 5
+    assert bp.sensitivity(bp.Cumulative("zone"), policy).value == 9
+    assert bp.sensitivity(bp.Histogram("age", "zone"), policy).value == 2
+    # Which block of zone a person is in is public, so counts of blocks have sensitivity 0.
+    assert (
+        bp.sensitivity(bp.Linear(lambda zone: [zone // 10 == block for block in range(3)], ["zone"]), policy).value == 0
+    )

@@ -1,0 +1,285 @@
+"""One door to the data: certify, charge, read, perturb, record, hand out."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import blowfish_privacy as bp
+from blowfish_privacy import document, results
+from blowfish_privacy.engines import Counts, open_engine
+from blowfish_privacy.testing.seeded import SeededSource
+
+DOMAIN = bp.Domain(age=bp.Integer(0, 9), region=bp.Categorical(["N", "S"]))
+POLICY = bp.Policy(DOMAIN, secrets=bp.PerAttribute(age=bp.DistanceThreshold(2), region=bp.Public()))
+TABLE = pd.DataFrame({"age": [0, 1, 1, 5, 9, 9, 9], "region": list("NNSSNNS")})
+
+
+class Spy:
+    """An engine that notes when it is asked, and what the ledger held then."""
+
+    def __init__(self, data, ledger_of):
+        self.inner, self.ledger_of, self.seen, self.fail = open_engine(data), ledger_of, [], None
+
+    @property
+    def reads(self):
+        return self.inner.reads
+
+    def counts(self, *arguments, **options):
+        self.seen.append(self.ledger_of().spent)
+        if self.fail:
+            raise self.fail
+        return self.inner.counts(*arguments, **options)
+
+    def rows(self):
+        self.seen.append("rows")
+        return self.inner.rows()
+
+    def check(self, domain):
+        return self.inner.check(domain)
+
+    def describe(self):
+        return "a spy"
+
+    def close(self):
+        self.inner.close()
+
+
+@pytest.fixture
+def session(tmp_path):
+    made = bp.Session(TABLE, POLICY, budget="1", ledger=tmp_path / "t.ledger")
+    made._engine = Spy(TABLE, lambda: made.ledger)
+    return made
+
+
+def test_plans_read_nothing_and_spend_nothing(session):
+    plan = session.plan(bp.Histogram("age"), epsilon="0.5")
+    plan.explain(), plan.expected_error(), plan.plain_error()
+    assert session.engine.seen == []
+    assert session.remaining == 1
+    assert plan.epsilon == Fraction(1, 2)
+    assert plan.mechanism.scale == 4
+
+
+def test_the_charge_stands_before_anything_is_read(session):
+    session.release(bp.Histogram("age"), epsilon="0.25")
+    assert session.engine.seen == [Fraction(1, 4)]
+    assert session.remaining == Fraction(3, 4)
+
+
+def test_over_budget_reads_nothing(session):
+    with pytest.raises(bp.BudgetError) as caught:
+        session.release(bp.Histogram("age"), epsilon="1.5")
+    assert session.engine.seen == []
+    assert session.engine.reads == 0
+    over = caught.value
+    assert (over.requested, over.remaining, over.difference) == (Fraction(3, 2), 1, Fraction(1, 2))
+
+
+def test_a_plan_released_again_gives_the_same_and_costs_nothing(session):
+    plan = session.plan(bp.Histogram("age"), epsilon="0.5")
+    first, second = session.release(plan), session.release(plan)
+    assert first.text == second.text
+    assert session.remaining == Fraction(1, 2)
+    assert len(session.engine.seen) == 1
+
+
+def test_two_releases_of_a_query_differ_and_both_cost(session):
+    first, second = (session.release(bp.Histogram("age"), epsilon="0.001") for _ in range(2))
+    assert first.text != second.text
+    assert session.remaining == 1 - Fraction(2, 1000)
+
+
+def test_a_failure_after_the_charge_costs_once(session):
+    plan = session.plan(bp.Histogram("age"), epsilon="0.5")
+    session.engine.fail = bp.DataError("the engine stopped.")
+    with pytest.raises(bp.DataError):
+        session.release(plan)
+    assert session.remaining == Fraction(1, 2)
+    session.engine.fail = None
+    assert session.release(plan).counts.shape == (10,)
+    assert session.remaining == Fraction(1, 2)
+
+
+def test_a_key_cannot_be_used_for_something_else(session):
+    session.release(bp.Histogram("age"), epsilon="0.1", key="k")
+    with pytest.raises(bp.LedgerError, match="used for another release"):
+        session.release(bp.Sum("age"), epsilon="0.1", key="k")
+    with pytest.raises(bp.LedgerError, match="used for another release"):
+        session.release(bp.Histogram("age"), epsilon="0.2", key="k")
+
+
+def test_ten_tenths_fit_a_budget_of_one(session):
+    for _ in range(10):
+        session.release(bp.Histogram("age"), epsilon=0.1)
+    assert session.remaining == 0
+    with pytest.raises(bp.BudgetError):
+        session.release(bp.Histogram("age"), epsilon="1e-9")
+
+
+def test_a_tampered_plan_is_not_released(session):
+    from dataclasses import replace
+
+    plan = session.plan(bp.Histogram("age"), epsilon="0.5")
+    weaker = replace(plan, mechanism=replace(plan.mechanism, scale=plan.mechanism.scale / 2))
+    with pytest.raises(bp.PolicyError, match="not the one its mechanism proves"):
+        session.release(weaker)
+    assert session.remaining == 1
+    other = bp.Policy(DOMAIN, secrets=bp.FullDomain())
+    with pytest.raises(bp.PolicyError, match="another policy"):
+        session.release(replace(plan, policy=other))
+    with pytest.raises(bp.QueryError, match="options already"):
+        session.release(plan, epsilon=1)
+
+
+def test_epsilon_is_solved_for_a_wanted_error(session):
+    plan = session.plan(bp.Histogram("age"), error=25)
+    assert plan.expected_error().rmse <= 25
+    step = Fraction(1, 10 ** (2 - int(np.floor(np.log10(float(plan.epsilon))))))
+    slightly_less = session.plan(bp.Histogram("age"), epsilon=plan.epsilon - step)
+    assert slightly_less.expected_error().rmse > 25
+    wide = bp.Policy(bp.Domain(v=bp.Integer(0, 10**9)), secrets=bp.FullDomain())
+    with pytest.raises(bp.RefusalError, match="no epsilon up to a million"):
+        bp.Session("unread.csv", wide, budget=1).plan(bp.Sum("v"), error="0.001")
+    for options in ({}, {"epsilon": 1, "error": 1}):
+        with pytest.raises(bp.QueryError, match="either epsilon or error"):
+            session.plan(bp.Histogram("age"), **options)
+    for amount in (0, -1, "x", float("nan")):
+        with pytest.raises(bp.QueryError):
+            session.plan(bp.Histogram("age"), epsilon=amount)
+
+
+def test_what_the_policy_makes_public_is_exact_and_says_so(session):
+    plan = session.plan(bp.Histogram("region"), epsilon="0.5")
+    assert plan.epsilon == 0
+    assert "NO NOISE" in plan.explain()
+    result = session.release(plan)
+    assert result.counts.tolist() == [4, 3]
+    assert "NO NOISE" in result.notices[0]
+    assert session.remaining == 1
+
+
+def test_a_mean_asks_for_the_number_of_rows_alone(session):
+    plan = session.plan(bp.Mean("age"), epsilon="0.5")
+    assert session.engine.seen == ["rows"]
+    assert "Nothing else was asked of the data" in plan.explain()
+    assert plan.expected_error().unit == Fraction(1, 7)
+    assert session.release(plan).error().unit == Fraction(1, 7)
+
+
+def test_stated_sizes_are_believed_and_checked():
+    stated = bp.Policy(DOMAIN, secrets=bp.FullDomain(), size=7)
+    assert bp.Session(TABLE, stated, budget=9).release(bp.Histogram("age"), epsilon=1).consistent().sum() == 7
+    wrong = bp.Policy(DOMAIN, secrets=bp.FullDomain(), size=8)
+    with pytest.raises(bp.DataError, match="not the one that the policy states") as caught:
+        bp.Session(TABLE, wrong, budget=9).release(bp.Histogram("age"), epsilon=1)
+    assert "7" not in str(caught.value)
+
+
+def test_an_unknown_size_stays_unknown():
+    policy = bp.Policy(DOMAIN, secrets=bp.FullDomain(), size="unknown")
+    made = bp.Session(TABLE, policy, budget=9)
+    result = made.release(bp.Histogram("age"), epsilon=1)
+    assert json.loads(result.text)["records"] is None
+    assert result.header == ["age", "count", "typical_error"]
+    with pytest.raises(bp.RefusalError, match="not public"):
+        result.consistent()
+    with pytest.raises(bp.RefusalError, match="keeps secret"):
+        made.plan(bp.Mean("age"), epsilon=1)
+
+
+def test_parallel_releases_cost_the_largest(session):
+    parts = session.parallel("region").release(bp.Histogram("age"), epsilon={"N": "0.2", "S": "0.5"})
+    assert session.remaining == Fraction(1, 2)
+    assert {value: part.certificate.epsilon for value, part in parts.items()} == {
+        "N": Fraction(1, 5),
+        "S": Fraction(1, 2),
+    }
+    assert parts["N"].release.records == 4
+    assert parts["S"].consistent().sum() == 3
+    assert document.problems(parts.text) == []
+    assert dict(results.from_text(parts.text))["N"].values.tolist() == parts["N"].values.tolist()
+    everywhere = session.parallel("region").release(bp.Sum("age"), epsilon="0.1", key="again")
+    assert list(everywhere) == ["N", "S"]
+    assert session.parallel("region").release(bp.Sum("age"), epsilon="0.1", key="again").text == everywhere.text
+    assert session.remaining == Fraction(4, 10)
+
+
+def test_parallel_is_refused_where_it_would_not_hold(session):
+    with pytest.raises(bp.BlowfishError, match="age"):
+        session.parallel("age")
+    with pytest.raises(bp.DomainError, match="did you mean 'region'"):
+        session.parallel("regions")
+    with pytest.raises(bp.QueryError, match="same within each part"):
+        session.parallel("region").release(bp.Histogram("region"), epsilon=1)
+    with pytest.raises(bp.RefusalError, match="parallel mean"):
+        session.parallel("region").release(bp.Mean("age"), epsilon=1)
+    with pytest.raises(bp.DomainError):
+        session.parallel("region").release(bp.Histogram("age"), epsilon={"W": 1})
+    assert session.remaining == 1
+
+
+def test_losses_of_pairs_add_up_across_releases(session):
+    session.release(bp.Histogram("age"), epsilon="0.25")
+    session.release(bp.Sum("age"), epsilon="0.5")
+    assert session.ledger.loss({"age": 1}, {"age": 3}) == Fraction(3, 4)
+    assert session.ledger.loss({"age": 1}, {"age": 9}) == 4 * Fraction(3, 4)
+    assert session.ledger.loss({"region": "N"}, {"region": "S"}) == float("inf")
+
+
+def test_seeded_noise_taints_the_release():
+    made = bp.Session(TABLE, POLICY, budget=1, source=SeededSource(7))
+    result = made.release(bp.Histogram("age"), epsilon="0.5")
+    assert any("NOT PRIVATE" in notice for notice in result.notices)
+    assert json.loads(result.text)["randomness"] == "seeded, not private"
+
+
+def test_counts_someone_already_has(tmp_path):
+    counts = np.zeros((10, 2), dtype=np.int64)
+    counts[3, 1] = 40
+    result = bp.Session(Counts(counts), POLICY, budget=10).release(bp.Histogram("age"), epsilon=10)
+    assert abs(result.counts[3] - 40) < 20
+    for draw in ("age", "region"):
+        bp.Session(Counts(counts), POLICY, budget=10).release(bp.Histogram(draw), epsilon=1).plot(tmp_path / "x.png")
+        assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_kind_of_release_has_a_table_a_picture_and_a_file(session, tmp_path):
+    queries = [
+        bp.Histogram("age"),
+        bp.Histogram("age", "region"),
+        bp.Cumulative("age"),
+        bp.Sum("age"),
+        bp.Mean("age"),
+        bp.Linear(lambda age: [age / 2, age > 5], ["age"]),
+    ]
+    for place, query in enumerate(queries):
+        result = session.release(query, epsilon="0.1", name=f"r{place}")
+        frame = result.to_frame()
+        assert list(frame.columns) == result.header
+        result.to_csv(tmp_path / "t.csv")
+        assert len((tmp_path / "t.csv").read_text().splitlines()) == len(frame) + 1
+        result.plot(tmp_path / "t.png")
+        assert (tmp_path / "t.png").stat().st_size > 5000
+        result.save(tmp_path / "t.release.json")
+        again = bp.load(tmp_path / "t.release.json")
+        assert again.values.tolist() == result.values.tolist()
+        assert again.certificate == result.certificate
+        assert document.problems((tmp_path / "t.release.json").read_text()) == []
+        assert not list(tmp_path.glob(".*part*"))
+
+
+def test_sessions_need_a_policy_and_a_budget(tmp_path):
+    with pytest.raises(bp.PolicyError, match="needs a Policy"):
+        bp.Session(TABLE, "full", budget=1)
+    with pytest.raises(bp.LedgerError, match="needs a budget"):
+        bp.Session(TABLE, POLICY)
+    with pytest.raises(bp.LedgerError):
+        bp.Session(TABLE, POLICY, budget=0)
+    bp.Session(TABLE, POLICY, budget=1, ledger=tmp_path / "l")
+    with pytest.raises(bp.LedgerError):
+        bp.Session(TABLE, POLICY, budget=2, ledger=tmp_path / "l")
