@@ -94,15 +94,27 @@ def join(attribute: str, bodies: Mapping[Any, dict[str, Any]]) -> dict[str, Any]
 
 
 def dumps(body: dict[str, Any]) -> str:
-    """Write a document as text, sealed with the hash of its content."""
-    return json.dumps({**body, "sha256": seal(body)}, ensure_ascii=False, indent=1) + "\n"
+    """Write a document as text, sealed with the hash of its content; one line for each key."""
+    lines = _lines(body)
+    sealed = {**lines, "sha256": json.dumps(_seal(lines))}
+    return "{\n" + ",\n".join(f" {json.dumps(key)}: {value}" for key, value in sealed.items()) + "\n}\n"
 
 
 def seal(body: dict[str, Any]) -> str:
     """Hash the content of a document, in a form that does not depend on layout."""
-    content = {key: value for key, value in body.items() if key != "sha256"}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return _seal(_lines(body))
+
+
+def _lines(body: dict[str, Any]) -> dict[str, str]:
+    content = ((key, value) for key, value in body.items() if key != "sha256")
+    return {key: json.dumps(value, sort_keys=True) for key, value in content}
+
+
+def _seal(lines: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for key in sorted(lines):
+        digest.update(f"{json.dumps(key)}: {lines[key]}\n".encode())
+    return digest.hexdigest()
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -126,7 +138,7 @@ def read(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
         query = _read_query(own["query"])
         kind = MECHANISMS[own["mechanism"]["name"]]
         mechanism = kind.from_document(query, policy, own["mechanism"], own["records"])
-        noisy = np.array([int(value) for value in own["values"]], dtype=np.int64)
+        noisy = _whole_numbers(own["values"])
         name = str(own["name"])
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         raise SpecError("the document is damaged: a part is missing or has the wrong type.") from None
@@ -134,6 +146,13 @@ def read(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
         raise SpecError("the document is damaged: it has another number of values than its query.")
     place = None if part is None else (str(body["parallel"]["attribute"]), part["value"])
     return Release(name, query, policy, mechanism, mechanism.certify(policy), own["records"], noisy, place, own)
+
+
+def _whole_numbers(values: Any) -> npt.NDArray[np.int64]:
+    array = np.array(values)
+    if array.size and (array.dtype.kind != "i" or array.ndim != 1):
+        raise SpecError("the document is damaged: its values are not whole numbers.")
+    return array.astype(np.int64)
 
 
 def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
