@@ -36,6 +36,8 @@ class Workbench:
 
         # Spilled groups are private: the folder is the user's alone, and goes when the connection goes.
         folder = tempfile.mkdtemp(prefix="blowfish-")
+        held: list[DuckDBPyConnection] = []
+        self._discard = weakref.finalize(self, _discard, held, folder)
         settings: dict[str, Any] = {
             "temp_directory": folder,
             "autoinstall_known_extensions": "false",
@@ -45,7 +47,7 @@ class Workbench:
         if self.memory_limit is not None:
             settings["memory_limit"] = self.memory_limit
         connection = duckdb.connect(config=settings)
-        self._discard = weakref.finalize(self, _discard, connection, folder)
+        held.append(connection)
         self._restrict(connection)
         return connection
 
@@ -82,6 +84,7 @@ class Workbench:
             connection.execute(exp.Set(expressions=[exp.SetItem(this=assignment)]).sql(DIALECT))
 
 
-def _discard(connection: DuckDBPyConnection, folder: str) -> None:
-    connection.close()
+def _discard(held: Sequence[DuckDBPyConnection], folder: str) -> None:
+    for connection in held:
+        connection.close()
     shutil.rmtree(folder, ignore_errors=True)
