@@ -142,7 +142,7 @@ def read(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
         name = str(own["name"])
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         raise SpecError("the document is damaged: a part is missing or has the wrong type.") from None
-    if len(noisy) != query.on(policy.domain).outputs:
+    if len(noisy) != mechanism.rows:
         raise SpecError("the document is damaged: it has another number of values than its query.")
     place = None if part is None else (str(body["parallel"]["attribute"]), part["value"])
     return Release(name, query, policy, mechanism, mechanism.certify(policy), own["records"], noisy, place, own)
@@ -186,10 +186,9 @@ def _part_problems(release: Release) -> list[str]:
         found.append("The stated guarantee is not the one that was proved.")
     if _fraction(release.body.get("unit")) != release.mechanism.expected_error().unit:
         found.append("The stated unit is not the query's.")
-    rmse = release.body.get("error", {}).get("rmse")
-    if not isinstance(rmse, int | float) or not math.isclose(
-        rmse, release.mechanism.expected_error().rmse, rel_tol=1e-9
-    ):
+    rmse, error = release.body.get("error", {}).get("rmse"), release.mechanism.expected_error()
+    near = max(1e-9, 5 * error.precision)
+    if not isinstance(rmse, int | float) or not math.isclose(rmse, error.rmse, rel_tol=near):
         found.append("The stated error is not that of the noise scales.")
     return found
 

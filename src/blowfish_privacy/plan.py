@@ -10,7 +10,7 @@ from typing import Any
 
 from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
 from blowfish_privacy.exact import positive, show
-from blowfish_privacy.mechanisms import Certificate, ExpectedError, Mechanism, choose
+from blowfish_privacy.mechanisms import Certificate, Error, Mechanism, choose
 from blowfish_privacy.policies import FullDomain, Policy
 from blowfish_privacy.queries import Query
 
@@ -36,11 +36,11 @@ class Plan:
         """What the release will cost."""
         return self.certificate.epsilon
 
-    def expected_error(self) -> ExpectedError:
+    def expected_error(self) -> Error:
         """Say how wrong an answer will be."""
         return self.mechanism.expected_error()
 
-    def plain_error(self) -> ExpectedError | None:
+    def plain_error(self) -> Error | None:
         """Say how wrong plain (bounded) differential privacy would be for the same epsilon; None if out of reach."""
         if not self.epsilon:
             return None

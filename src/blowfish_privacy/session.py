@@ -85,7 +85,7 @@ class Session:
         Give ``epsilon``, or ``error`` (root mean squared) to solve for it. Where the number of records is needed and
         the policy makes it public without stating it, the data are asked for that number alone.
         """
-        records = self._public_rows() if isinstance(query, Mean) else self.policy.records
+        records = self._public_rows() if isinstance(query, Query) and query.needs_records else self.policy.records
         return make_plan(
             query, self.policy, epsilon=epsilon, error=error, mechanism=mechanism, records=records, name=name, key=key
         )

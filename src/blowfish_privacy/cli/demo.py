@@ -85,7 +85,7 @@ def synthetic_census(rows: int) -> Iterator[str]:
     for row in range(rows):
         # Fractional parts of multiples of irrational numbers fill the square evenly, the same on every machine.
         a, b, c, d = (row * step % 1.0 for step in (0.6180339887, 0.7548776662, 0.5698402910, 0.8191725134))
-        age = 17 + int(73.999 * a**1.4)
+        age = 17 + int(73.999 * a**1.2)
         sex = "Female" if b < 0.505 else "Male"
         region = REGIONS[int(4 * c**1.2)]
         working = max(0.0, 1 - ((age - 48) / 40) ** 2)

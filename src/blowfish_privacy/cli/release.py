@@ -17,7 +17,6 @@ from blowfish_privacy.errors import BudgetError, SpecError
 from blowfish_privacy.exact import show
 from blowfish_privacy.plan import Plan, make_plan
 from blowfish_privacy.plan_words import compare, number
-from blowfish_privacy.queries import Mean
 from blowfish_privacy.release import describe
 from blowfish_privacy.session import Session
 
@@ -92,10 +91,10 @@ def open_session(file: str, loaded: spec.PolicyFile) -> Session:
 
 def _plans(file: str, loaded: spec.PolicyFile) -> list[Plan]:
     records = loaded.policy.records
-    means = any(isinstance(planned.query, Mean) for planned in loaded.releases)
-    if means and records is None and loaded.policy.size == "known" and loaded.data is not None:
+    needed = any(planned.query.needs_records for planned in loaded.releases)
+    if needed and records is None and loaded.policy.size == "known" and loaded.data is not None:
         records = open_engine(str(Path(file).parent / loaded.data)).rows()
-        click.echo(f"A mean needs the number of records, which is public here: {records:,}.", err=True)
+        click.echo(f"Asked the data for the number of records alone, which is public here: {records:,}.", err=True)
     return [
         make_plan(
             planned.query,

@@ -2,12 +2,18 @@
 
 from blowfish_privacy.errors import QueryError, RefusalError, nearest
 from blowfish_privacy.mechanisms.certificate import Certificate
-from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.mechanisms.error import Error, ExpectedError
 from blowfish_privacy.mechanisms.laplace import Laplace
 from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.mechanisms.ordered import Ordered
+from blowfish_privacy.mechanisms.ordered_family import OrderedFamily
+from blowfish_privacy.mechanisms.ordered_hierarchical import OrderedHierarchical
+from blowfish_privacy.mechanisms.smooth_hierarchy import SmoothHierarchy
 from blowfish_privacy.queries import Query
 
-MECHANISMS: dict[str, type[Mechanism]] = {kind.name: kind for kind in (Laplace,)}
+MECHANISMS: dict[str, type[Mechanism]] = {
+    kind.name: kind for kind in (SmoothHierarchy, Ordered, OrderedHierarchical, Laplace)
+}
 """Every mechanism by its name; the first that answers a query is its default."""
 
 
@@ -21,4 +27,16 @@ def choose(query: Query, name: str | None) -> type[Mechanism]:
     return fitting[0]
 
 
-__all__ = ["MECHANISMS", "Certificate", "ExpectedError", "Laplace", "Mechanism", "choose"]
+__all__ = [
+    "MECHANISMS",
+    "Certificate",
+    "Error",
+    "ExpectedError",
+    "Laplace",
+    "Mechanism",
+    "Ordered",
+    "OrderedFamily",
+    "OrderedHierarchical",
+    "SmoothHierarchy",
+    "choose",
+]

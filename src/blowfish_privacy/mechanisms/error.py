@@ -5,8 +5,42 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
+from typing import Protocol
 
 from blowfish_privacy.exact import Number
+
+
+class Error(Protocol):
+    """The error of an answer, whatever made it."""
+
+    @property
+    def of(self) -> str:
+        """What the error is the error of: a cell, the sum, a random range, ..."""
+        ...
+
+    @property
+    def unit(self) -> Fraction:
+        """What one whole number of the release stands for."""
+        ...
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error."""
+        ...
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error: the typical size of the error."""
+        ...
+
+    @property
+    def precision(self) -> float:
+        """How exactly the error itself is known: its relative standard error, 0 when it is computed exactly."""
+        ...
+
+    def interval(self, level: Number = "0.95") -> float:
+        """Return how far off the answer is at most, with this probability."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -17,6 +51,11 @@ class ExpectedError:
     unit: Fraction
     of: str
     """What the error is the error of: a cell, the sum, ..."""
+
+    @property
+    def precision(self) -> float:
+        """It is computed exactly."""
+        return 0.0
 
     @property
     def mse(self) -> float:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
 from blowfish_privacy.exact import exact
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
@@ -70,6 +71,15 @@ class Laplace(Mechanism):
         epsilon = found.value / self.form.unit / self.scale if found.value else Fraction(0)
         bounded = is_differential_privacy(policy)
         return Certificate(epsilon, policy.hash, self.name, (self.scale,), found, self.proof, bounded)
+
+    @property
+    def rows(self) -> int:
+        """One for each output."""
+        return self.form.outputs
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Divide the change by the scale."""
+        return self.form.change(x, y) / self.form.unit / self.scale if self.scale else Fraction(0)
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Answer exactly, then add the noise."""

@@ -15,8 +15,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Cell
 from blowfish_privacy.mechanisms.certificate import Certificate
-from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.mechanisms.error import Error
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
@@ -44,12 +45,21 @@ class Mechanism(ABC):
     def certify(self, policy: Policy) -> Certificate:
         """Derive the privacy loss from the scales held; never repeat what was asked for."""
 
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """The number of noisy numbers that :meth:`measure` returns."""
+
+    @abstractmethod
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Return the privacy loss on a record that moves from x to y: the sum of |change| / scale over all rows."""
+
     @abstractmethod
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Turn exact counts into noisy answers: whole numbers of units."""
 
     @abstractmethod
-    def expected_error(self) -> ExpectedError:
+    def expected_error(self) -> Error:
         """Say how wrong an answer will be."""
 
     @abstractmethod

@@ -24,6 +24,7 @@ class Cumulative(Query):
     attributes: tuple[str, ...] = field(init=False)
 
     keyword = "cumulative"
+    needs_records = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))

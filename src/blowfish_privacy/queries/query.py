@@ -28,6 +28,9 @@ class Query(ABC):
     options: ClassVar[tuple[str, ...]] = ()
     """Further keys that its entry in a policy file may have."""
 
+    needs_records: ClassVar[bool] = False
+    """Whether a plan needs the number of records: to divide by it, or to choose a strategy."""
+
     attributes: tuple[str, ...]
 
     @abstractmethod

@@ -53,6 +53,7 @@ class Mean(Sum):
     """The mean of an attribute: its sum divided by the public number of records."""
 
     keyword = "mean"
+    needs_records = True
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from typing import Any
 
 from blowfish_privacy import document
 from blowfish_privacy.errors import SpecError
+from blowfish_privacy.mechanisms import OrderedFamily
+from blowfish_privacy.results.cumulative import CumulativeResult
 from blowfish_privacy.results.histogram import HistogramResult
 from blowfish_privacy.results.number import NumberResult
 from blowfish_privacy.results.parallel import ParallelResult
@@ -14,11 +16,17 @@ from blowfish_privacy.results.vector import VectorResult
 KINDS: dict[str, type[Result]] = {"histogram": HistogramResult, "sum": NumberResult, "mean": NumberResult}
 
 
+def _kind(release: document.Release) -> type[Result]:
+    if isinstance(release.mechanism, OrderedFamily):
+        return CumulativeResult
+    return KINDS.get(release.query.keyword, VectorResult)
+
+
 def from_text(text: str) -> Any:
     """Build the result of a document's text."""
     body = document.parse(text)
     releases = [document.read(body, part) for part in document.parts_of(body)]
-    results = [KINDS.get(release.query.keyword, VectorResult)(release, text) for release in releases]
+    results = [_kind(release)(release, text) for release in releases]
     return ParallelResult(body["parallel"]["attribute"], results, text) if "parallel" in body else results[0]
 
 
@@ -30,4 +38,13 @@ def load(path: str | Path) -> Any:
         raise SpecError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
 
 
-__all__ = ["HistogramResult", "NumberResult", "ParallelResult", "Result", "VectorResult", "from_text", "load"]
+__all__ = [
+    "CumulativeResult",
+    "HistogramResult",
+    "NumberResult",
+    "ParallelResult",
+    "Result",
+    "VectorResult",
+    "from_text",
+    "load",
+]

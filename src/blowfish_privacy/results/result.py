@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.document import Release
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.files import write_atomically
-from blowfish_privacy.mechanisms import Certificate, ExpectedError
+from blowfish_privacy.mechanisms import Certificate, Error
 
 
 class Result(ABC):
@@ -45,7 +45,7 @@ class Result(ABC):
         unit = self.error().unit
         return self.release.noisy.copy() if unit == 1 else self.release.noisy * float(unit)
 
-    def error(self) -> ExpectedError:
+    def error(self) -> Error:
         """Say how wrong an answer is."""
         return self.release.mechanism.expected_error()
 

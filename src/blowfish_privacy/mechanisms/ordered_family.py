@@ -1,0 +1,93 @@
+"""What the mechanisms for ordered data share: they estimate the whole cumulative histogram from noisy rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.mechanisms.least_squares import Floats
+from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.mechanisms.range_error import RangeError
+from blowfish_privacy.policies import Policy, SecretGraph
+from blowfish_privacy.queries import Cumulative, Query
+from blowfish_privacy.queries.cumulative import CumulativeForm
+
+# Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added.
+LARGEST_ANSWER = 2**61
+
+
+class OrderedFamily(Mechanism):
+    """A mechanism whose noisy rows give a linear estimate of the number of records at or below every value."""
+
+    form: CumulativeForm
+
+    @classmethod
+    def answers(cls, query: Query) -> bool:
+        """Cumulative histograms."""
+        return isinstance(query, Cumulative)
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.form.domain.size
+
+    @abstractmethod
+    def estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
+        """Return the linear, unbiased estimate of the number of records at or below each value."""
+
+    @abstractmethod
+    def moments(self) -> tuple[float, float, float]:
+        """Return trace and sum of the estimate's covariance, and how exactly they are known."""
+
+    @abstractmethod
+    def covariance(self) -> Floats:
+        """Return the estimate's covariance; for small sizes."""
+
+    @abstractmethod
+    def simulated_error(self) -> Floats:
+        """Draw the noise once and return what it does to the estimate."""
+
+    def public_ends(self) -> list[int]:
+        """List the positions (exclusive) below which the number of records is public and exact."""
+        return [self.size]
+
+    def ordered_estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
+        """Return the nearest estimate that never decreases and keeps the public counts; free."""
+        from scipy.optimize import isotonic_regression
+
+        linear = self.estimate(noisy, records)
+        ordered, start, below = np.empty_like(linear), 0, 0.0
+        for end in self.public_ends():
+            top = float(linear[end - 1])
+            ordered[start:end] = np.clip(isotonic_regression(linear[start:end]).x, below, top)
+            ordered[end - 1] = top
+            start, below = end, top
+        return ordered
+
+    def expected_error(self) -> RangeError:
+        """Give the error of a random range before the isotonic step, which can only lower the total squared error."""
+        return self._error
+
+    @cached_property
+    def _error(self) -> RangeError:
+        return RangeError(self)
+
+
+def ordered_form(query: Query, policy: Policy) -> CumulativeForm:
+    """Bind a query that asks for the cumulative histogram, under a policy with a public number of records."""
+    if not isinstance(query, Cumulative):
+        raise RefusalError(f"the ordered mechanisms answer cumulative histograms, not {query!r}.")
+    if policy.size == "unknown":
+        raise RefusalError(
+            "the ordered mechanisms need a public number of records.", hint="release a histogram, or state size."
+        )
+    return query.on(policy.domain)
+
+
+def own_graph(form: CumulativeForm, policy: Policy) -> SecretGraph:
+    """Return the secret graph on the one attribute."""
+    return policy.graph.project(form.domain.names)

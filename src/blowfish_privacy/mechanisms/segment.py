@@ -1,0 +1,132 @@
+"""A stretch of an ordered attribute that no secret pair leaves, with the levels that measure it.
+
+A distance threshold has one stretch, the whole attribute; a partition into ranges has one for each block, whose total
+is public. Estimates and errors of different stretches are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.errors import PolicyError
+from blowfish_privacy.mechanisms.least_squares import Floats, LeastSquares
+from blowfish_privacy.mechanisms.levels import CumulativeLevel, Level
+from blowfish_privacy.mechanisms.range_error import EXACT_SIZE
+from blowfish_privacy.noise import BitSource, discrete_laplace
+from blowfish_privacy.policies import SecretGraph
+from blowfish_privacy.policies.partition import PartitionGraph
+
+_DRAWS = 12
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Positions ``start`` to ``stop - 1``, and the most positions that a secret pair inside moves."""
+
+    start: int
+    stop: int
+    theta: int
+
+    @property
+    def size(self) -> int:
+        """The number of positions."""
+        return self.stop - self.start
+
+
+def stretches(graph: SecretGraph) -> tuple[Stretch, ...]:
+    """Cut a graph on one ordered attribute into stretches that no edge leaves."""
+    size = graph.domain.size
+    if isinstance(graph, PartitionGraph):
+        cut = graph.cuts[0]
+        blocks = [cut.block(label) for label in range(cut.count)]
+        if all(len(block.runs) == 1 for block in blocks):
+            return tuple(Stretch(block.first, block.last + 1, len(block) - 1) for block in blocks)
+    return (Stretch(0, size, graph.largest_move(graph.domain.names[0])),)
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """A stretch and its levels, finest first."""
+
+    stretch: Stretch
+    levels: tuple[Level, ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of noisy numbers."""
+        return sum(level.rows(self.stretch.size) for level in self.levels)
+
+    def loss(self, x: int, y: int) -> Fraction:
+        """Return the privacy loss of a move inside the stretch."""
+        return sum((_loss(level.change(x, y), level) for level in self.levels), Fraction(0))
+
+    def most(self, theta: int) -> Fraction:
+        """Bound the loss over all moves of at most theta."""
+        return sum((_loss(level.most(theta), level) for level in self.levels), Fraction(0))
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> Iterator[npt.NDArray[np.int64]]:
+        """Answer every level exactly and add its noise."""
+        for level in self.levels:
+            answers = level.answer(counts)
+            yield answers + discrete_laplace(level.scale, len(answers), source=source) if level.scale else answers
+
+    def estimate(self, noisy: npt.NDArray[np.int64], total: int) -> Floats:
+        """Return the estimated number of records at or below each position."""
+        size = self.stretch.size
+        if size == 1:
+            return np.array([float(total)])
+        parts = np.split(noisy, np.cumsum([level.rows(size) for level in self.levels])[:-1])
+        if isinstance(self.levels[0], CumulativeLevel):
+            return np.append(parts[0], total).astype(np.float64)
+        if not self.levels[0].scale:
+            return np.cumsum(parts[0]).astype(np.float64)
+        coarse = [level.as_hats(part) for level, part in zip(self.levels[1:], parts[1:], strict=True)]
+        return np.cumsum(self._solver.estimate(parts[0].astype(np.float64), coarse, total))
+
+    def moments(self) -> tuple[float, float, float]:
+        """Return trace and sum of the covariance of the cumulative estimate, and the relative error of both."""
+        size = self.stretch.size
+        if size == 1 or not self.levels[0].scale:
+            return 0.0, 0.0, 0.0
+        if isinstance(self.levels[0], CumulativeLevel):
+            alone = (size - 1) * self.levels[0].variance
+            return alone, alone, 0.0
+        if size <= EXACT_SIZE:
+            return (*self._solver.moments(), 0.0)
+        errors = [self.simulated_error() for _ in range(_DRAWS)]
+        traces, sums = [float(e @ e) for e in errors], [float(e.sum()) ** 2 for e in errors]
+        precision = float(np.std(traces) / np.mean(traces) / np.sqrt(_DRAWS - 1))
+        return float(np.mean(traces)), float(np.mean(sums)), precision
+
+    def simulated_error(self) -> Floats:
+        """Draw the noise once and return what it does to the estimate, which is linear: data do not matter."""
+        from blowfish_privacy.noise import SystemSource
+
+        empty = np.zeros(self.stretch.size, dtype=np.int64)
+        rows = [*self.measure(empty, SystemSource())]
+        return self.estimate(np.concatenate(rows) if rows else empty[:0], 0)
+
+    def covariance(self) -> Floats:
+        """Return the covariance of the cumulative estimate, exactly; for small stretches."""
+        size = self.stretch.size
+        if size == 1 or not self.levels[0].scale:
+            return np.zeros((size, size))
+        if isinstance(self.levels[0], CumulativeLevel):
+            return np.diag(np.append(np.full(size - 1, self.levels[0].variance), 0.0))
+        return self._solver.covariance()
+
+    @cached_property
+    def _solver(self) -> LeastSquares:
+        return LeastSquares(self.stretch.size, self.levels[0].variance, self.levels[1:])
+
+
+def _loss(change: int, level: Level) -> Fraction:
+    if change and not level.scale:
+        raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
+    return change / level.scale if change else Fraction(0)

@@ -1,0 +1,166 @@
+"""The smooth hierarchy: one release that answers every range, quantile and cumulative count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import DataError, PolicyError, SpecError
+from blowfish_privacy.exact import exact
+from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.mechanisms.least_squares import Floats
+from blowfish_privacy.mechanisms.levels import CumulativeLevel, DifferenceLevel, Level
+from blowfish_privacy.mechanisms.ordered_family import LARGEST_ANSWER, OrderedFamily, ordered_form, own_graph
+from blowfish_privacy.mechanisms.segment import Segment, Stretch, stretches
+from blowfish_privacy.mechanisms.spacings import choose_levels
+from blowfish_privacy.noise import BitSource, checked_scale
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.cumulative import CumulativeForm
+from blowfish_privacy.sensitivities import Sensitivity, sensitivity_of
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothHierarchy(OrderedFamily):
+    """Noisy overlapping bins of several spacings, and block sums of the cumulative histogram at the top.
+
+    Privacy: (epsilon, P)-Blowfish, epsilon = the largest sum over levels of change / scale over the secret pairs.
+    Sensitivity: a move of t positions changes a difference level of spacing g by at most 2 min(t, g), a cumulative
+        level by t, both times g; attained together by a move of theta from position 0.
+    Error: the exact covariance of the least-squares estimate, (K tr C - 1'C1) / (K (K - 1) / 2) for a random range.
+    Cost: time and memory close to linear in the number of values; one sparse solve.
+    Numerics: rows are whole numbers with exact integer noise; floating point only afterwards.
+    Proof: docs/proofs/smooth_hierarchy.md
+    """
+
+    form: CumulativeForm
+    segments: tuple[Segment, ...]
+
+    name = "smooth-hierarchy"
+    proof = "docs/proofs/smooth_hierarchy.md"
+
+    def __post_init__(self) -> None:
+        for level in (level for segment in self.segments for level in segment.levels if level.scale):
+            checked_scale(level.scale)
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Choose levels for each stretch; every stretch gets all of epsilon, since a record moves inside one only."""
+        form = ordered_form(query, policy)
+        found = stretches(own_graph(form, policy))
+        size = found[-1].stop
+        expected = {stretch: None if records is None else records * stretch.size // size for stretch in found}
+        chosen: dict[tuple[int, int], tuple[Level, ...]] = {}
+        for stretch in found:
+            shape = (stretch.size, stretch.theta)
+            if shape not in chosen:
+                chosen[shape] = cls._levels(stretch, epsilon, expected[stretch], policy.rows_per_person)
+        segments = tuple(Segment(stretch, chosen[stretch.size, stretch.theta]) for stretch in found)
+        return cls(form, segments)
+
+    @classmethod
+    def _levels(cls, stretch: Stretch, epsilon: Fraction, records: int | None, rows: int) -> tuple[Level, ...]:
+        return choose_levels(stretch.size, stretch.theta, epsilon / rows, records)
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Add up change / scale over the levels held, for the widest secret pair of every stretch."""
+        graph = own_graph(self.form, policy)
+        if [segment.stretch for segment in self.segments] != list(stretches(graph)):
+            raise PolicyError("the stretches measured are not those of the policy's secret pairs.")
+        found = sensitivity_of(self.form, policy)
+        epsilon = policy.rows_per_person * max(segment.most(segment.stretch.theta) for segment in self.segments)
+        edge = graph.widest_edge(self.form.domain.names[0])
+        attained = edge is None or policy.rows_per_person * self.loss(*edge) == epsilon
+        sensitivity = Sensitivity(found.value, attained, found.theorem, found.witness)
+        scales = tuple(level.scale for segment in self.segments[:1] for level in segment.levels)
+        bounded = is_differential_privacy(policy)
+        return Certificate(epsilon, policy.hash, self.name, scales, sensitivity, self.proof, bounded)
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Add up over the levels of the stretch that holds both."""
+        for segment in self.segments:
+            if segment.stretch.start <= min(x[0], y[0]) and max(x[0], y[0]) < segment.stretch.stop:
+                return segment.loss(x[0] - segment.stretch.start, y[0] - segment.stretch.start)
+        raise PolicyError("a secret pair leaves its stretch.")
+
+    @property
+    def rows(self) -> int:
+        """The rows of all levels and, where there are several stretches, their exact totals."""
+        return sum(segment.rows for segment in self.segments) + (len(self.segments) if len(self.segments) > 1 else 0)
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Answer all levels exactly and add the noise; totals of stretches are public and exact."""
+        spacing = max((level.spacing for segment in self.segments for level in segment.levels), default=1)
+        if int(counts.sum()) * spacing >= LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer values.")
+        parts = [counts[segment.stretch.start : segment.stretch.stop] for segment in self.segments]
+        rows = [
+            row for segment, part in zip(self.segments, parts, strict=True) for row in segment.measure(part, source)
+        ]
+        totals = [np.array([part.sum() for part in parts])] if len(parts) > 1 else []
+        return np.concatenate([*rows, *totals]) if rows or totals else np.zeros(0, dtype=np.int64)
+
+    def estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
+        """Return the linear, unbiased estimate of the number of records at or below each value."""
+        totals = noisy[-len(self.segments) :].tolist() if len(self.segments) > 1 else [records]
+        estimates: list[Floats] = []
+        place, below = 0, 0
+        for segment, total in zip(self.segments, totals, strict=True):
+            estimates.append(below + segment.estimate(noisy[place : place + segment.rows], total))
+            place, below = place + segment.rows, below + total
+        return np.concatenate(estimates)
+
+    def public_ends(self) -> list[int]:
+        """List where stretches end."""
+        return [segment.stretch.stop for segment in self.segments]
+
+    def moments(self) -> tuple[float, float, float]:
+        """Add up over the stretches, which are independent."""
+        parts = [segment.moments() for segment in self.segments]
+        return sum(part[0] for part in parts), sum(part[1] for part in parts), max(part[2] for part in parts)
+
+    def covariance(self) -> Floats:
+        """Put the stretches' covariances side by side."""
+        from scipy.linalg import block_diag
+
+        joined: Any = block_diag(*(segment.covariance() for segment in self.segments))
+        return joined
+
+    def simulated_error(self) -> Floats:
+        """Put the stretches' errors side by side."""
+        return np.concatenate([segment.simulated_error() for segment in self.segments])
+
+    def to_document(self) -> dict[str, Any]:
+        """Write the levels of each stretch; equal ones are written once."""
+        kinds: dict[tuple[Level, ...], int] = {}
+        for segment in self.segments:
+            kinds.setdefault(segment.levels, len(kinds))
+        return {
+            "name": self.name,
+            "levels": [[_level_to_document(level) for level in levels] for levels in kinds],
+            "stretches": [[s.stretch.start, s.stretch.stop, s.stretch.theta, kinds[s.levels]] for s in self.segments],
+        }
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read the levels; the certificate is derived from them."""
+        kinds = [tuple(_level_from_document(level) for level in levels) for levels in written["levels"]]
+        segments = [Segment(Stretch(a, b, t), kinds[kind]) for a, b, t, kind in written["stretches"]]
+        return cls(ordered_form(query, policy), tuple(segments))
+
+
+def _level_to_document(level: Level) -> dict[str, Any]:
+    return {"cumulative": isinstance(level, CumulativeLevel), "spacing": level.spacing, "scale": str(level.scale)}
+
+
+def _level_from_document(written: dict[str, Any]) -> Level:
+    kind = CumulativeLevel if written["cumulative"] else DifferenceLevel
+    spacing = written["spacing"]
+    if not isinstance(spacing, int) or spacing < 1:
+        raise SpecError("the document is damaged: a spacing is not a positive whole number.")
+    return kind(spacing, exact(written["scale"], "a noise scale", error=SpecError))

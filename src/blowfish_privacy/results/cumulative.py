@@ -1,0 +1,152 @@
+"""A noisy cumulative histogram: every range, quantile and share from one release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Attribute, Binned
+from blowfish_privacy.errors import QueryError, RefusalError
+from blowfish_privacy.exact import exact
+from blowfish_privacy.mechanisms import OrderedFamily
+from blowfish_privacy.mechanisms.range_error import RangeError
+from blowfish_privacy.results.result import Result
+
+
+class CumulativeResult(Result):
+    """The estimated number of records at or below each value.
+
+    Answers come from the ordered estimate, which never decreases and ends at the public total; :attr:`linear` is the
+    unbiased one before that step.
+    """
+
+    @property
+    def _mechanism(self) -> OrderedFamily:
+        mechanism = self.release.mechanism
+        if not isinstance(mechanism, OrderedFamily) or self.release.records is None:
+            raise RefusalError(f"{mechanism.name} releases are not estimated as a whole.")
+        return mechanism
+
+    @property
+    def attribute(self) -> Attribute:
+        """The ordered attribute."""
+        return self.release.policy.domain[self.release.query.attributes[0]]
+
+    @cached_property
+    def linear(self) -> npt.NDArray[np.float64]:
+        """The unbiased estimate, which may decrease here and there."""
+        return self._mechanism.estimate(self.release.noisy, self.release.records or 0)
+
+    @cached_property
+    def cumulative(self) -> npt.NDArray[np.float64]:
+        """The number of records at or below each value; never decreases, from 0 to the public total."""
+        return self._mechanism.ordered_estimate(self.release.noisy, self.release.records or 0)
+
+    @property
+    def values(self) -> npt.NDArray[np.float64]:
+        """The cumulative counts."""
+        return self.cumulative
+
+    @cached_property
+    def _cuts(self) -> npt.NDArray[np.float64]:
+        return np.concatenate([[0.0], self.cumulative])
+
+    def range(self, low: Any, high: Any) -> float:
+        """Count the records from one value to another, both included (for bins: from one edge to another)."""
+        chosen = self.attribute.subset((low, high))
+        return float(self._cuts[chosen.last + 1] - self._cuts[chosen.first])
+
+    def ranges(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Count the records of many ranges at once."""
+        first, last = self._places(lows, upper=False), self._places(highs, upper=True)
+        if first.shape != last.shape or (first > last).any():
+            raise QueryError("ranges need as many upper as lower ends, none below its lower one.")
+        return self._cuts[last] - self._cuts[first]
+
+    def _places(self, ends: npt.ArrayLike, *, upper: bool) -> npt.NDArray[np.int64]:
+        given = np.asarray(ends)
+        if isinstance(self.attribute, Binned):
+            edges = np.array([float(edge) for edge in self.attribute.bounds])
+            places = np.searchsorted(edges, given)
+            fits = (places < len(edges)) & (edges[np.minimum(places, len(edges) - 1)] == given)
+        else:
+            if given.dtype.kind not in "iu":
+                raise QueryError("the ends of a range of whole numbers must be whole numbers.")
+            low = int(self.attribute.value(0))
+            places = given.astype(np.int64) - low
+            fits = (places >= 0) & (places < self.attribute.size)
+            places = places + int(upper)
+        if not fits.all():
+            raise QueryError("a range ends outside the declared values.", hint="for bins, ranges go from edge to edge.")
+        return places
+
+    def cdf(self, value: Any) -> float:
+        """Return the share of records at or below a value (for bins: below the upper edge of its bin)."""
+        return float(self.cumulative[self.attribute.position(value)] / self._total)
+
+    def quantile(self, share: Any) -> Any:
+        """Return the smallest value that at least this share of the records does not exceed."""
+        wanted = exact(share, "a quantile", error=QueryError)
+        if not 0 <= wanted <= 1:
+            raise QueryError(f"a quantile lies between 0 and 1, got {share!r}.", hint="0.5 is the median.")
+        place = int(np.searchsorted(self.cumulative, float(wanted) * self._total - 1e-9))
+        return self.attribute.value(min(place, self.attribute.size - 1))
+
+    def quantiles(self, shares: Sequence[Any]) -> list[Any]:
+        """Return several quantiles."""
+        return [self.quantile(share) for share in shares]
+
+    @property
+    def _total(self) -> int:
+        if not self.release.records:
+            raise RefusalError("there are no records, so there are no shares of them.")
+        return self.release.records
+
+    def counts(self) -> npt.NDArray[np.float64]:
+        """Return the estimated count of each value."""
+        return np.diff(self._cuts)
+
+    def error_by_width(self, widths: Sequence[int] | None = None) -> dict[int, float]:
+        """Return the root mean squared error of ranges of each width (linear step: the guaranteed one)."""
+        chosen = default_widths(self.attribute.size) if widths is None else list(widths)
+        error = self.error()
+        if not isinstance(error, RangeError):
+            return dict.fromkeys(chosen, error.rmse * 2**0.5)
+        return dict(zip(chosen, error.by_width(chosen).tolist(), strict=True))
+
+    @property
+    def header(self) -> list[str]:
+        """The value, how many records do not exceed it, their share, and the count of the value itself."""
+        return [self.release.query.attributes[0], "cumulative", "share", "count"]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each value."""
+        total = self.release.records or 1
+        for place, (below, count) in enumerate(zip(self.cumulative.tolist(), self.counts().tolist(), strict=True)):
+            yield [self.attribute.show(place), round(below, 3), round(below / total, 6), round(count, 3)]
+
+    def draw(self, axes: Any) -> None:
+        """Draw the distribution with a band of twice the typical error of a random range."""
+        total, places = max(self.release.records or 1, 1), np.arange(self.attribute.size)
+        share, band = self.cumulative / total, 2 * self.error().rmse / total
+        axes.fill_between(places, np.clip(share - band, 0, 1), np.clip(share + band, 0, 1), alpha=0.25, step="post")
+        axes.step(places, share, where="post")
+        shown = range(0, self.attribute.size, max(1, self.attribute.size // 10))
+        axes.set_xticks(list(shown), [self.attribute.show(place) for place in shown])
+        axes.set_xlabel(self.release.query.attributes[0])
+        axes.set_ylabel("share of records at or below, twice the typical error")
+        axes.set_ylim(-0.02, 1.02)
+
+
+def default_widths(size: int) -> list[int]:
+    """Return widths from one value to all, in steps of about two."""
+    widths = {size}
+    width = 1
+    while width < size:
+        widths.add(width)
+        width *= 2
+    return sorted(widths)
