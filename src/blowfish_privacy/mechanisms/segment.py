@@ -87,7 +87,9 @@ class Segment:
         if not self.levels[0].scale:
             return np.cumsum(parts[0]).astype(np.float64)
         coarse = [level.as_hats(part) for level, part in zip(self.levels[1:], parts[1:], strict=True)]
-        return np.cumsum(self._solver.estimate(parts[0].astype(np.float64), coarse, total))
+        sums = np.cumsum(self._solver.estimate(parts[0].astype(np.float64), coarse, total))
+        sums[-1] = total
+        return sums
 
     def moments(self) -> tuple[float, float, float]:
         """Return trace and sum of the covariance of the cumulative estimate, and the relative error of both."""

@@ -124,8 +124,8 @@ class Tree:
     def intervals(self) -> tuple[Integers, Integers]:
         """Return the positions (first, one past the last) whose estimate uses each prefix and each node.
 
-        The estimate at a position uses the prefix of the block that holds the next position, and there the nodes left of
-        that next position under each of its ancestors. The estimate at the last position is the public total.
+        The estimate at a position uses the prefix of the block that holds the next position, and there the nodes left
+        of that next position under each of its ancestors. The estimate at the last position is the public total.
         """
         ends = np.arange(self.block, self.block * self.blocks, self.block)
         prefixes = np.stack([ends - 1, ends + self.block - 1])

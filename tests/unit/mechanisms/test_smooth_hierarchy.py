@@ -1,0 +1,218 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blowfish_privacy as bp
+from blowfish_privacy.mechanisms import Ordered, SmoothHierarchy
+from blowfish_privacy.mechanisms.least_squares import LeastSquares
+from blowfish_privacy.mechanisms.levels import CumulativeLevel, DifferenceLevel
+from blowfish_privacy.mechanisms.spacings import Shape, calibrated_levels, choose_levels
+from blowfish_privacy.noise import SystemSource
+
+QUERY = bp.Cumulative("v")
+
+
+def policy(values, theta=None, **options):
+    secrets = bp.FullDomain() if theta is None else bp.DistanceThreshold(theta)
+    return bp.Policy(bp.Domain(v=bp.Integer(0, values - 1)), secrets=secrets, **options)
+
+
+def mechanism(size, theta=None, *, epsilon=1, records=None, kind=SmoothHierarchy):
+    return kind.calibrated(QUERY, policy(size, theta), epsilon=Fraction(epsilon), records=records or 1000 * size)
+
+
+# The expected error of a random range that this project set out to reach, at epsilon 1.
+ADULT = ((1, 3.7), (10, 69.1), (50, 201.9), (100, 289.1), (500, 549.9), (1000, 691.7), (None, 689.4))
+LATITUDE = ((1, 3.7), (9, 63.2), (90, 242.1), (None, 242.1))
+TARGETS = [*((4357, *target) for target in ADULT), *((400, *target) for target in LATITUDE)]
+
+
+@pytest.mark.parametrize(("size", "theta", "target"), TARGETS)
+def test_the_error_is_within_three_percent_of_the_target_or_below(size, theta, target):
+    made = mechanism(size, theta)
+    assert made.expected_error().mse <= 1.03 * target
+    assert made.certify(policy(size, theta)).epsilon == 1
+    assert made.expected_error().precision == 0
+
+
+@pytest.mark.parametrize("cumulative", [False, True])
+@given(size=st.integers(1, 40), spacing=st.integers(1, 50), data=st.data())
+@settings(deadline=None)
+def test_rows_are_what_the_table_of_the_module_says(cumulative, size, spacing, data):
+    level = (CumulativeLevel if cumulative else DifferenceLevel)(spacing, Fraction(1))
+    counts = np.array(data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)))
+    rows = level.rows(size)
+    weights = np.zeros((rows, size), dtype=np.int64)
+    for x in range(size):
+        for row in range(rows):
+            if cumulative:
+                weights[row, x] = min(spacing, max(0, (row + 1) * spacing - x))
+            else:
+                weights[row, x] = max(0, spacing - abs(x - row * spacing))
+    assert level.answer(counts).tolist() == (weights @ counts).tolist()
+    if not cumulative:
+        assert level.hats(size).toarray() == pytest.approx(weights / spacing)
+    for x in range(size):
+        for y in range(size):
+            assert level.change(x, y) == np.abs(weights[:, x] - weights[:, y]).sum()
+            assert level.change(x, y) <= level.most(abs(x - y))
+        assert level.change(0, x) == level.most(x)
+
+
+LEVELS = st.sampled_from([(), (3,), (5,), (2, 8), (4, 20)])
+
+
+@given(size=st.integers(2, 30), spacings=LEVELS, cumulative=st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_the_estimate_is_generalised_least_squares(size, spacings, cumulative):
+    spacings = tuple(g for g in spacings if g < size)
+    theta = min(4, size - 1)
+    levels = calibrated_levels(Shape(spacings, cumulative and bool(spacings)), size, theta, Fraction(1), None)
+    solver = LeastSquares(size, levels[0].variance, levels[1:])
+    # Dense reference: weighted least squares with the total imposed by a Lagrange multiplier.
+    design = np.vstack([np.eye(size), *(level.hats(size).toarray() for level in levels[1:])])
+    from scipy.linalg import block_diag
+
+    noise = block_diag(levels[0].variance * np.eye(size), *(level.covariance(size).toarray() for level in levels[1:]))
+    weight = np.linalg.inv(noise)
+    normal = design.T @ weight @ design
+    system = np.block([[normal, np.ones((size, 1))], [np.ones((1, size)), np.zeros((1, 1))]])
+    observed = np.arange(len(design)) % 7 - 2.0
+    right = np.append(design.T @ weight @ observed, 11.0)
+    reference = np.linalg.solve(system, right)[:size]
+    parts = np.split(observed, np.cumsum([size, *(level.rows(size) for level in levels[1:])])[:-1])
+    assert solver.estimate(parts[0], parts[1:], 11) == pytest.approx(reference, abs=1e-6)
+    covariance = np.linalg.inv(system)[:size, :size]
+    summing = np.tril(np.ones((size, size)))
+    spread = summing @ covariance @ summing.T
+    assert solver.covariance() == pytest.approx(spread, abs=1e-6)
+    trace, together = solver.moments()
+    assert trace == pytest.approx(np.trace(spread))
+    assert together == pytest.approx(spread.sum(), abs=1e-5)
+
+
+@pytest.mark.parametrize(("size", "theta"), [(60, 5), (300, 40), (300, None)])
+def test_simulation_with_the_real_noise_agrees(size, theta):
+    made = mechanism(size, theta)
+    expected = made.expected_error()
+    counts = np.arange(size) % 5
+    truth = np.cumsum(counts)
+    draws = []
+    for _ in range(200):
+        error = np.append(0, made.estimate(made.measure(counts, SystemSource()), int(truth[-1])) - truth)
+        draws.append(((size + 1) * error @ error - error.sum() ** 2) / (size * (size + 1) / 2))
+    # The mean of 200 draws; a deviation of 6 standard errors has a probability of about 1e-8.
+    deviation = (np.mean(draws) - expected.mse) / (np.std(draws) / 200**0.5)
+    assert abs(deviation) < 6
+    for mutant in (0.6, 1.6):
+        assert abs(np.mean(draws) - mutant * expected.mse) / (np.std(draws) / 200**0.5) > 6
+
+
+def test_beyond_exact_sizes_the_error_is_simulated_and_says_how_well(monkeypatch):
+    exact = mechanism(1500, 30).expected_error().mse
+    monkeypatch.setattr("blowfish_privacy.mechanisms.segment.EXACT_SIZE", 100)
+    simulated = mechanism(1500, 30).expected_error()
+    assert 0 < simulated.precision < 0.1
+    assert simulated.mse == pytest.approx(exact, rel=8 * simulated.precision)
+
+
+def test_ordered_is_the_special_case_of_one_cumulative_level():
+    for theta in (1, 7):
+        (level,) = mechanism(100, theta, kind=Ordered).segments[0].levels
+        assert level == CumulativeLevel(1, Fraction(theta))
+    assert mechanism(4357, 1).segments[0].levels == mechanism(4357, 1, kind=Ordered).segments[0].levels
+    assert mechanism(100, 99, kind=Ordered).expected_error().mse <= 4 * 99**2
+
+
+def test_small_error_for_small_thresholds_beats_differential_privacy():
+    errors = [mechanism(1000, theta).expected_error().mse for theta in (1, 10, 100, None)]
+    assert errors == sorted(errors)
+
+
+def test_blocks_of_a_partition_are_measured_with_all_of_epsilon_and_exact_totals():
+    domain = bp.Domain(v=bp.Integer(0, 99))
+    blocks = bp.Policy(domain, secrets=bp.Partition(widths=30))
+    made = SmoothHierarchy.calibrated(QUERY, blocks, epsilon=Fraction(1), records=1000)
+    assert [(s.stretch.start, s.stretch.stop, s.stretch.theta) for s in made.segments] == [
+        (0, 30, 29),
+        (30, 60, 29),
+        (60, 90, 29),
+        (90, 100, 9),
+    ]
+    assert made.certify(blocks).epsilon == 1
+    counts = np.arange(100)
+    noisy = made.measure(counts, SystemSource())
+    truth = np.cumsum(counts)
+    for estimate in (made.estimate(noisy, 4950), made.ordered_estimate(noisy, 4950)):
+        assert estimate[[29, 59, 89, 99]] == pytest.approx(truth[[29, 59, 89, 99]])
+    assert (np.diff(made.ordered_estimate(noisy, 4950)) >= -1e-9).all()
+    # No range ever pays for more than one block's noise at each end.
+    alone = mechanism(30, None, records=300).expected_error().mse
+    assert made.expected_error().mse < 2.5 * alone
+
+
+def test_blocks_that_are_not_ranges_and_other_graphs_are_bounded_by_their_widest_pair():
+    domain = bp.Domain(v=bp.Integer(0, 9))
+    odd_and_even = bp.Policy(domain, secrets=bp.Partition(blocks=[[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]))
+    made = SmoothHierarchy.calibrated(QUERY, odd_and_even, epsilon=Fraction(1), records=100)
+    assert len(made.segments) == 1
+    assert made.segments[0].stretch.theta == 8
+    pairs = bp.Policy(domain, secrets=bp.ExplicitGraph([(3, 6)]))
+    bound = SmoothHierarchy.calibrated(QUERY, pairs, epsilon=Fraction(1), records=100).certify(pairs)
+    assert bound.epsilon == 1
+    assert bound.sensitivity.value == 3
+
+
+def test_a_mechanism_for_another_policy_does_not_certify():
+    domain = bp.Domain(v=bp.Integer(0, 99))
+    blocks = bp.Policy(domain, secrets=bp.Partition(widths=30))
+    made = SmoothHierarchy.calibrated(QUERY, blocks, epsilon=Fraction(1), records=1000)
+    with pytest.raises(bp.PolicyError, match="not those of the policy"):
+        made.certify(policy(100, 5))
+    narrow = mechanism(100, 5)
+    with pytest.raises(bp.PolicyError, match="not those of the policy"):
+        narrow.certify(policy(100, 6))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("theta", [None, 1, "1/2", 50])
+@pytest.mark.filterwarnings("ignore::blowfish_privacy.errors.BlowfishWarning")
+def test_tiny_domains_work(size, theta):
+    made = mechanism(size, theta)
+    counts = np.arange(size) + 1
+    estimate = made.ordered_estimate(made.measure(counts, SystemSource()), int(counts.sum()))
+    assert estimate[-1] == counts.sum()
+    if theta == "1/2" or size == 1:
+        assert estimate.tolist() == np.cumsum(counts).tolist()
+        assert made.certify(policy(size, theta)).epsilon == 0
+
+
+def test_shares_favour_coarse_levels_where_bins_are_mostly_empty_and_cost_exactly_epsilon():
+    dense = choose_levels(4096, 4095, Fraction(1), 40 * 4096)
+    sparse = choose_levels(4096, 4095, Fraction(1, 100), 10_000)
+    assert [level.spacing for level in sparse] == [1, 8, 64, 512]
+    assert all(level.scale == dense[0].scale * level.spacing for level in dense)
+    for levels, epsilon in ((dense, 1), (sparse, Fraction(1, 100))):
+        assert sum(level.most(4095) / level.scale for level in levels) == epsilon
+    assert sparse[0].scale / sparse[-1].scale > Fraction(1, 512)
+
+
+def test_scales_that_cannot_be_drawn_are_refused_at_planning():
+    with pytest.raises(bp.QueryError, match="noise scale"):
+        mechanism(10**6, None, epsilon="1/1000000000000")
+
+
+def test_an_unknown_number_of_records_is_refused():
+    unknown = policy(10, 2, size="unknown")
+    with pytest.raises(bp.RefusalError, match="public number of records"):
+        SmoothHierarchy.calibrated(QUERY, unknown, epsilon=Fraction(1), records=None)
+
+
+def test_several_rows_per_person_cost_as_many_times():
+    double = policy(100, 5, rows_per_person=2)
+    made = SmoothHierarchy.calibrated(QUERY, double, epsilon=Fraction(1), records=10**5)
+    assert made.certify(double).epsilon == 1
+    assert made.segments[0].most(5) == Fraction(1, 2)
