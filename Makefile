@@ -56,6 +56,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/release.py
+	$(BIN)/python benchmarks/ordered.py
 
 audit: $(VENV)/.test
 	BLOWFISH_EFFORT=20 $(BIN)/python -m pytest -n $(WORKERS) tests/contracts

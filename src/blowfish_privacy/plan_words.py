@@ -53,9 +53,8 @@ def _noise(plan: Plan) -> Iterator[str]:
     yield f"Mechanism {plan.certificate.mechanism}: one secret step changes {answer} by{bound} {show(found.value)}"
     if found.witness is not None:
         first, second = (_value(end) for end in found.witness)
-        yield f"  (for example {first} to {second}; {found.theorem}),"
-    scales = ", ".join(show(scale) for scale in plan.certificate.scales[:4])
-    yield f"  so each number gets whole-number Laplace noise of scale {scales}. Proof: {plan.certificate.proof}"
+        yield f"  (for example {first} to {second}; {found.theorem})."
+    yield f"{plan.mechanism.words()} Proof: {plan.certificate.proof}."
 
 
 def _value(record: dict[str, object] | None) -> str:

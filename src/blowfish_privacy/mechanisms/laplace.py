@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
-from blowfish_privacy.exact import exact
+from blowfish_privacy.exact import exact, show
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import Mechanism
@@ -93,6 +93,10 @@ class Laplace(Mechanism):
     def expected_error(self) -> ExpectedError:
         """Give the error of one output."""
         return ExpectedError(self.scale, self.form.unit / self.divisor, self.of)
+
+    def words(self) -> str:
+        """Name the scale."""
+        return f"Each number gets whole-number Laplace noise of scale {show(self.scale)}."
 
     def to_document(self) -> dict[str, Any]:
         """Write the scale."""

@@ -38,12 +38,34 @@ class LeastSquares:
 
     @cached_property
     def _solve(self) -> Any:
-        from scipy.sparse import block_diag, csr_array
+        from scipy.sparse import block_diag
         from scipy.sparse.linalg import splu
 
-        noise = block_diag([level.covariance(self.size) for level in self.coarse] or [csr_array((0, 0))])
-        system = (noise + self.leaf * (self.hats @ self.hats.T)).tocsc()
-        return splu(system).solve if system.shape[0] else np.asarray
+        if not self.coarse:
+            return np.asarray
+        noise = block_diag([level.covariance(self.size) for level in self.coarse])
+        order = self._dissection()
+        system = (noise + self.leaf * (self.hats @ self.hats.T)).tocsr()[order][:, order].tocsc()
+        factor = splu(system, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+
+        def solve(right: Floats) -> Floats:
+            solved = np.empty_like(right)
+            solved[order] = factor.solve(right[order])
+            return solved
+
+        return solve
+
+    def _dissection(self) -> npt.NDArray[np.intp]:
+        """Order the rows so that elimination stays local.
+
+        Nodes strictly inside the cells of the next coarser level come first: what they leave behind couples the two
+        ends of their cell only. In order along the line the coarse nodes would be carried from cell to cell.
+        """
+        spacings = [level.spacing for level in self.coarse]
+        counts = [level.rows(self.size) for level in self.coarse]
+        places = np.concatenate([g * np.arange(n) for g, n in zip(spacings, counts, strict=True)])
+        depth = np.sum([places % g == 0 for g in spacings], axis=0)
+        return np.lexsort((np.repeat(np.arange(len(counts)), counts), places, depth))
 
     @cached_property
     def _total(self) -> tuple[Floats, float]:

@@ -63,6 +63,10 @@ class Mechanism(ABC):
         """Say how wrong an answer will be."""
 
     @abstractmethod
+    def words(self) -> str:
+        """Say in a sentence what noise goes where, and why."""
+
+    @abstractmethod
     def to_document(self) -> dict[str, Any]:
         """Write the scales held."""
 

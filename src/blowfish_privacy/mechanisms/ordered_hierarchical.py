@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
-from blowfish_privacy.exact import exact
+from blowfish_privacy.exact import exact, show
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered_family import LARGEST_ANSWER, OrderedFamily, ordered_form, own_graph
@@ -140,6 +140,14 @@ class OrderedHierarchical(OrderedFamily):
             for first, last in intervals.T.tolist():
                 spread[first:last, first:last] += noise
         return spread
+
+    def words(self) -> str:
+        """Name blocks, trees and scales."""
+        block, prefix, node = f"{self.tree.block:,}", show(self.prefix_scale), show(self.node_scale)
+        parts = [f"Counts up to the end of every block of {block} values get noise of scale {prefix}"]
+        if self.tree.height:
+            parts.append(f"counts inside each block, in a tree of fan-out {self.tree.fan}, noise of scale {node}")
+        return f"{'; '.join(parts)}. Block size and fan-out are those with the smallest error of a random range."
 
     def to_document(self) -> dict[str, Any]:
         """Write block size, fan-out and scales."""

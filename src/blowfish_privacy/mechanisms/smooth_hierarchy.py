@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
-from blowfish_privacy.exact import exact
+from blowfish_privacy.exact import exact, show
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.levels import CumulativeLevel, DifferenceLevel, Level
@@ -135,6 +135,21 @@ class SmoothHierarchy(OrderedFamily):
         """Put the stretches' errors side by side."""
         return np.concatenate([segment.simulated_error() for segment in self.segments])
 
+    def words(self) -> str:
+        """Name the levels of the first stretch, and why they were chosen."""
+        levels = self.segments[0].levels
+        parts = [_level_words(level) for level in levels]
+        if not parts:
+            return "Every stretch has a single value, so its public total says all."
+        blocks = (
+            f" for each of {len(self.segments):,} blocks, whose totals are public" if len(self.segments) > 1 else ""
+        )
+        return (
+            f"Noise goes on {', '.join(parts)}{blocks}. Coarse levels answer wide ranges with few noisy numbers, fine ones "
+            f"narrow ranges; these spacings have the smallest predicted error for {self.segments[0].stretch.size:,} values "
+            f"and steps of at most {self.segments[0].stretch.theta:,}."
+        )
+
     def to_document(self) -> dict[str, Any]:
         """Write the levels of each stretch; equal ones are written once."""
         kinds: dict[tuple[Level, ...], int] = {}
@@ -152,6 +167,18 @@ class SmoothHierarchy(OrderedFamily):
         kinds = [tuple(_level_from_document(level) for level in levels) for levels in written["levels"]]
         segments = [Segment(Stretch(a, b, t), kinds[kind]) for a, b, t, kind in written["stretches"]]
         return cls(ordered_form(query, policy), tuple(segments))
+
+
+def _level_words(level: Level) -> str:
+    scale = f"(scale {show(level.scale)})"
+    if isinstance(level, CumulativeLevel):
+        kind = (
+            "the cumulative counts"
+            if level.spacing == 1
+            else f"cumulative counts added up in blocks of {level.spacing:,}"
+        )
+        return f"{kind} {scale}"
+    return f"single counts {scale}" if level.spacing == 1 else f"overlapping bins {level.spacing:,} apart {scale}"
 
 
 def _level_to_document(level: Level) -> dict[str, Any]:
