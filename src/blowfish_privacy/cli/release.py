@@ -13,7 +13,7 @@ import click
 from blowfish_privacy import results, spec
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
 from blowfish_privacy.engines import open_engine
-from blowfish_privacy.errors import BudgetError, SpecError
+from blowfish_privacy.errors import BudgetError, DataError, SpecError
 from blowfish_privacy.exact import show
 from blowfish_privacy.plan import Plan, make_plan
 from blowfish_privacy.plan_words import compare, number
@@ -93,8 +93,7 @@ def _plans(file: str, loaded: spec.PolicyFile) -> list[Plan]:
     records = loaded.policy.records
     needed = any(planned.query.needs_records for planned in loaded.releases)
     if needed and records is None and loaded.policy.size == "known" and loaded.data is not None:
-        records = open_engine(str(Path(file).parent / loaded.data)).rows()
-        click.echo(f"Asked the data for the number of records alone, which is public here: {records:,}.", err=True)
+        records = _rows(str(Path(file).parent / loaded.data))
     return [
         make_plan(
             planned.query,
@@ -107,6 +106,16 @@ def _plans(file: str, loaded: spec.PolicyFile) -> list[Plan]:
         )
         for planned in loaded.releases
     ]
+
+
+def _rows(data: str) -> int | None:
+    try:
+        records = open_engine(data).rows()
+    except DataError as error:
+        click.echo(f"Planned without the number of records: {error.message}", err=True)
+        return None
+    click.echo(f"Asked the data for the number of records alone, which is public here: {records:,}.", err=True)
+    return records
 
 
 def _keyed(made: Plan, *, new: bool) -> Plan:

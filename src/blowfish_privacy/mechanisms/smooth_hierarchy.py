@@ -137,17 +137,15 @@ class SmoothHierarchy(OrderedFamily):
 
     def words(self) -> str:
         """Name the levels of the first stretch, and why they were chosen."""
-        levels = self.segments[0].levels
-        parts = [_level_words(level) for level in levels]
-        if not parts:
-            return "Every stretch has a single value, so its public total says all."
-        blocks = (
-            f" for each of {len(self.segments):,} blocks, whose totals are public" if len(self.segments) > 1 else ""
-        )
+        first, many = self.segments[0], len(self.segments)
+        if not first.levels:
+            return "The first stretch has a single value, so its public total says all."
+        levels = ", ".join(_level_words(level) for level in first.levels)
+        blocks = f" in each of {many:,} blocks, whose totals are public" if many > 1 else ""
         return (
-            f"Noise goes on {', '.join(parts)}{blocks}. Coarse levels answer wide ranges with few noisy numbers, fine ones "
-            f"narrow ranges; these spacings have the smallest predicted error for {self.segments[0].stretch.size:,} values "
-            f"and steps of at most {self.segments[0].stretch.theta:,}."
+            f"Noise goes on {levels}{blocks}. Coarse levels answer wide ranges with few noisy numbers, fine ones narrow "
+            f"ranges; these spacings have the smallest predicted error for {first.stretch.size:,} values and secret "
+            f"steps of at most {first.stretch.theta:,}."
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -172,12 +170,8 @@ class SmoothHierarchy(OrderedFamily):
 def _level_words(level: Level) -> str:
     scale = f"(scale {show(level.scale)})"
     if isinstance(level, CumulativeLevel):
-        kind = (
-            "the cumulative counts"
-            if level.spacing == 1
-            else f"cumulative counts added up in blocks of {level.spacing:,}"
-        )
-        return f"{kind} {scale}"
+        blocks = f"cumulative counts added up in blocks of {level.spacing:,}"
+        return f"{'the cumulative counts' if level.spacing == 1 else blocks} {scale}"
     return f"single counts {scale}" if level.spacing == 1 else f"overlapping bins {level.spacing:,} apart {scale}"
 
 
