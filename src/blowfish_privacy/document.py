@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,10 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy import spec
-from blowfish_privacy.errors import BlowfishError, SpecError
-from blowfish_privacy.exact import exact
+from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import MECHANISMS, Certificate, Mechanism
-from blowfish_privacy.noise import BitSource
 from blowfish_privacy.plan import Plan
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
@@ -29,6 +26,16 @@ from blowfish_privacy.version import __version__
 
 FORMAT = "blowfish-privacy release"
 VERSION = 1
+PREDICTABLE = "NOT PRIVATE: made with predictable noise."
+
+
+@dataclass(frozen=True)
+class Randomness:
+    """What a document says of the source of its random bits."""
+
+    kind: str
+    private: bool
+    """Whether nobody can predict it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +55,7 @@ class Release:
     body: dict[str, Any]
 
 
-def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: BitSource, time: str, entry: int) -> dict[str, Any]:
+def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: Randomness, time: str, entry: int) -> dict[str, Any]:
     """Write the document of a release."""
     certificate, error = plan.certificate, plan.expected_error()
     return {
@@ -63,7 +70,7 @@ def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: BitSource, time: 
         "mechanism": plan.mechanism.to_document(),
         "guarantee": {
             "epsilon": str(certificate.epsilon),
-            "statement": certificate.statement,
+            "statement": certificate.statement if source.private else "none: made with predictable noise",
             "policy_hash": certificate.policy_hash,
             "bounded_differential_privacy": certificate.differential_privacy,
             "sensitivity": str(certificate.sensitivity.value),
@@ -74,7 +81,7 @@ def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: BitSource, time: 
         },
         "policy": spec.policy_to_section(plan.policy),
         "post_processing": [],
-        "notices": [*plan.notices(), *([] if source.private else ["NOT PRIVATE: made with predictable noise."])],
+        "notices": [*plan.notices(), *([] if source.private else [PREDICTABLE])],
         "randomness": source.kind,
         "package": {"name": "blowfish-privacy", "version": __version__},
         "time": time,
@@ -107,7 +114,8 @@ def seal(body: dict[str, Any]) -> str:
 
 def _lines(body: dict[str, Any]) -> dict[str, str]:
     content = ((key, value) for key, value in body.items() if key != "sha256")
-    return {key: json.dumps(value, sort_keys=True) for key, value in content}
+    # The order inside a value is kept: the order of a domain's attributes has a meaning.
+    return {key: json.dumps(value) for key, value in content}
 
 
 def _seal(lines: Mapping[str, str]) -> str:
@@ -120,84 +128,71 @@ def _seal(lines: Mapping[str, str]) -> str:
 def parse(text: str) -> dict[str, Any]:
     """Read the text of a document."""
     try:
-        body = json.loads(text)
-    except (json.JSONDecodeError, RecursionError, UnicodeDecodeError):
+        body = json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError, TypeError):
         body = None
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise SpecError("this is not a release document.", hint="give the .release.json file that a release wrote.")
     if body.get("version") != VERSION:
-        raise SpecError(f"this document has version {body.get('version')!r}; this package reads version {VERSION}.")
+        raise SpecError(f"this document has another version; this package reads version {VERSION}.")
     return body
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
 
 
 def read(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
     """Rebuild the release of a document, or of one part of it; the certificate is derived anew."""
-    own = {**body, **(part or {})}
     try:
-        policy = spec.policy_from_section(spec.PolicySection.model_validate(own["policy"]))
-        query = _read_query(own["query"])
-        kind = MECHANISMS[own["mechanism"]["name"]]
-        mechanism = kind.from_document(query, policy, own["mechanism"], own["records"])
-        noisy = _whole_numbers(own["values"])
-        name = str(own["name"])
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
-        raise SpecError("the document is damaged: a part is missing or has the wrong type.") from None
+        return _read(body, part)
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError):
+        pass
+    raise SpecError("the document is damaged: a part is missing or has the wrong form.")
+
+
+def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
+    own = body if part is None else {**body, **{key: part[key] for key in _OF_A_PART}}
+    policy = spec.policy_from_section(spec.PolicySection.model_validate(own["policy"]))
+    query = _read_query(own["query"])
+    kind = MECHANISMS[own["mechanism"]["name"]]
+    records = _checked_records(own["records"], policy)
+    mechanism = kind.from_document(query, policy, own["mechanism"], records)
+    noisy = _whole_numbers(own["values"])
     if len(noisy) != mechanism.rows:
         raise SpecError("the document is damaged: it has another number of values than its query.")
     place = None if part is None else (str(body["parallel"]["attribute"]), part["value"])
-    return Release(name, query, policy, mechanism, mechanism.certify(policy), own["records"], noisy, place, own)
+    certificate = mechanism.certify(policy)
+    return Release(str(own["name"]), query, policy, mechanism, certificate, records, noisy, place, own)
+
+
+def _checked_records(records: Any, policy: Policy) -> int | None:
+    if (records is None) != (policy.size == "unknown"):
+        raise SpecError("the document is damaged: the number of records is stated exactly when it is public.")
+    if records is not None and (type(records) is not int or records < 0):
+        raise SpecError("the document is damaged: the number of records is not a whole number.")
+    return records
 
 
 def _whole_numbers(values: Any) -> npt.NDArray[np.int64]:
     array = np.array(values)
-    if array.size and (array.dtype.kind != "i" or array.ndim != 1):
+    if not isinstance(values, list) or (array.size and (array.dtype.kind != "i" or array.ndim != 1)):
         raise SpecError("the document is damaged: its values are not whole numbers.")
     return array.astype(np.int64)
 
 
 def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
     """Return the parts of a parallel release, or nothing but the release itself."""
-    return list(body["parallel"]["parts"]) if "parallel" in body else [None]
-
-
-def problems(text: str) -> list[str]:
-    """Check a document: schema, hashes, and the certificate and error recomputed from the noise scales it states."""
-    body = parse(text)
-    found: list[str] = []
-    if body.get("sha256") != seal(body):
-        found.append("The content was changed after it was written: its hash does not match.")
-    for part in parts_of(body):
-        try:
-            found += _part_problems(read(body, part))
-        except BlowfishError as error:
-            found.append(f"{error.message}")
-    return found
-
-
-def _part_problems(release: Release) -> list[str]:
-    stated, found = release.body.get("guarantee", {}), []
-    if stated.get("policy_hash") != release.policy.hash:
-        found.append("The policy is not the one whose hash is stated.")
-    if _fraction(stated.get("epsilon")) != release.certificate.epsilon:
-        found.append("The stated epsilon is not what the noise scales prove.")
-    if _fraction(stated.get("sensitivity")) != release.certificate.sensitivity.value:
-        found.append("The stated sensitivity is not that of the query under the policy.")
-    if stated.get("statement") != release.certificate.statement:
-        found.append("The stated guarantee is not the one that was proved.")
-    if _fraction(release.body.get("unit")) != release.mechanism.expected_error().unit:
-        found.append("The stated unit is not the query's.")
-    rmse, error = release.body.get("error", {}).get("rmse"), release.mechanism.expected_error()
-    near = max(1e-9, 5 * error.precision)
-    if not isinstance(rmse, int | float) or not math.isclose(rmse, error.rmse, rel_tol=near):
-        found.append("The stated error is not that of the noise scales.")
-    return found
-
-
-def _fraction(text: object) -> Fraction | None:
-    try:
-        return exact(text, "a number", error=SpecError)
-    except SpecError:
-        return None
+    if "parallel" not in body:
+        return [None]
+    parallel = body["parallel"]
+    parts = parallel.get("parts") if isinstance(parallel, dict) else None
+    keys = {"value", *_OF_A_PART}
+    if not isinstance(parts, list) or not parts or not all(isinstance(p, dict) and set(p) == keys for p in parts):
+        raise SpecError("the document is damaged: its parts have another form.")
+    return list(parts)
 
 
 def _read_query(written: dict[str, Any]) -> Query:

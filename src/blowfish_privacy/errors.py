@@ -19,6 +19,7 @@ ever carries a value of the private data: what is quoted comes from the policy f
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import ClassVar
 
 
@@ -79,6 +80,15 @@ class DataError(BlowfishError):
 
 class BlowfishWarning(UserWarning):
     """Something is allowed but probably not what was meant."""
+
+
+def brief(value: object) -> str:
+    """Write a value that a caller gave, for a message: short, and whatever it is."""
+    try:
+        text = str(value) if isinstance(value, Decimal) else repr(value)
+    except Exception:  # a message must never fail, whatever strange object it is about
+        text = f"something of type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def nearest(name: str, options: Iterable[str]) -> str:

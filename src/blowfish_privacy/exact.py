@@ -11,19 +11,22 @@ from fractions import Fraction
 from numbers import Integral, Rational
 from typing import TypeAlias
 
-from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.errors import BlowfishError, brief
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
 # A decimal exponent makes a fraction of as many digits: "1e999999999" must not be allowed to fill the memory.
 _MAX_EXPONENT = 400
+_LARGEST = 10**1000
 
 
 def exact(value: object, what: str, *, error: type[BlowfishError]) -> Fraction:
     """Turn a number as a user writes it into a fraction, or raise ``error`` naming ``what`` it is."""
     number = _parse(value)
+    if number is not None and max(abs(number.numerator), number.denominator) >= _LARGEST:
+        number = None
     if number is None:
-        shown = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:37]}..."
+        shown = brief(value)
         raise error(f"{what} must be a finite number, got {shown}.", hint="write it like 5, 0.5, '1/3' or '0.05'.")
     return number
 
@@ -70,7 +73,7 @@ def _parse(value: object) -> Fraction | None:
 
 def _parse_text(text: str) -> Fraction | None:
     mantissa, _, exponent = text.replace("E", "e").partition("e")
-    if len(mantissa) > _MAX_EXPONENT or not text.isascii():
+    if len(mantissa) > 3 * _MAX_EXPONENT or not text.isascii():
         return None
     try:
         if exponent and abs(int(exponent)) > _MAX_EXPONENT:

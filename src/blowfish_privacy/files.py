@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from blowfish_privacy.errors import DataError
 
 
+def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a table as CSV."""
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer)
+    writer.writerow(header)
+    writer.writerows(rows)
+    write_atomically(path, buffer.getvalue().encode())
+
+
 def write_atomically(path: str | Path, content: bytes) -> None:
     """Write a file beside its place, make it durable, and move it there in one step."""
+    if not isinstance(path, str | os.PathLike):
+        raise DataError("the path of a file to write is not valid.")
     target = Path(path)
     temporary: str | None = None
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
+from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError, brief
 from blowfish_privacy.exact import positive, show
 from blowfish_privacy.mechanisms import Certificate, Error, Mechanism, choose
 from blowfish_privacy.policies import FullDomain, Policy
@@ -89,7 +89,9 @@ def make_plan(
 ) -> Plan:
     """Choose and calibrate a mechanism; exactly one of ``epsilon`` and ``error`` (root mean squared) is given."""
     if not isinstance(query, Query):
-        raise QueryError(f"a query is needed, got {query!r}.", hint='Histogram("age"), for example.')
+        raise QueryError(f"a query is needed, got {brief(query)}.", hint='Histogram("age"), for example.')
+    if not isinstance(name, str) or (mechanism is not None and not isinstance(mechanism, str)):
+        raise QueryError("the names of a release and of a mechanism are text.")
     if (epsilon is None) == (error is None):
         raise QueryError("give either epsilon or error.", hint='epsilon="0.1" to spend, error=25 to solve for it.')
     kind = choose(query, mechanism)

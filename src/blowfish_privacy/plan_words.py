@@ -53,7 +53,8 @@ def _noise(plan: Plan) -> Iterator[str]:
     yield f"Mechanism {plan.certificate.mechanism}: one secret step changes {answer} by{bound} {show(found.value)}"
     if found.witness is not None:
         first, second = (_value(end) for end in found.witness)
-        yield f"  (for example {first} to {second}; {found.theorem})."
+        how = "for example" if found.exact else "no pair changes it more than"
+        yield f"  ({how} {first} to {second}; {found.theorem})."
     yield f"{plan.mechanism.words()} Proof: {plan.certificate.proof}."
 
 

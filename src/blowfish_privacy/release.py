@@ -7,8 +7,8 @@ stored in the ledger before anybody sees it, so there are never two different ou
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from blowfish_privacy import document, spec
 from blowfish_privacy.engines import Engine, scan_bar
-from blowfish_privacy.errors import DataError, PolicyError
+from blowfish_privacy.errors import BlowfishError, DataError, PolicyError, QueryError
 from blowfish_privacy.ledger import Entry, Ledger
+from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.plan import Plan
 
@@ -28,13 +29,16 @@ from blowfish_privacy.plan import Plan
 class Door:
     """What a release needs: the data, the ledger, and a source of random bits."""
 
-    engine: Engine
+    open: Callable[[], Engine]
+    """Opens the data; not called when the ledger already holds the answer."""
     ledger: Ledger
     source: BitSource
 
     def release(self, plan: Plan) -> str:
         """Run a plan and return its document."""
-        _certify(plan)
+        mechanism = certified(plan)
+        names = plan.query.attributes
+        engine = self._ready(plan, names)
         entry = self.ledger.charge(
             epsilon=plan.epsilon,
             policy=plan.policy,
@@ -46,16 +50,20 @@ class Door:
         handed_out = self.ledger.document(plan.key)
         if handed_out is not None:
             return handed_out
-        counts = self._read(plan, plan.query.attributes)
-        body = self._perturb(plan, counts, _public_records(plan, counts), entry)
-        return self.ledger.record(plan.key, document.dumps(body))
+
+        def answer() -> dict[str, Any]:
+            counts = self._read(engine, plan, names)
+            return self._perturb(plan, mechanism, counts, _public_records(plan, int(counts.sum())), entry)
+
+        return self.ledger.record(plan.key, document.dumps(_out_of_sight(answer)))
 
     def release_parallel(self, attribute: str, plans: Mapping[int, Plan]) -> str:
         """Run one plan for each position of an attribute that no secret pair changes; return one document."""
-        first = next(iter(plans.values()))
+        first = _alike(attribute, plans)
         shown = first.policy.domain[attribute]
-        for plan in plans.values():
-            _certify(plan)
+        mechanisms = {position: certified(plan) for position, plan in plans.items()}
+        names = (attribute, *first.query.attributes)
+        engine = self._ready(first, names)
         entry = self.ledger.charge_parallel(
             attribute=attribute,
             parts={shown.show(position): plan.epsilon for position, plan in plans.items()},
@@ -68,47 +76,91 @@ class Door:
         handed_out = self.ledger.document(first.key)
         if handed_out is not None:
             return handed_out
-        counts = self._read(first, (attribute, *first.query.attributes))
-        _public_records(first, counts)
-        parts: dict[Any, dict[str, Any]] = {}
-        for position, plan in plans.items():
-            # Who shares the attribute's value is not secret under this policy, so neither is how many they are.
-            size = None if plan.policy.size == "unknown" else int(counts[position].sum())
-            parts[_plain(shown.value(position))] = self._perturb(plan, counts[position], size, entry)
-        return self.ledger.record(first.key, document.dumps(document.join(attribute, parts)))
 
-    def _read(self, plan: Plan, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
+        def answer() -> dict[str, Any]:
+            counts = self._read(engine, first, names)
+            _public_records(first, int(counts.sum()))
+            parts: dict[Any, dict[str, Any]] = {}
+            for position, plan in plans.items():
+                # Who shares the attribute's value is not secret under this policy, so neither is how many they are.
+                size = None if plan.policy.size == "unknown" else int(counts[position].sum())
+                body = self._perturb(plan, mechanisms[position], counts[position], size, entry)
+                parts[_plain(shown.value(position))] = body
+            return document.join(attribute, parts)
+
+        return self.ledger.record(first.key, document.dumps(_out_of_sight(answer)))
+
+    def _ready(self, plan: Plan, names: tuple[str, ...]) -> Engine | None:
+        """Find out before the charge, without reading a row, whether the data can be asked at all."""
+        if self.ledger.document(plan.key) is not None:
+            return None
+        engine = self.open()
+        engine.prepare(plan.policy.domain, names)
+        return engine
+
+    def _read(self, engine: Engine | None, plan: Plan, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
         with scan_bar() as progress:
-            return self.engine.counts(plan.policy.domain, names, progress=progress)
+            return (engine or self.open()).counts(plan.policy.domain, names, progress=progress)
 
-    def _perturb(self, plan: Plan, counts: npt.NDArray[np.int64], records: int | None, entry: Entry) -> dict[str, Any]:
-        noisy = plan.mechanism.measure(counts, self.source)
+    def _perturb(
+        self, plan: Plan, mechanism: Mechanism, counts: npt.NDArray[np.int64], records: int | None, entry: Entry
+    ) -> dict[str, Any]:
+        noisy = mechanism.measure(counts, self.source)
         time = datetime.now(UTC).isoformat(timespec="seconds")
-        body = document.write(plan, noisy, source=self.source, time=time, entry=entry.number)
+        source = document.Randomness(self.source.kind, self.source.private)
+        body = document.write(plan, noisy, source=source, time=time, entry=entry.number)
         return {**body, "records": records}
 
 
 def describe(plan: Plan) -> str:
     """Name a release in the ledger, so that a key can never be used again for another one."""
-    asked = json.dumps([plan.query.to_file(plan.policy.domain), plan.mechanism.to_document()], sort_keys=True)
+    domain = spec.policy_to_section(plan.policy)["domain"]
+    asked = json.dumps([plan.query.to_file(plan.policy.domain), plan.mechanism.to_document(), domain])
     digest = sha256(asked.encode()).hexdigest()[:12]
     return f"{plan.name}: {plan.query.keyword} of {', '.join(plan.query.attributes)} [{digest}]"
 
 
-def _certify(plan: Plan) -> None:
-    if plan.mechanism.certify(plan.policy) != plan.certificate:
+def certified(plan: Plan) -> Mechanism:
+    """Rebuild the mechanism from the query asked and the scales held, and prove the plan's certificate with it.
+
+    What runs is what was proved here, so a plan whose parts do not belong together is refused before any charge.
+    """
+    kind = MECHANISMS[plan.mechanism.name]
+    mechanism = kind.from_document(plan.query, plan.policy, plan.mechanism.to_document(), plan.records)
+    if mechanism.certify(plan.policy) != plan.certificate:
         raise PolicyError("the plan's certificate is not the one its mechanism proves.", hint="make a new plan.")
+    return mechanism
 
 
-def _public_records(plan: Plan, counts: npt.NDArray[np.int64]) -> int | None:
+def _out_of_sight(answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Run what handles exact counts; an error leaves without the frames in which a traceback would show them."""
+    try:
+        return answer()
+    except BlowfishError as error:
+        clean = type(error)(error.message, hint=error.hint)
+    raise clean
+
+
+def _alike(attribute: str, plans: Mapping[int, Plan]) -> Plan:
+    first = next(iter(plans.values()))
+    asked = {
+        (plan.policy.hash, describe(replace(plan, mechanism=first.mechanism)), plan.key) for plan in plans.values()
+    }
+    if len(asked) > 1:
+        raise PolicyError("the parts of a parallel release must have one policy, one query and one key.")
+    if attribute in first.query.attributes:
+        raise QueryError(f"the query looks at {attribute}, which is the same within each part.")
+    return first
+
+
+def _public_records(plan: Plan, records: int) -> int | None:
     if plan.policy.size == "unknown":
         return None
-    records = int(counts.sum())
     for stated, who in ((plan.policy.records, "policy states"), (plan.records, "plan was made for")):
         if stated is not None and stated != records:
             raise DataError(
                 f"the number of rows is not the one that the {who}.",
-                hint="correct the policy, or the data; the charge stands, and a retry with the same key is free.",
+                hint="correct the policy, or the data, and make a new plan.",
             )
     return records
 

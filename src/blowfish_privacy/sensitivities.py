@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from blowfish_privacy.errors import PolicyError, RefusalError
+from blowfish_privacy.errors import PolicyError, RefusalError, brief
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries.query import LinearForm, Query
 
@@ -34,7 +34,9 @@ class Sensitivity:
 def sensitivity(query: Query, policy: Policy) -> Sensitivity:
     """Derive the sensitivity of a query under a policy, with the pair of values that attains it."""
     if not isinstance(query, Query):
-        raise PolicyError(f"a query is needed, got {query!r}.", hint='Histogram("age"), for example.')
+        raise PolicyError(f"a query is needed, got {brief(query)}.", hint='Histogram("age"), for example.')
+    if not isinstance(policy, Policy):
+        raise PolicyError(f"a policy is needed, got {brief(policy)}.")
     return sensitivity_of(query.on(policy.domain), policy)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from blowfish_privacy import results, spec
 from blowfish_privacy.engines import Engine, open_engine
-from blowfish_privacy.errors import LedgerError, PolicyError, QueryError, RefusalError
-from blowfish_privacy.exact import positive
+from blowfish_privacy.errors import LedgerError, PolicyError, QueryError, RefusalError, brief
+from blowfish_privacy.exact import positive, show
 from blowfish_privacy.ledger import Ledger, SqliteLedger
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.plan import Plan, make_plan
@@ -43,13 +43,18 @@ class Session:
         self.ledger = self._open_ledger(budget, ledger)
         self._data = data
         self._engine: Engine | None = None
-        self._rows: int | None = None
+        if source is not None and not hasattr(source, "words"):
+            raise QueryError(f"a source of random bits is needed, got {brief(source)}.")
         self._source: BitSource = SystemSource() if source is None else source
 
     def _open_ledger(self, budget: Any, ledger: str | Path | Ledger | None) -> Ledger:
-        if isinstance(ledger, Ledger):
-            return ledger
         amount = None if budget is None else positive(budget, "budget", error=LedgerError)
+        if isinstance(ledger, Ledger):
+            if amount not in (None, ledger.budget):
+                raise LedgerError(f"the ledger has a budget of {show(ledger.budget)}, not {show(amount)}.")
+            return ledger
+        if ledger is not None and not isinstance(ledger, str | Path):
+            raise LedgerError(f"a ledger is given by its path, got {brief(ledger)}.")
         if ledger is not None:
             return SqliteLedger.open(ledger, budget=amount, load_policy=load_policy)
         if amount is None:
@@ -104,7 +109,7 @@ class Session:
 
     def door(self) -> Door:
         """Return the one way to the data."""
-        return Door(self.engine, self.ledger, self._source)
+        return Door(lambda: self.engine, self.ledger, self._source)
 
     def parallel(self, attribute: str) -> Parallel:
         """Release for each value of an attribute that no secret pair changes, at the cost of the costliest value."""
@@ -113,9 +118,7 @@ class Session:
     def _public_rows(self) -> int | None:
         if self.policy.records is not None or self.policy.size == "unknown":
             return self.policy.records
-        if self._rows is None:
-            self._rows = self.engine.rows()
-        return self._rows
+        return self.engine.rows()
 
 
 class Parallel:
@@ -124,6 +127,8 @@ class Parallel:
     def __init__(self, session: Session, attribute: str) -> None:
         from blowfish_privacy.ledger.composition import check_parallel
 
+        if not isinstance(attribute, str):
+            raise QueryError(f"an attribute is named by text, got {brief(attribute)}.")
         _ = session.policy.domain[attribute]
         check_parallel(session.policy, attribute)
         self._session, self._attribute = session, attribute
@@ -131,6 +136,8 @@ class Parallel:
     def release(self, query: Query, *, epsilon: Any, name: str = "release", key: str | None = None) -> Any:
         """Release a query for each value; ``epsilon`` is one for all, or a mapping from value to its own."""
         policy = self._session.policy
+        if not isinstance(query, Query):
+            raise QueryError(f"a query is needed, got {brief(query)}.")
         if isinstance(query, Mean):
             raise RefusalError("a parallel mean is not available.", hint="release Sum, and divide by the part's size.")
         if self._attribute in query.attributes:

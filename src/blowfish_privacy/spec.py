@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 
 from blowfish_privacy import yaml_text
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
-from blowfish_privacy.errors import BlowfishError, SpecError, nearest
+from blowfish_privacy.errors import BlowfishError, SpecError, brief, nearest
 from blowfish_privacy.exact import positive
 from blowfish_privacy.policies import Policy, Secrets
 from blowfish_privacy.policies.known import read_fact
@@ -30,7 +30,7 @@ def _as_is(value: Any) -> Any:
 # A part of the file that its own class reads; its schema is filled in by `schema`.
 Part = Annotated[Any, PlainValidator(_as_is), WithJsonSchema({})]
 
-_STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+_STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True, strict=True)
 
 
 class PolicySection(BaseModel):
@@ -82,12 +82,14 @@ class PolicyFile:
 def load(path: str | Path) -> PolicyFile:
     """Read a policy file, or say what is wrong with it and where."""
     try:
+        if Path(path).stat().st_size > 4 * yaml_text.MOST_CHARACTERS:
+            raise SpecError(f"{path} is too large for a policy file.")
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         problem = f"{path} cannot be read: {error.strerror}."
     except UnicodeDecodeError:
         problem = f"{path} is not UTF-8 text."
-    except ValueError:
+    except (ValueError, TypeError):
         problem = "the path of the policy file is not valid."
     else:
         return loads(text)
@@ -205,7 +207,7 @@ def _read_domain(body: Any) -> Domain:
 def _read_attribute(declared: Any) -> Attribute:
     if not isinstance(declared, Mapping):
         raise SpecError(
-            f"{declared!r} is not an attribute.", hint="write {integer: [17, 90]} or {categorical: [a, b]}."
+            f"{brief(declared)} is not an attribute.", hint="write {integer: [17, 90]} or {categorical: [a, b]}."
         )
     chosen = [keyword for keyword in ATTRIBUTES if keyword in declared]
     if len(chosen) != 1:
@@ -215,6 +217,7 @@ def _read_attribute(declared: Any) -> Attribute:
 
 
 _RELEASE_KEYS = ("name", "epsilon", "error", "mechanism")
+_LONGEST_NAME = 200
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
 
 
@@ -230,11 +233,11 @@ def _read_release(entry: Any, policy: Policy) -> PlannedRelease:
     allowed = [*_RELEASE_KEYS, kind.keyword, *kind.options]
     for key in entry:
         if key not in allowed:
-            raise SpecError(f"unknown key {key!r}.", hint=nearest(str(key), allowed))
+            raise SpecError(f"unknown key {brief(key)}.", hint=nearest(str(key), allowed))
     name, mechanism = entry.get("name"), entry.get("mechanism")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
         # The name becomes a file name.
-        raise SpecError(f"the name {name!r} must be letters, digits, spaces, dots and dashes.")
+        raise SpecError(f"the name {brief(name)} must be letters, digits, spaces, dots and dashes.")
     if mechanism is not None and not isinstance(mechanism, str):
         raise SpecError(f"mechanism must be a name, got {mechanism!r}.")
     if ("epsilon" in entry) == ("error" in entry):
@@ -246,17 +249,34 @@ def _read_release(entry: Any, policy: Policy) -> PlannedRelease:
 
 
 def _validated(model: type[FileSection], body: dict[Any, Any]) -> FileSection:
+    if type(body.get("version", 1)) is not int:
+        raise SpecError("version must be 1.")
     try:
         return model.model_validate(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+    # A misspelt key is both unknown and missing under its right name: the first says more.
+    first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
+    path = [str(part) for part in first["loc"]]
+    place = ".".join(path)
     if first["type"] in ("extra_forbidden", "invalid_key"):
-        fields = PolicySection.model_fields if first["loc"][0] == "policy" else FileSection.model_fields
-        raise SpecError(f"unknown key {place!r}.", hint=nearest(str(first["loc"][-1]), fields))
+        fields = PolicySection.model_fields if path[0] == "policy" else FileSection.model_fields
+        raise SpecError(f"unknown key {place!r}.", hint=nearest(path[-1], fields))
     if first["type"] == "missing":
         raise SpecError(f"{place} is missing.", hint="see the examples folder for a file that works.")
-    raise SpecError(f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}.")
+    wanted = _WANTED.get(path[1] if path[0] == "policy" and len(path) > 1 else path[0], "another value")
+    raise SpecError(f"{'.'.join(path[:2])} must be {wanted}.")
+
+
+_WANTED = {
+    "version": "1",
+    "data": "text",
+    "ledger": "text",
+    "policy": "a mapping with domain and secrets",
+    "compensation": "'anywhere' or 'secret-moves'",
+    "size": "'known', 'unknown' or a whole number of records",
+    "rows_per_person": "a whole number from 1 up",
+}
 
 
 if __name__ == "__main__":

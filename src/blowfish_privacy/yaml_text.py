@@ -14,7 +14,7 @@ import yaml
 
 from blowfish_privacy.errors import SpecError
 
-_MOST_CHARACTERS = 5_000_000
+MOST_CHARACTERS = 5_000_000
 _INTEGER = re.compile(r"^[-+]?(0|[1-9][0-9]*)$")
 _DECIMAL = re.compile(r"^[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?$")
 _TRUTH = re.compile(r"^(true|false|True|False)$")
@@ -65,8 +65,10 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _DECIMAL, list("-+01234
 
 def parse(text: str) -> Any:
     """Read YAML text into plain values, or say where it is wrong."""
-    if len(text) > _MOST_CHARACTERS:
-        raise SpecError(f"the file has {len(text):,} characters; {_MOST_CHARACTERS:,} is the most.")
+    if not isinstance(text, str):
+        raise SpecError("the text of a policy file is needed.")
+    if len(text) > MOST_CHARACTERS:
+        raise SpecError(f"the file has {len(text):,} characters; {MOST_CHARACTERS:,} is the most.")
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506  # a subclass of the safe loader
     except yaml.MarkedYAMLError as error:
@@ -92,4 +94,7 @@ class _Dumper(yaml.SafeDumper):
 
 def write(value: Any) -> str:
     """Write plain values as YAML that :func:`parse` reads back unchanged."""
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
+    options: dict[str, Any] = {"Dumper": _Dumper, "sort_keys": False, "default_flow_style": None, "width": 110}
+    readable = yaml.dump(value, allow_unicode=True, **options)
+    # Some characters, such as the one for "next line", are read back as spaces unless they are escaped.
+    return readable if parse(readable) == value else yaml.dump(value, allow_unicode=False, **options)

@@ -100,33 +100,98 @@ def test_the_loss_of_a_pair(folder, capsys):
     assert "epsilon 15/4" in capsys.readouterr().out
 
 
+def changes(body):
+    """What a forger might change, each with a fresh seal."""
+    guarantee, error = body["guarantee"], body["error"]
+    yield {"guarantee": {**guarantee, "epsilon": "1/100"}}
+    yield {"guarantee": {**guarantee, "statement": "(0.01, 0)-Blowfish"}}
+    yield {"guarantee": {**guarantee, "bounded_differential_privacy": True}}
+    yield {"guarantee": {**guarantee, "theorem": "trust me"}}
+    yield {"guarantee": {**guarantee, "witness": None}}
+    yield {"guarantee": {**guarantee, "extra": 1}}
+    yield {"guarantee": 5}
+    yield {"mechanism": {**body["mechanism"], "scale": "1"}}
+    yield {"mechanism": {**body["mechanism"], "scale": "0"}}
+    yield {"mechanism": {"name": "none"}}
+    yield {"policy": {**body["policy"], "secrets": "full"}}
+    yield {"policy": {**body["policy"], "rows_per_person": 2}}
+    yield {"values": body["values"][1:]}
+    yield {"values": ["x"]}
+    yield {"values": [1.5] * 10}
+    yield {"values": 5}
+    yield from ({"error": {**error, key: 0.1}} for key in ("rmse", "mse", "within_95_in_100"))
+    yield {"error": {**error, "of": "everything"}}
+    yield {"error": "small"}
+    yield {"unit": "2"}
+    yield {"query": {}}
+    yield {"query": {"histogram": ["sex"]}}
+    yield {"notices": ["all is well"]}
+    yield {"notices": 5}
+    yield {"randomness": "dice"}
+    yield from ({"records": wrong} for wrong in (-1, "lots", 1.5, True, None))
+    yield {"post_processing": ["smoothed"]}
+    yield {"parallel": {}}
+    yield {"parallel": {"attribute": "age", "parts": []}}
+    yield {"parallel": {"attribute": "age", "parts": [1]}}
+
+
 def test_a_changed_document_is_noticed(folder, capsys):
+    from blowfish_privacy import document
+
     blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out")
     file = folder / "out/ages.release.json"
+    assert blowfish(folder, "verify", str(file)) == 0
     body = json.loads(file.read_text())
-    for change in (
-        {"values": [v + 1 for v in body["values"]]},
-        {"guarantee": {**body["guarantee"], "epsilon": "1/100"}},
-        {"mechanism": {**body["mechanism"], "scale": "1"}},
-        {"policy": {**body["policy"], "secrets": "full"}},
-        {"values": body["values"][1:]},
-        {"error": {**body["error"], "rmse": 0.1}},
-        {"unit": "2"},
-        {"query": {}},
-        {"mechanism": {"name": "none"}},
-        {"values": ["x"]},
-    ):
-        file.write_text(json.dumps({**body, **change}))
-        assert blowfish(folder, "verify", str(file)) == 2
-        from blowfish_privacy import document
-
-        # Even with a fresh seal, what the numbers prove is what counts.
-        if "values" not in change or len(change["values"]) != len(body["values"]):
-            file.write_text(document.dumps({**body, **change}))
-            assert blowfish(folder, "verify", str(file)) == 2
-    file.write_text("{}")
+    del body["sha256"]
+    file.write_text(json.dumps({**body, "values": [v + 1 for v in body["values"]], "sha256": document.seal(body)}))
     assert blowfish(folder, "verify", str(file)) == 2
+    for change in changes(body):
+        file.write_text(document.dumps({**body, **change}))
+        assert blowfish(folder, "verify", str(file)) == 2, change
+        assert blowfish(folder, "verify", str(file), "--json") == 2
+    for key in body:
+        file.write_text(document.dumps({name: value for name, value in body.items() if name != key}))
+        assert blowfish(folder, "verify", str(file)) == (0 if key in ("package", "ledger") else 2), key
+    for text in ("{{}}", "[", '{{"format": 1, "format": 2}}', "9" * 5000, ""):
+        file.write_text(text.format())
+        assert blowfish(folder, "verify", str(file)) == 2
     assert "not a release document" in capsys.readouterr().err
+
+
+def test_a_release_never_writes_over_what_it_reads(folder, capsys):
+    (folder / "people.yaml").write_text(FILE.replace("name: ages", "name: people"))
+    before = (folder / "people.csv").read_bytes()
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}") == 2
+    assert "would write over" in capsys.readouterr().err
+    assert (folder / "people.csv").read_bytes() == before
+    assert spent(folder, capsys)["entries"] == []
+
+
+def test_other_data_are_another_release(folder, capsys):
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    (folder / "other.csv").write_text((folder / "people.csv").read_text())
+    (folder / "people.yaml").write_text(FILE.replace("data: people.csv", "data: other.csv").replace("0.5", "0.1"))
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 4
+    capsys.readouterr()
+    (folder / "people.yaml").write_text(FILE)
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    assert "released before (entry 1 of" in capsys.readouterr().out
+
+
+def test_another_policy_is_priced_before_anything_is_spent(folder, capsys):
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    narrow = FILE.replace("threshold: 2", "threshold: 1").replace("0.5", "0.1").replace("0.25", "0.05")
+    (folder / "people.yaml").write_text(narrow)
+    capsys.readouterr()
+    # One step of 2 is two steps of 1: everything costs twice, 0.3 of the 0.25 left.
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 4
+    assert "cost 0.3, but only 0.25 is left" in capsys.readouterr().err
+    assert spent(folder, capsys)["remaining"] == "1/4"
+
+
+def test_json_does_not_spend_without_yes(folder, capsys):
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--json", "--out", "{folder}/out") == 2
+    assert spent(folder, capsys)["entries"] == []
 
 
 @pytest.mark.parametrize(
@@ -134,7 +199,7 @@ def test_a_changed_document_is_noticed(folder, capsys):
     [
         (("data: people.csv\n", ""), 2, "names no data"),
         (("ledger: people.ledger\n", ""), 2, "names no ledger"),
-        (("data: people.csv", "data: none.csv"), 5, ""),
+        (("data: people.csv", "data: none.csv"), 5, "there is no file"),
         (("data: people.csv", "data: people.xlsx"), 5, ""),
         (("histogram: age", "histogram: agee"), 2, "did you mean 'age'"),
         (("histogram: age", "histogramm: age"), 2, "did you mean 'histogram'"),
@@ -261,7 +326,7 @@ def test_everything_speaks_json(folder, capsys):
         ["policy", "check", "{folder}/people.yaml"],
         ["policy", "explain", "{folder}/people.yaml"],
         ["plan", "{folder}/people.yaml"],
-        ["release", "{folder}/people.yaml", "--out", "{folder}/out"],
+        ["release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out"],
         ["ledger", "show", "{folder}/people.ledger"],
         ["ledger", "verify", "{folder}/people.ledger"],
         ["verify", "{folder}/out/ages.release.json"],

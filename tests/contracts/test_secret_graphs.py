@@ -100,7 +100,7 @@ def test_edges_are_listed_once_and_are_adjacent(kind, data):
 @settings(max_examples=examples(60), deadline=None)
 def test_explanation_says_what_is_and_is_not_protected(kind, data):
     policy = data.draw(policies(most_cells=30, kind=kind))
-    words = policy.graph.words()
+    words = policy.words()
     assert bool(words.protected) == policy.graph.has_edges
     assert bool(words.unprotected) == (not policy.graph.connected)
     text = policy.explain()

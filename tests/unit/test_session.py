@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy import document, results
+from blowfish_privacy import results, verification
 from blowfish_privacy.engines import Counts, open_engine
 from blowfish_privacy.testing.seeded import SeededSource
 
@@ -34,6 +34,9 @@ class Spy:
         if self.fail:
             raise self.fail
         return self.inner.counts(*arguments, **options)
+
+    def prepare(self, domain, names):
+        self.inner.prepare(domain, names)
 
     def rows(self):
         self.seen.append("rows")
@@ -201,7 +204,7 @@ def test_parallel_releases_cost_the_largest(session):
     }
     assert parts["N"].release.records == 4
     assert parts["S"].consistent().sum() == 3
-    assert document.problems(parts.text) == []
+    assert verification.problems(parts.text) == []
     assert dict(results.from_text(parts.text))["N"].values.tolist() == parts["N"].values.tolist()
     everywhere = session.parallel("region").release(bp.Sum("age"), epsilon="0.1", key="again")
     assert list(everywhere) == ["N", "S"]
@@ -269,7 +272,7 @@ def test_every_kind_of_release_has_a_table_a_picture_and_a_file(session, tmp_pat
         again = bp.load(tmp_path / "t.release.json")
         assert again.values.tolist() == result.values.tolist()
         assert again.certificate == result.certificate
-        assert document.problems((tmp_path / "t.release.json").read_text()) == []
+        assert verification.problems((tmp_path / "t.release.json").read_text()) == []
         assert not list(tmp_path.glob(".*part*"))
 
 
@@ -283,3 +286,116 @@ def test_sessions_need_a_policy_and_a_budget(tmp_path):
     bp.Session(TABLE, POLICY, budget=1, ledger=tmp_path / "l")
     with pytest.raises(bp.LedgerError):
         bp.Session(TABLE, POLICY, budget=2, ledger=tmp_path / "l")
+
+
+def test_parts_of_a_plan_that_do_not_belong_together_are_refused_before_any_charge():
+    from dataclasses import replace
+
+    domain = bp.Domain(region=bp.Categorical(["N", "S"]), ill=bp.Categorical(["no", "yes"]))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(region=bp.Public(), ill=bp.FullDomain()))
+    made = bp.Session(Counts([[500, 3], [480, 17]]), policy, budget=1)
+    free = made.plan(bp.Histogram("region"), epsilon="0.1")
+    with pytest.raises(bp.PolicyError, match="certifies nothing|not the one its mechanism proves"):
+        made.release(replace(free, query=bp.Histogram("ill"), key="k"))
+    cheap = replace(made.plan(bp.Histogram("ill"), epsilon="0.5"), query=bp.Linear([[0, 1000]], ["ill"]))
+    with pytest.raises(bp.BlowfishError):
+        made.release(cheap)
+    assert made.remaining == 1
+    assert made.ledger.entries() == ()
+    a = made.plan(bp.Histogram("ill"), epsilon="0.5")
+    with pytest.warns(bp.BlowfishWarning):
+        public = bp.Policy(domain, secrets=bp.Public())
+    b = bp.Session(Counts([[1, 1], [1, 1]]), public, budget=1).plan(bp.Histogram("ill"), epsilon="0.5")
+    with pytest.raises(bp.PolicyError, match="one policy, one query and one key"):
+        made.door().release_parallel("region", {0: a, 1: replace(b, key=a.key)})
+    assert made.remaining == 1
+
+
+def test_what_can_be_known_before_the_charge_is_found_before_it(tmp_path):
+    (tmp_path / "t.csv").write_text("age\n1\n")
+    made = bp.Session(tmp_path / "t.csv", POLICY, budget=1)
+    with pytest.raises(bp.DataError, match="region"):
+        made.release(bp.Histogram("region"), epsilon=1)
+    wrong_shape = bp.Session(Counts([1, 2]), POLICY, budget=1)
+    with pytest.raises(bp.DataError, match="shape"):
+        wrong_shape.release(bp.Histogram("age"), epsilon=1)
+    wide = bp.Policy(bp.Domain(v=bp.Integer(0, 2**40)), secrets=bp.FullDomain())
+    too_large = bp.Session(pd.DataFrame({"v": [1]}), wide, budget=1)
+    with pytest.raises(bp.BlowfishError, match="too large"):
+        too_large.release(bp.Sum("v"), epsilon=1)
+    assert made.remaining == wrong_shape.remaining == too_large.remaining == 1
+
+
+def test_a_secret_number_of_records_cannot_be_found_by_overflow():
+    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 1)), secrets=bp.FullDomain(), size="unknown")
+    made = bp.Session(Counts([0, 2048]), policy, budget=10)
+    with pytest.raises(bp.RefusalError, match="secret number of records"):
+        made.plan(bp.Linear([[2**40, 0]] * 1024, ["v"]), epsilon=1)
+
+
+def test_edges_given_as_tuples_survive_the_document():
+    domain = bp.Domain(z=bp.Integer(0, 1), a=bp.Integer(0, 1))
+    policy = bp.Policy(domain, secrets=bp.ExplicitGraph([((0, 0), (0, 1))]))
+    result = bp.Session(Counts([[5, 6], [7, 8]]), policy, budget=10).release(bp.Histogram("a"), epsilon=1)
+    assert result.certificate.epsilon == 1
+    assert verification.problems(result.text) == []
+
+
+def test_growing_data_make_a_new_plan_and_not_an_endless_failure(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("age,region\n" + "1,N\n" * 10)
+    made = bp.Session(file, POLICY, budget=10)
+    old = made.plan(bp.Mean("age"), epsilon=1)
+    file.write_text("age,region\n" + "1,N\n" * 11)
+    with pytest.raises(bp.DataError, match="plan was made for"):
+        made.release(old)
+    assert made.release(bp.Mean("age"), epsilon=1).error().unit == Fraction(1, 11)
+
+
+def test_a_ledger_object_keeps_its_own_budget(tmp_path):
+    shared = bp.Session(TABLE, POLICY, budget=100, ledger=tmp_path / "l").ledger
+    with pytest.raises(bp.LedgerError, match="budget of 100, not 0.1"):
+        bp.Session(TABLE, POLICY, budget="0.1", ledger=shared)
+    assert bp.Session(TABLE, POLICY, ledger=shared).remaining == 100
+
+
+def test_an_error_after_reading_shows_no_counts_in_its_traceback():
+    import traceback
+
+    wrong = bp.Policy(DOMAIN, secrets=bp.FullDomain(), size=8)
+    try:
+        bp.Session(TABLE, wrong, budget=9).release(bp.Histogram("age"), epsilon=1)
+    except bp.DataError as error:
+        stack = traceback.TracebackException.from_exception(error, capture_locals=True)
+        assert error.__context__ is None
+        assert error.__cause__ is None
+    shown = "".join(stack.format())
+    assert "counts = " not in shown
+    assert "array(" not in shown
+
+
+def test_parallel_results_have_tables_and_pictures_too(session, tmp_path):
+    parts = session.parallel("region").release(bp.Histogram("age"), epsilon="0.5")
+    assert parts.certificate.epsilon == Fraction(1, 2)
+    assert parts.notices == []
+    assert len(parts.to_frame()) == 20
+    parts.to_csv(tmp_path / "p.csv")
+    assert (tmp_path / "p.csv").read_text().startswith("region,age,count")
+    parts.plot(tmp_path / "p.png")
+    assert (tmp_path / "p.png").stat().st_size > 5000
+
+
+def test_dollar_signs_are_not_formulas(tmp_path):
+    domain = bp.Domain({"in $": bp.Categorical(["$10_$", "$20^", "x"])})
+    made = bp.Session(Counts([1, 2, 3]), bp.Policy(domain, secrets=bp.FullDomain()), budget=10)
+    made.release(bp.Histogram("in $"), epsilon=1, name="$x^$").plot(tmp_path / "x.png")
+
+
+def test_a_person_of_several_rows_loses_in_groups(tmp_path):
+    triple = bp.Policy(DOMAIN, secrets=bp.FullDomain(), rows_per_person=3)
+    single = bp.Policy(DOMAIN, secrets=bp.FullDomain())
+    ledger = bp.Session(TABLE, triple, budget=10, ledger=tmp_path / "l").ledger
+    bp.Session(TABLE, triple, ledger=ledger).release(bp.Histogram("age"), epsilon=1)
+    bp.Session(TABLE, single, ledger=ledger).release(bp.Histogram("age"), epsilon=1)
+    assert ledger.spent == 4
+    assert ledger.loss({"age": 1}, {"age": 2}) == 4

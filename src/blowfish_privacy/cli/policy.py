@@ -28,13 +28,13 @@ def policy() -> None:
 def check(file: str, as_json: bool) -> None:  # noqa: FBT001
     """Say whether FILE is valid, how much common queries can change, and what is left unprotected."""
     loaded = load_file(file).policy
-    words = loaded.graph.words()
+    words = loaded.words()
     found: dict[str, Any] = {
         "valid": True,
         "hash": loaded.hash,
         "cells": loaded.domain.size,
         "attributes": {name: loaded.domain[name].size for name in loaded.domain},
-        "connected": loaded.graph.connected,
+        "connected": loaded.connected,
         "unprotected": list(words.unprotected),
         "known_facts": [fact.words(loaded.domain) for fact in loaded.known],
         "records": loaded.records,
@@ -94,11 +94,17 @@ def _row(title: str, query: Query, loaded: Policy) -> dict[str, Any]:
     return {"query": title, "sensitivity": show(value), "note": "" if value else "published exactly, without noise"}
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
+
+
 def record(text: str) -> dict[str, Any]:
     """Read a value given on the command line."""
     try:
-        found = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+        found = json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise SpecError(f"{text!r} is not a value.", hint="""write it as JSON: '{"age": 30}'.""")

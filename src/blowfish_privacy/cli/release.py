@@ -15,6 +15,7 @@ from blowfish_privacy.cli.output import as_json, file_argument, load_file, print
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import BudgetError, DataError, SpecError
 from blowfish_privacy.exact import show
+from blowfish_privacy.ledger import Entry
 from blowfish_privacy.plan import Plan, make_plan
 from blowfish_privacy.plan_words import compare, number
 from blowfish_privacy.release import describe
@@ -28,7 +29,7 @@ from blowfish_privacy.session import Session
 def plan(file: str, explain: bool, as_json: bool) -> None:  # noqa: FBT001
     """Show what the releases of FILE will cost and how wrong they will be. Reads no data, spends nothing."""
     loaded = load_file(file)
-    plans = _plans(file, loaded)
+    plans = _plans(file, loaded, needed=False)
     if as_json:
         print_json({"budget": _text(loaded.budget), "releases": [_row(plan) for plan in plans]})
         return
@@ -57,24 +58,31 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
     """
     loaded = load_file(file)
     session = open_session(file, loaded)
-    plans = [_keyed(made, new=new) for made in _plans(file, loaded)]
-    held = {entry.key for entry in session.ledger.entries()}
+    factor = session.ledger.price(loaded.policy).factor
+    folder = Path(out)
+    _check_outputs(file, loaded, folder)
+    plans = [_keyed(made, loaded, new=new) for made in _plans(file, loaded, needed=True)]
+    held = {entry.key: entry for entry in session.ledger.entries()}
     due = [made for made in plans if made.key not in held]
-    total = sum((made.epsilon for made in due), Fraction(0))
+    total = factor * sum((made.epsilon for made in due), Fraction(0))
     if total > session.remaining:
         raise BudgetError(
             f"the releases cost {show(total)}, but only {show(session.remaining)} is left: "
-            f"{show(total - session.remaining)} too much. Nothing was charged and no data was read.",
+            f"{show(total - session.remaining)} too much. Nothing was charged.",
             hint="ask for less epsilon, or for fewer releases.",
         )
-    _confirm(loaded, due, session, total, yes=yes or as_json)
-    folder = _folder(out)
-    written = [_write(session.release(made), folder) for made in plans]
+    if as_json and due and not yes:
+        raise SpecError("--json does not ask.", hint="add --yes to spend.")
+    _confirm(loaded, due, session, total, yes=yes)
+    _make(folder)
+    written = [_write(session.release(made), folder, held.get(made.key)) for made in plans]
     if as_json:
         print_json({"releases": written, "spent": str(total), "remaining": str(session.remaining)})
         return
     for item in written:
         click.echo(f"{item['name']}: {item['guarantee']}")
+        if item["recorded"]:
+            click.echo(f"  released before ({item['recorded']}), written again as it was; nothing was spent")
         click.echo(f"  {', '.join(item['files'])}")
     click.echo(f"Spent {show(total)}; {show(session.remaining)} is left.")
 
@@ -89,11 +97,11 @@ def open_session(file: str, loaded: spec.PolicyFile) -> Session:
     return Session(str(base / loaded.data), loaded.policy, budget=loaded.budget, ledger=base / loaded.ledger)
 
 
-def _plans(file: str, loaded: spec.PolicyFile) -> list[Plan]:
+def _plans(file: str, loaded: spec.PolicyFile, *, needed: bool) -> list[Plan]:
     records = loaded.policy.records
-    needed = any(planned.query.needs_records for planned in loaded.releases)
-    if needed and records is None and loaded.policy.size == "known" and loaded.data is not None:
-        records = _rows(str(Path(file).parent / loaded.data))
+    asked = any(planned.query.needs_records for planned in loaded.releases)
+    if asked and records is None and loaded.policy.size == "known" and loaded.data is not None:
+        records = _rows(str(Path(file).parent / loaded.data), needed=needed)
     return [
         make_plan(
             planned.query,
@@ -108,21 +116,23 @@ def _plans(file: str, loaded: spec.PolicyFile) -> list[Plan]:
     ]
 
 
-def _rows(data: str) -> int | None:
+def _rows(data: str, *, needed: bool) -> int | None:
     try:
         records = open_engine(data).rows()
     except DataError as error:
+        if needed:
+            raise
         click.echo(f"Planned without the number of records: {error.message}", err=True)
         return None
     click.echo(f"Asked the data for the number of records alone, which is public here: {records:,}.", err=True)
     return records
 
 
-def _keyed(made: Plan, *, new: bool) -> Plan:
-    """Name a release by its content, so that running a file again finds what it released before."""
+def _keyed(made: Plan, loaded: spec.PolicyFile, *, new: bool) -> Plan:
+    """Name a release by its content and data, so that running a file again finds what it released before."""
     if new:
         return made
-    digest = sha256(f"{made.policy.hash} {describe(made)}".encode()).hexdigest()[:32]
+    digest = sha256(f"{loaded.data} {made.policy.hash} {describe(made)}".encode()).hexdigest()[:32]
     return replace(made, key=f"file-{digest}")
 
 
@@ -137,22 +147,40 @@ def _confirm(loaded: spec.PolicyFile, due: list[Plan], session: Session, total: 
     click.confirm(f"Spend {show(total)} (leaving {after}) and read the data?", abort=True, err=True)
 
 
-def _folder(out: str) -> Path:
-    folder = Path(out)
+def _check_outputs(file: str, loaded: spec.PolicyFile, folder: Path) -> None:
+    """Refuse, before anything is spent, to write over the data, the ledger or the policy file."""
+    base = Path(file).parent
+    kept = {path.resolve() for path in (Path(file), base / str(loaded.data), base / str(loaded.ledger))}
+    for planned in loaded.releases:
+        for path in _outputs(folder, planned.name):
+            if path.resolve() in kept:
+                raise SpecError(
+                    f"the release {planned.name!r} would write over {path}.", hint="rename it, or use --out FOLDER."
+                )
+
+
+def _outputs(folder: Path, name: str) -> list[Path]:
+    return [folder / f"{name}.{ending}" for ending in ("release.json", "csv", "png")]
+
+
+def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SpecError(f"the folder {out} cannot be made: {error.strerror}.") from None
-    return folder
+        raise SpecError(f"the folder {folder} cannot be made: {error.strerror}.") from None
 
 
-def _write(result: results.Result, folder: Path) -> dict[str, Any]:
-    base = folder / result.name
-    files = [f"{base}.release.json", f"{base}.csv", f"{base}.png"]
-    result.save(files[0])
-    result.to_csv(files[1])
-    result.plot(files[2])
-    return {"name": result.name, "guarantee": result.certificate.statement, "files": files}
+def _write(result: results.Result, folder: Path, held: Entry | None) -> dict[str, Any]:
+    document, table, picture = _outputs(folder, result.name)
+    result.save(document)
+    result.to_csv(table)
+    result.plot(picture)
+    return {
+        "name": result.name,
+        "guarantee": result.statement,
+        "recorded": None if held is None else f"entry {held.number} of {held.made[:19]}",
+        "files": [str(document), str(table), str(picture)],
+    }
 
 
 def _print_plans(loaded: spec.PolicyFile, plans: list[Plan]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain.subset import Subset
-from blowfish_privacy.errors import DataError, DomainError, SpecError, nearest
+from blowfish_privacy.errors import DataError, DomainError, SpecError, brief, nearest
 
 Outside: TypeAlias = Literal["error", "clamp"]
 Positions: TypeAlias = npt.NDArray[np.int64]
@@ -73,7 +74,7 @@ class Attribute(ABC):
     @property
     def missing_position(self) -> int | None:
         """The position missing values are counted in, or None when they are errors."""
-        return None if self.missing == ERROR else self.position(self.missing)
+        return None if isinstance(self.missing, str) and self.missing == ERROR else self.position(self.missing)
 
     def show(self, position: int) -> str:
         """Write the value with this number as words would."""
@@ -81,6 +82,8 @@ class Attribute(ABC):
 
     def encode(self, column: Iterable[Any]) -> Positions:
         """Number a whole column, treating outside and missing values as declared."""
+        if isinstance(column, str) or not isinstance(column, Iterable):
+            raise DataError("a column must be a list or an array.")
         array = np.ma.asanyarray(column if isinstance(column, np.ndarray) else np.array(list(column), dtype=object))
         if array.ndim != 1:
             raise DataError(f"a column must have one dimension, got {array.ndim}.")
@@ -116,29 +119,33 @@ class Attribute(ABC):
         return positions
 
     def _check_rules(self) -> None:
-        if self.outside not in (ERROR, "clamp"):
-            raise DomainError(f"outside must be 'error' or 'clamp', got {self.outside!r}.")
+        if not isinstance(self.outside, str) or self.outside not in (ERROR, "clamp"):
+            raise DomainError(f"outside must be 'error' or 'clamp', got {brief(self.outside)}.")
         if self.outside == "clamp" and not self.ordered:
             raise DomainError("categories cannot be clamped.", hint="leave out 'outside', or add the category.")
-        if self.missing is None:
-            raise DomainError("missing must be 'error' or a declared value, got None.")
-        if self.missing != ERROR:
-            self.position(self.missing)
+        if self.missing is None or np.ndim(self.missing) or type(self.missing).__name__ == "NAType":  # type: ignore[arg-type]
+            raise DomainError("missing must be 'error' or a declared value.")
+        if self.missing_position is not None and isinstance(self.missing, np.generic):
+            object.__setattr__(self, "missing", self.missing.item())
 
     def _rules_to_file(self) -> dict[str, Any]:
         rules: dict[str, Any] = {}
         if self.outside != ERROR:
             rules["outside"] = self.outside
-        if self.missing != ERROR:
-            rules["missing"] = self.missing
+        if self.missing_position is not None:
+            rules["missing"] = self._value_to_file(self.missing_position)
         return rules
+
+    def _value_to_file(self, position: int) -> Any:
+        """Write a value so that a policy file reads it back as this position."""
+        return self.value(position)
 
     @classmethod
     def _rules_from_file(cls, body: Mapping[str, Any]) -> dict[str, Any]:
         rules = {key: value for key, value in body.items() if key != cls.keyword}
         for key in rules:
             if key not in ("outside", "missing"):
-                raise SpecError(f"unknown key {key!r}.", hint=nearest(str(key), ["outside", "missing"]))
+                raise SpecError(f"unknown key {brief(key)}.", hint=nearest(str(key), ["outside", "missing"]))
         return rules
 
 
@@ -160,7 +167,15 @@ def _absent(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     if plain.dtype.kind == "f":
         return masked | np.isnan(plain)
     if plain.dtype.kind == "O":
-        # A value that is not equal to itself is a NaN; pandas' NA has no truth value.
-        empty = (value is None or type(value).__name__ == "NAType" or value != value for value in plain.tolist())
+        empty = (_is_absent(value) for value in plain.tolist())
         return masked | np.fromiter(empty, dtype=np.bool_, count=plain.size)
     return masked
+
+
+def _is_absent(value: object) -> bool:
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    # A number that is not equal to itself is a NaN, whichever library made it.
+    return isinstance(value, float | np.floating) and value != value

@@ -18,8 +18,10 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain.attribute import ERROR, Attribute, Outside, Positions
 from blowfish_privacy.domain.subset import Subset
-from blowfish_privacy.errors import DataError, DomainError, SpecError
+from blowfish_privacy.errors import DataError, DomainError, SpecError, brief
 from blowfish_privacy.exact import Number, exact, plain, show
+
+_LARGEST = 10**300
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class Bin:
 
     low: Fraction
     high: Fraction
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, exact(getattr(self, name), "an edge of a bin", error=DomainError))
 
     def __str__(self) -> str:
         return f"[{show(self.low)}, {show(self.high)})"
@@ -53,8 +59,12 @@ class Binned(Attribute):
 
     def __post_init__(self) -> None:
         if isinstance(self.edges, str) or not isinstance(self.edges, Sequence | np.ndarray):
-            raise DomainError(f"bin edges must be a list of numbers, got {self.edges!r}.")
+            raise DomainError(f"bin edges must be a list of numbers, got {brief(self.edges)}.")
+        if isinstance(self.edges, np.ndarray) and self.edges.ndim != 1:
+            raise DomainError("bin edges must be a list of numbers, not a table.")
         edges = tuple(exact(edge, "a bin edge", error=DomainError) for edge in self.edges)
+        if edges and max(abs(edge) for edge in edges) > _LARGEST:
+            raise DomainError("bin edges must lie within +-1e300.")
         if len(edges) < 2:
             raise DomainError(f"bins need at least two edges, got {len(edges)}.")
         for low, high in pairwise(edges):
@@ -71,6 +81,10 @@ class Binned(Attribute):
         return cast(tuple[Fraction, ...], self.edges)
 
     @cached_property
+    def _places(self) -> dict[Fraction, int]:
+        return {edge: place for place, edge in enumerate(self.bounds)}
+
+    @cached_property
     def _float_bounds(self) -> list[float]:
         # A float is compared with the float nearest to an edge, as every data engine does.
         return [float(edge) for edge in self.bounds]
@@ -83,7 +97,10 @@ class Binned(Attribute):
     def position(self, value: object) -> int:
         """Number the bin that holds a number."""
         if isinstance(value, Bin):
-            return self._bins(value.low, value.high).first
+            chosen = self._bins(value.low, value.high)
+            if len(chosen) > 1:
+                raise DomainError(f"{value} is not one bin but {len(chosen)} of them.")
+            return chosen.first
         number = exact(value, "a value", error=DomainError)
         place = self._place(value if isinstance(value, float) else number)
         if not 0 <= place < self.size:
@@ -112,20 +129,20 @@ class Binned(Attribute):
         if isinstance(chosen, list | set | frozenset):
             return Subset.union(run for part in chosen for run in self.subset(part).runs)
         raise DomainError(
-            f"{chosen!r} does not choose whole bins.",
+            f"{brief(chosen)} does not choose whole bins.",
             hint="give a pair of bin edges: from the start of one to the end of another.",
         )
 
     def _bins(self, low: Fraction, high: Fraction) -> Subset:
         for end in (low, high):
-            if end not in self.bounds:
+            if end not in self._places:
                 raise DomainError(
                     f"{show(end)} is not an edge of a bin.",
                     hint=f"the edges are {', '.join(show(edge) for edge in self.bounds[:12])}, ...",
                 )
         if low >= high:
             raise DomainError(f"the range from {show(low)} to {show(high)} holds no bin.")
-        return Subset.span(self.bounds.index(low), self.bounds.index(high))
+        return Subset.span(self._places[low], self._places[high])
 
     def _encode(self, column: npt.NDArray[Any]) -> Positions:
         if column.dtype.kind == "O":
@@ -153,6 +170,9 @@ class Binned(Attribute):
             raise _not_numbers()
         return bisect_right(self.bounds, Fraction(value)) - 1
 
+    def _value_to_file(self, position: int) -> Any:
+        return plain(self.bounds[position])
+
     def to_file(self) -> dict[str, Any]:
         """Write ``{binned: [..]}``."""
         return {"binned": [plain(edge) for edge in self.bounds], **self._rules_to_file()}
@@ -161,7 +181,9 @@ class Binned(Attribute):
     def from_file(cls, body: Mapping[str, Any]) -> Binned:
         """Read ``{binned: [..]}``."""
         if not isinstance(body["binned"], list):
-            raise SpecError(f"binned needs a list of edges, got {body['binned']!r}.", hint="write binned: [0, 10, 20].")
+            raise SpecError(
+                f"binned needs a list of edges, got {brief(body['binned'])}.", hint="write binned: [0, 10, 20]."
+            )
         return cls(body["binned"], **cls._rules_from_file(body))
 
 

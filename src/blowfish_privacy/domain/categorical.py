@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain.attribute import ERROR, Attribute, Outside, Positions
 from blowfish_privacy.domain.subset import Subset
-from blowfish_privacy.errors import DataError, DomainError, SpecError, nearest
+from blowfish_privacy.errors import DataError, DomainError, SpecError, brief, nearest
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Categorical(Attribute):
 
     def __post_init__(self) -> None:
         if isinstance(self.categories, str) or not isinstance(self.categories, Sequence):
-            raise DomainError(f"categories must be a list, got {self.categories!r}.")
+            raise DomainError(f"categories must be a list, got {brief(self.categories)}.")
         if not self.categories:
             raise DomainError("a categorical attribute needs at least one category.")
         object.__setattr__(self, "categories", tuple(self.categories))
@@ -48,7 +48,9 @@ class Categorical(Attribute):
             )
         if len(self._lookup) != len(self.categories):
             twice = next(c for i, c in enumerate(self.categories) if self._lookup[c] != i)
-            raise DomainError(f"the category {twice!r} is listed twice.")
+            raise DomainError(f"the category {brief(twice)} is listed twice.")
+        if kinds == {str} and not all(_encodable(category) for category in map(str, self.categories)):
+            raise DomainError("a category is not valid text.", hint="it holds half of a surrogate pair.")
         if kinds == {int} and any(abs(int(category)) > 2**62 for category in self.categories):
             raise DomainError("whole-number categories must lie within +-2^62.")
         self._check_rules()
@@ -72,7 +74,7 @@ class Categorical(Attribute):
         plain = value.item() if isinstance(value, np.generic) else value
         if type(plain) is not self.kind or plain not in self._lookup:
             raise DomainError(
-                f"{value!r} is not a declared category.", hint=nearest(str(value), map(str, self.categories))
+                f"{brief(value)} is not a declared category.", hint=nearest(str(value), map(str, self.categories))
             )
         return self._lookup[plain]
 
@@ -88,7 +90,7 @@ class Categorical(Attribute):
         """Read one category or a list of categories."""
         if isinstance(chosen, tuple):
             raise DomainError(
-                f"the pair {chosen!r} is a range, and categories have no order.",
+                f"the pair {brief(chosen)} is a range, and categories have no order.",
                 hint="use a list for a set of categories.",
             )
         if isinstance(chosen, list | set | frozenset):
@@ -114,7 +116,15 @@ class Categorical(Attribute):
         """Read ``{categorical: [..]}``."""
         if not isinstance(body["categorical"], list):
             raise SpecError(
-                f"categorical needs a list, got {body['categorical']!r}.",
+                f"categorical needs a list, got {brief(body['categorical'])}.",
                 hint="write categorical: [Female, Male].",
             )
         return cls(body["categorical"], **cls._rules_from_file(body))
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

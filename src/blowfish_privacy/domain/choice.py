@@ -11,10 +11,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from blowfish_privacy.domain.attribute import Attribute
 from blowfish_privacy.domain.binned import Bin
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.exact import plain
+from blowfish_privacy.exact import exact, plain
 
 
 def choice_from_file(attribute: Attribute, written: Any) -> Any:
@@ -50,4 +52,6 @@ def _value_to_file(value: Any) -> Any:
         value = (value.low, value.high)
     if isinstance(value, tuple):
         return [_value_to_file(end) for end in value]
-    return plain(Fraction(value)) if isinstance(value, Fraction | Decimal | float) else value
+    if isinstance(value, np.generic):
+        value = value.item()
+    return plain(exact(value, "a value", error=SpecError)) if isinstance(value, Fraction | Decimal | float) else value

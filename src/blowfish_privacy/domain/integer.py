@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain.attribute import ERROR, Attribute, Outside, Positions
 from blowfish_privacy.domain.subset import Subset
-from blowfish_privacy.errors import DataError, DomainError, SpecError
+from blowfish_privacy.errors import DataError, DomainError, SpecError, brief
 
-_LARGEST = 2**62
+_LARGEST = 2**61
+_MOST_LISTED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,9 @@ class Integer(Attribute):
     def __post_init__(self) -> None:
         for bound in (self.low, self.high):
             if not _whole(bound):
-                raise DomainError(f"the bounds of an integer must be whole numbers, got {bound!r}.")
+                raise DomainError(f"the bounds of an integer must be whole numbers, got {brief(bound)}.")
             if abs(bound) > _LARGEST:
-                raise DomainError(f"the bounds of an integer must lie within +-2^62, got {bound}.")
+                raise DomainError(f"the bounds of an integer must lie within +-2^61, got {brief(bound)}.")
         if self.low > self.high:
             raise DomainError(
                 f"the lower bound {self.low} is above the upper bound {self.high}.", hint="write [low, high]."
@@ -58,9 +59,9 @@ class Integer(Attribute):
     def position(self, value: object) -> int:
         """Number a value from the lower bound."""
         if not isinstance(value, Integral) or isinstance(value, bool):
-            raise DomainError(f"{value!r} is not a whole number.")
+            raise DomainError(f"{brief(value)} is not a whole number.")
         if not self.low <= int(value) <= self.high:
-            raise DomainError(f"{value} is outside {self.low}..{self.high}.")
+            raise DomainError(f"{brief(value)} is outside {self.low}..{self.high}.")
         return int(value) - self.low
 
     def value(self, position: int) -> int:
@@ -76,14 +77,16 @@ class Integer(Attribute):
         if isinstance(chosen, tuple):
             if len(chosen) != 2:
                 raise DomainError(
-                    f"a pair (low, high) is needed, got {chosen!r}.", hint="use a list for a set of values."
+                    f"a pair (low, high) is needed, got {brief(chosen)}.", hint="use a list for a set of values."
                 )
             low, high = self.position(chosen[0]), self.position(chosen[1])
             if low > high:
-                raise DomainError(f"the range {chosen!r} is empty: its ends are reversed.")
+                raise DomainError(f"the range {brief(chosen)} is empty: its ends are reversed.")
             return Subset.span(low, high + 1)
-        if isinstance(chosen, range) and chosen.step == 1 and len(chosen):
-            return Subset.span(self.position(chosen[0]), self.position(chosen[-1]) + 1)
+        if isinstance(chosen, range) and chosen.step == 1 and chosen.start < chosen.stop:
+            return Subset.span(self.position(chosen.start), self.position(chosen.stop - 1) + 1)
+        if isinstance(chosen, range) and abs(chosen.stop - chosen.start) > _MOST_LISTED * abs(chosen.step):
+            raise DomainError(f"a range with steps may list at most {_MOST_LISTED:,} values.", hint="use (low, high).")
         if isinstance(chosen, list | set | frozenset | range):
             return Subset.of(self.position(value) for value in chosen)
         return Subset.of([self.position(chosen)])
@@ -101,10 +104,10 @@ class Integer(Attribute):
             raise DataError(
                 "the column must hold whole numbers.", hint="no conversion is guessed; convert it yourself."
             )
-        # Clip in the column's own type first: 2^64 - 1 does not fit the signed numbers used from here on.
-        info = np.iinfo(column.dtype)
-        low, high = max(self.low - 1, int(info.min)), min(self.high + 1, int(info.max))
-        return np.clip(column, low, high).astype(np.int64) - self.low
+        if column.dtype == np.uint64:
+            # 2^64 - 1 does not fit the signed numbers used from here on; the bounds do.
+            column = np.minimum(column, np.uint64(2**62))
+        return np.clip(column.astype(np.int64), self.low - 1, self.high + 1) - self.low
 
     def to_file(self) -> dict[str, Any]:
         """Write ``{integer: [low, high]}``."""
@@ -115,7 +118,7 @@ class Integer(Attribute):
         """Read ``{integer: [low, high]}``."""
         bounds = body["integer"]
         if not isinstance(bounds, list) or len(bounds) != 2:
-            raise SpecError(f"integer needs two bounds, got {bounds!r}.", hint="write integer: [17, 90].")
+            raise SpecError(f"integer needs two bounds, got {brief(bounds)}.", hint="write integer: [17, 90].")
         return cls(*bounds, **cls._rules_from_file(body))
 
 

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain.attribute import Attribute, Positions, check_positions
-from blowfish_privacy.errors import DataError, DomainError, nearest
+from blowfish_privacy.errors import DataError, DomainError, brief, nearest
 
 Cell: TypeAlias = tuple[int, ...]
 """A value of the whole domain: one position for each attribute, in the domain's order."""
 
 _LARGEST_FLAT = 2**63 - 1
+_MOST_ATTRIBUTES = 1000
 
 
 class Domain:
@@ -33,11 +34,15 @@ class Domain:
     __slots__ = ("__dict__", "_attributes")
 
     def __init__(self, attributes: Mapping[str, Attribute] | None = None, /, **named: Attribute) -> None:
+        if attributes is not None and not isinstance(attributes, Mapping):
+            raise DomainError(f"a domain maps names to attributes, got {brief(attributes)}.")
         declared = {**(attributes or {}), **named}
         if not declared:
             raise DomainError("a domain needs at least one attribute.")
         if len(declared) != len(attributes or {}) + len(named):
             raise DomainError("an attribute is declared twice.")
+        if len(declared) > _MOST_ATTRIBUTES:
+            raise DomainError(f"a domain has at most {_MOST_ATTRIBUTES:,} attributes, got {len(declared):,}.")
         for name, attribute in declared.items():
             _check_name(name)
             if not isinstance(attribute, Attribute):
@@ -58,7 +63,7 @@ class Domain:
 
     def __getitem__(self, name: str) -> Attribute:
         if name not in self._attributes:
-            raise DomainError(f"the domain has no attribute {name!r}.", hint=nearest(str(name), self._attributes))
+            raise DomainError(f"the domain has no attribute {brief(name)}.", hint=nearest(str(name), self._attributes))
         return self._attributes[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -94,6 +99,8 @@ class Domain:
 
     def project(self, names: Iterable[str]) -> Domain:
         """Return the domain of some attributes, in the order named."""
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise DomainError(f"names of attributes are needed, got {brief(names)}.")
         chosen = list(names)
         if len(set(chosen)) != len(chosen):
             raise DomainError(f"an attribute is named twice in {chosen}.")
@@ -101,6 +108,8 @@ class Domain:
 
     def cell(self, record: Mapping[str, object]) -> Cell:
         """Turn a record, which must name every attribute, into positions."""
+        if not isinstance(record, Mapping):
+            raise DomainError(f"a record maps attributes to values, got {brief(record)}.")
         for name in record:
             _ = self[name]
         lacking = [name for name in self.names if name not in record]
@@ -117,6 +126,7 @@ class Domain:
 
     def record(self, cell: Cell) -> dict[str, Any]:
         """Turn positions back into a record."""
+        _ = self.flat(cell)
         return {
             name: attribute.value(position)
             for (name, attribute), position in zip(self._attributes.items(), cell, strict=True)
@@ -130,15 +140,22 @@ class Domain:
 
     def flat(self, cell: Cell) -> int:
         """Number a cell; the last attribute runs fastest."""
+        if len(cell) != len(self.shape) or not all(0 <= p < k for p, k in zip(cell, self.shape, strict=True)):
+            raise DomainError("these positions are outside the domain.")
         return sum(position * stride for position, stride in zip(cell, self._strides, strict=True))
 
     def unflat(self, number: int) -> Cell:
         """Turn a cell's number back into positions."""
+        if not 0 <= number < self.size:
+            raise DomainError("this number is outside the domain.")
+        return self._unflat(number)
+
+    def _unflat(self, number: int) -> Cell:
         return tuple(number // stride % size for stride, size in zip(self._strides, self.shape, strict=True))
 
     def cells(self) -> Iterator[Cell]:
         """Go through all cells in the order of their numbers; only for small domains."""
-        return map(self.unflat, range(self.size))
+        return map(self._unflat, range(self.size))
 
     def encode(self, columns: Mapping[str, Iterable[Any]]) -> Positions:
         """Number the records of a table given column by column."""
@@ -172,9 +189,9 @@ class Domain:
 
     def _check_flat(self) -> None:
         if self.size > _LARGEST_FLAT:
-            raise DomainError(f"the domain has {self.size:.2e} cells, too many to number in 64 bits.")
+            raise DomainError("the domain has too many cells to number in 64 bits.", hint="use fewer attributes.")
 
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
-        raise DomainError(f"an attribute's name must be printable text, got {name!r}.")
+        raise DomainError(f"an attribute's name must be printable text, got {brief(name)}.")

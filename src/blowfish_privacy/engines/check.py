@@ -25,10 +25,15 @@ class ColumnCheck:
     malformed: int | None = None
     """Rows of a CSV file whose text is not a number, or not a truth value, where one is declared."""
 
+    declared: tuple[str, ...] = ()
+    """Which of missing and outside the declaration says how to count, so that they are no problem."""
+
     @property
     def fits(self) -> bool:
-        """Whether every row has a declared value."""
-        return self.present and self.type_fits and not (self.missing or self.outside or self.malformed)
+        """Whether every row has a value that the declaration covers."""
+        missing = 0 if "missing" in self.declared else self.missing
+        outside = 0 if "outside" in self.declared else self.outside
+        return self.present and self.type_fits and not (missing or outside or self.malformed)
 
 
 @dataclass(frozen=True)

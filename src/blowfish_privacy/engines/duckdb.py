@@ -46,6 +46,11 @@ class DuckDBEngine:
 
         return self._safely(count)
 
+    def prepare(self, domain: Domain, names: Iterable[str]) -> None:
+        """Check columns, types and the size of the table from the source's description alone."""
+        layout = Layout(domain.project(names))
+        self._safely(lambda: self._open(layout.domain))
+
     def rows(self) -> int:
         """Count the rows."""
 
@@ -113,6 +118,14 @@ class DuckDBEngine:
                     missing=missing,
                     outside=outside,
                     malformed=malformed,
+                    declared=tuple(
+                        kind
+                        for kind, covered in (
+                            ("missing", domain[name].missing_position is not None),
+                            ("outside", domain[name].outside == "clamp"),
+                        )
+                        if covered
+                    ),
                 )
             )
         return DataCheck(rows, tuple(columns))

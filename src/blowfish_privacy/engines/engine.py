@@ -35,6 +35,10 @@ class Engine(Protocol):
         """
         ...
 
+    def prepare(self, domain: Domain, names: Iterable[str]) -> None:
+        """Check, without reading a row, that :meth:`counts` can be asked: columns, types, size of the table."""
+        ...
+
     def rows(self) -> int:
         """Count the rows."""
         ...

@@ -27,7 +27,10 @@ class Counts:
     array: npt.ArrayLike
 
     def __post_init__(self) -> None:
-        given = np.asarray(self.array)
+        try:
+            given = np.asarray(self.array)
+        except ValueError:
+            given = np.array([0.5])
         if given.dtype.kind not in "iu":
             raise DataError(
                 f"counts must be whole numbers, got an array of {given.dtype}.",
@@ -70,6 +73,11 @@ class MemoryEngine:
         summed = self._counts.sum(axis=rest, dtype=np.int64)
         order = [sorted(chosen).index(axis) for axis in chosen]
         return np.ascontiguousarray(np.asarray(summed).transpose(order)).copy()
+
+    def prepare(self, domain: Domain, names: Iterable[str]) -> None:
+        """Check the shape."""
+        _ = domain.project(names)
+        self._check_shape(domain)
 
     def rows(self) -> int:
         """Return the sum of all counts."""

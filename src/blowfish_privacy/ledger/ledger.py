@@ -19,7 +19,7 @@ from typing import TypeAlias
 from blowfish_privacy.errors import BlowfishError, LedgerError, RefusalError
 from blowfish_privacy.exact import show
 from blowfish_privacy.ledger.account import OverBudgetError
-from blowfish_privacy.ledger.composition import check_parallel
+from blowfish_privacy.ledger.composition import Price, check_parallel
 from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy, sha256, write_amount
 from blowfish_privacy.ledger.request import checked_epsilon, storable, wanted_entry
 from blowfish_privacy.ledger.shelf import PolicyLoader, PolicyShelf
@@ -73,6 +73,12 @@ class Ledger(ABC):
         """Return all charges, in order."""
         with self._reading() as store:
             return tuple(store.entries())
+
+    def price(self, policy: Policy) -> Price:
+        """Say what a release under a policy costs for each epsilon, or refuse; nothing is charged."""
+        self._shelf.add(policy)
+        with self._reading() as store:
+            return self._shelf.price(store.base(), policy)
 
     def charge(
         self, *, epsilon: Fraction, policy: Policy, key: str, description: str, mechanism: str, policy_text: str = ""
@@ -152,7 +158,9 @@ class Ledger(ABC):
         Attributes not named are equal. ``math.inf`` when some release left the pair unprotected.
         """
         losses: list[Loss] = []
-        for policy, epsilon in self._spent_by_policy():
+        spent = self._spent_by_policy()
+        rows = max((policy.rows_per_person for policy, _ in spent), default=1)
+        for policy, epsilon in spent:
             if policy.known:
                 raise RefusalError(
                     "the loss of a single pair is not defined with known facts: other records move along.",
@@ -160,7 +168,9 @@ class Ledger(ABC):
                 )
             steps = policy.distance(x, y)
             # A release that costs nothing still shows exactly what its policy does not protect.
-            losses.append(inf if steps == inf else epsilon * int(steps))
+            # A person of more rows than a policy protects together is protected in several groups.
+            groups = -(-rows // policy.rows_per_person)
+            losses.append(inf if steps == inf else groups * epsilon * int(steps))
         return sum(losses, Fraction(0))
 
     def verify(self) -> Report:

@@ -22,6 +22,7 @@ from blowfish_privacy.sensitivities import sensitivity_of
 
 # Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added.
 _LARGEST_ANSWER = 2**61
+_MOST_SECRET_RECORDS = 2**40
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,9 @@ class Laplace(Mechanism):
         """Take scale = S / epsilon."""
         form = query.on(policy.domain)
         found = sensitivity_of(form, policy)
+        if policy.size == "unknown" and _heaviest(form) * _MOST_SECRET_RECORDS >= _LARGEST_ANSWER:
+            # An overflow found while answering would tell something about a secret number of records.
+            raise RefusalError("the weights are too large for a secret number of records.", hint="use larger units.")
         return cls(form, found.value / form.unit / epsilon, _divisor(query, policy, records), _of(query))
 
     def certify(self, policy: Policy) -> Certificate:
@@ -84,8 +88,7 @@ class Laplace(Mechanism):
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Answer exactly, then add the noise."""
         # Checked from the number of records alone, so that no error depends on anybody's values.
-        heaviest = int(self.form.weight(self.form.heaviest()) / self.form.unit)
-        if int(counts.sum()) * heaviest >= _LARGEST_ANSWER:
+        if int(counts.sum()) * _heaviest(self.form) >= _LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="count in larger units.")
         answers = self.form.answer(counts).astype(np.int64)
         return answers + discrete_laplace(self.scale, len(answers), source=source) if self.scale else answers
@@ -96,7 +99,8 @@ class Laplace(Mechanism):
 
     def words(self) -> str:
         """Name the scale."""
-        return f"Each number gets whole-number Laplace noise of scale {show(self.scale)}."
+        unit = self.form.unit / self.divisor
+        return f"Each number gets Laplace noise of scale {show(self.scale * unit)}, in whole multiples of {show(unit)}."
 
     def to_document(self) -> dict[str, Any]:
         """Write the scale."""
@@ -109,6 +113,10 @@ class Laplace(Mechanism):
         return cls(query.on(policy.domain), scale, _divisor(query, policy, records), _of(query))
 
 
+def _heaviest(form: LinearForm) -> int:
+    return int(form.weight(form.heaviest()) / form.unit)
+
+
 def _divisor(query: Query, policy: Policy, records: int | None) -> int:
     if not isinstance(query, Mean):
         return 1
@@ -117,7 +125,7 @@ def _divisor(query: Query, policy: Policy, records: int | None) -> int:
             "a mean divides by the number of records, which this policy keeps secret.",
             hint="release Sum and Histogram of the attribute, and divide them.",
         )
-    if not records:
+    if not isinstance(records, int) or isinstance(records, bool) or records < 1:
         raise RefusalError("a mean of no records does not exist.", hint="state size, or give data with rows.")
     return records
 

@@ -143,9 +143,9 @@ class SmoothHierarchy(OrderedFamily):
         levels = ", ".join(_level_words(level) for level in first.levels)
         blocks = f" in each of {many:,} blocks, whose totals are public" if many > 1 else ""
         return (
-            f"Noise goes on {levels}{blocks}. Coarse levels answer wide ranges with few noisy numbers, fine ones narrow "
-            f"ranges; these spacings have the smallest predicted error for {first.stretch.size:,} values and secret "
-            f"steps of at most {first.stretch.theta:,}."
+            f"Noise goes on {levels}{blocks}. Coarse levels answer wide ranges with few noisy numbers, fine ones "
+            f"narrow ranges; these spacings have the smallest predicted error for {first.stretch.size:,} values and "
+            f"secret steps of at most {first.stretch.theta:,}."
         )
 
     def to_document(self) -> dict[str, Any]:

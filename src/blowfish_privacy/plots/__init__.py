@@ -17,14 +17,29 @@ if TYPE_CHECKING:
     from blowfish_privacy.results.result import Result
 
 _MOST_BARS = 60
+_MOST_PANELS = 12
+
+
+def plain_text(text: str) -> str:
+    """Keep matplotlib from reading dollar signs as formulas."""
+    return text.replace("$", r"\$")
 
 
 def picture(result: Result, path: str | Path) -> None:
     """Draw a result and save it as PNG."""
     figure, axes = _figure(8, 4.5)
     result.draw(axes)
-    axes.set_title(result.title())
-    figure.text(0.995, 0.005, result.certificate.statement, ha="right", va="bottom", fontsize=7, color="0.4")
+    axes.set_title(plain_text(result.title()))
+    figure.text(0.995, 0.005, result.statement, ha="right", va="bottom", fontsize=7, color="0.4")
+    _save(figure, path)
+
+
+def pictures(results: Sequence[Result], path: str | Path) -> None:
+    """Draw several results below each other and save them as one PNG."""
+    figure, axes = _figure(8, 3.2 * min(len(results), _MOST_PANELS), rows=min(len(results), _MOST_PANELS))
+    for result, panel in zip(results, np.atleast_1d(axes), strict=False):
+        result.draw(panel)
+        panel.set_title(plain_text(result.title()), fontsize=9)
     _save(figure, path)
 
 
@@ -37,7 +52,7 @@ def compare_plans(plans: Sequence[Plan], path: str | Path) -> None:
     for offset, errors, label in ((-0.2, plain, "plain differential privacy"), (0.2, own, "this policy")):
         bars = axes.barh(places + offset, errors, height=0.38, label=label)
         axes.bar_label(bars, [f"{error:.3g}" if error else "exact" for error in errors], padding=3, fontsize=8)
-    axes.set_yticks(places, [f"{plan.name}\n(epsilon {float(plan.epsilon):g})" for plan in plans])
+    axes.set_yticks(places, [plain_text(f"{plan.name}\n(epsilon {float(plan.epsilon):g})") for plan in plans])
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.margins(x=0.15)
@@ -46,13 +61,13 @@ def compare_plans(plans: Sequence[Plan], path: str | Path) -> None:
     _save(figure, path)
 
 
-def _figure(width: float, height: float) -> tuple[Any, Any]:
+def _figure(width: float, height: float, rows: int = 1) -> tuple[Any, Any]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, figure.add_subplot()
+    return figure, figure.subplots(rows)
 
 
 def _save(figure: Any, path: str | Path) -> None:
@@ -71,7 +86,7 @@ def draw_histogram(result: HistogramResult, axes: Any) -> None:
         turned = counts if own.shape[0] >= own.shape[1] else counts.T
         along, lines = (0, 1) if own.shape[0] >= own.shape[1] else (1, 0)
         for place in range(own.shape[lines]):
-            shown = f"{own.names[lines]} {own.attributes[lines].show(place)}"
+            shown = plain_text(f"{own.names[lines]} {own.attributes[lines].show(place)}")
             line = turned[:, place]
             axes.fill_between(range(own.shape[along]), line - width, line + width, alpha=0.15)
             axes.plot(range(own.shape[along]), line, label=shown, marker=".", lw=1)
@@ -82,8 +97,8 @@ def draw_histogram(result: HistogramResult, axes: Any) -> None:
     else:
         flat = counts.reshape(own.shape[0], -1)
         axes.figure.colorbar(axes.imshow(flat, aspect="auto", cmap="viridis"), ax=axes, label="noisy count")
-        axes.set_ylabel(own.names[0])
-        axes.set_xlabel(" x ".join(own.names[1:]))
+        axes.set_ylabel(plain_text(own.names[0]))
+        axes.set_xlabel(plain_text(" x ".join(own.names[1:])))
 
 
 def _bars(axes: Any, counts: Any, width: float, attribute: Any, name: str) -> None:
@@ -101,5 +116,5 @@ def _bars(axes: Any, counts: Any, width: float, attribute: Any, name: str) -> No
 
 def _ticks(axes: Any, attribute: Any, name: str) -> None:
     shown = range(0, attribute.size, max(1, attribute.size // 10))
-    axes.set_xticks(list(shown), [attribute.show(place) for place in shown])
-    axes.set_xlabel(name)
+    axes.set_xticks(list(shown), [plain_text(attribute.show(place)) for place in shown])
+    axes.set_xlabel(plain_text(name))

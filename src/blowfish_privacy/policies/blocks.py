@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-from blowfish_privacy.domain import Attribute, Binned, Integer, Subset
-from blowfish_privacy.errors import PolicyError
+from blowfish_privacy.domain import Attribute, Bin, Binned, Integer, Subset
+from blowfish_privacy.errors import PolicyError, brief
 from blowfish_privacy.exact import show
 
 
@@ -121,7 +121,9 @@ def cut_by_width(attribute: Attribute, width: Any) -> Blocks:
 def cut_by_list(attribute: Attribute, listed: Any) -> Blocks:
     """Cut an attribute into listed blocks, which must cover every value once."""
     if not isinstance(listed, list | tuple) or not listed:
-        raise PolicyError(f"blocks must be a list of blocks, got {listed!r}.", hint="write [['a', 'b'], ['c']].")
+        raise PolicyError(f"blocks must be a list of blocks, got {brief(listed)}.", hint="write [['a', 'b'], ['c']].")
+    if not all(isinstance(block, list | tuple | set | frozenset | range | Bin) for block in listed):
+        raise PolicyError("a block is a list of values.", hint="write [[a, b]] for one block, [[a], [b]] for two.")
     blocks = [attribute.subset(block) for block in listed]
     if any(len(block) == 0 for block in blocks):
         raise PolicyError("a block is empty.", hint="leave it out.")

@@ -1,18 +1,23 @@
 """Whether known facts contradict each other, or the number of records.
 
-Every check is a necessary condition between two facts; facts that pass may still have no table that satisfies all.
+Pairs of facts are compared first, because a pair makes a clear message. Then all stated counts together: is there any
+table (of real numbers of records) that satisfies them? Values that the same facts count are one unknown. Facts that
+cut the domain into too many pieces for that are compared in pairs only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.policies.known import KnownFact
-from blowfish_privacy.policies.known_count import Box, KnownCount
+from blowfish_privacy.policies.known_count import Box, CountedBox, KnownCount
 from blowfish_privacy.policies.known_marginal import KnownMarginal
+
+_MOST_PAIRWISE = 200
+_MOST_PIECES = 20_000
 
 
 def check_facts(domain: Domain, known: Sequence[KnownFact], stated_size: int | None) -> int | None:
@@ -22,16 +27,66 @@ def check_facts(domain: Domain, known: Sequence[KnownFact], stated_size: int | N
         for counted in [] if isinstance(fact, KnownMarginal) else fact.counted(domain):
             if size is not None and counted.count is not None and counted.count > size:
                 raise _contradiction(f"{fact.words(domain)} is more than the {size:,} records there are")
-    for first, second in combinations(known, 2):
-        if isinstance(first, KnownMarginal) and isinstance(second, KnownMarginal):
-            _check_marginals(domain, first, second)
-        elif isinstance(first, KnownCount) and isinstance(second, KnownCount):
-            _check_counts(domain, first, second, size)
-        elif isinstance(first, KnownMarginal) and isinstance(second, KnownCount):
-            _check_mixed(domain, first, second)
-        elif isinstance(first, KnownCount) and isinstance(second, KnownMarginal):
-            _check_mixed(domain, second, first)
+    if len(known) <= _MOST_PAIRWISE:
+        for first, second in combinations(known, 2):
+            _check_pair(domain, first, second, size)
+    if len(known) > 2 or len({type(fact) for fact in known}) > 1:
+        _check_together(domain, known, size)
     return size
+
+
+def _check_pair(domain: Domain, first: KnownFact, second: KnownFact, size: int | None) -> None:
+    if isinstance(first, KnownMarginal) and isinstance(second, KnownMarginal):
+        _check_marginals(domain, first, second)
+    elif isinstance(first, KnownCount) and isinstance(second, KnownCount):
+        _check_counts(domain, first, second, size)
+    elif isinstance(first, KnownMarginal) and isinstance(second, KnownCount):
+        _check_mixed(domain, first, second)
+    elif isinstance(first, KnownCount) and isinstance(second, KnownMarginal):
+        _check_mixed(domain, second, first)
+
+
+def _check_together(domain: Domain, known: Sequence[KnownFact], size: int | None) -> None:
+    stated = [counted for fact in known for counted in fact.counted(domain) if counted.count is not None]
+    if len(stated) < 3:
+        return
+    members = _pieces(domain, stated)
+    if members is None:
+        return
+    import numpy as np
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    pieces, rows, columns = members
+    rows, columns = [*rows, *([len(stated)] * pieces)], [*columns, *range(pieces)]
+    counts = [float(counted.count or 0) for counted in stated] + [float(size or 0)]
+    table = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(stated) + 1, pieces))
+    used = slice(None) if size is not None else slice(0, len(stated))
+    solved = linprog(np.zeros(pieces), A_eq=table[used], b_eq=counts[used], bounds=(0, None), method="highs")
+    if solved.status == 2:
+        raise _contradiction("no table satisfies all of them together")
+
+
+def _pieces(domain: Domain, stated: Sequence[CountedBox]) -> tuple[int, list[int], list[int]] | None:
+    """Cut the domain into pieces that the same facts count: which fact counts which piece; None when too many."""
+    names = sorted({name for counted in stated for name in counted.box})
+    cuts: list[list[int]] = []
+    pieces = 1
+    for name in names:
+        ends = {0, *(end for c in stated if name in c.box for run in c.box[name].runs for end in run)}
+        cuts.append(sorted(end for end in ends if end < domain[name].size))
+        pieces *= len(cuts[-1])
+        if pieces > _MOST_PIECES or pieces * len(stated) > 50 * _MOST_PIECES:
+            return None
+    rows: list[int] = []
+    columns: list[int] = []
+    for piece, cell in enumerate(product(*cuts)):
+        places = dict(zip(names, cell, strict=True))
+        for fact, counted in enumerate(stated):
+            if all(places[name] in subset for name, subset in counted.box.items()):
+                rows.append(fact)
+                columns.append(piece)
+    return pieces, rows, columns
 
 
 def inside(inner: Box, outer: Box) -> bool:

@@ -6,11 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import gcd, lcm
 from types import MappingProxyType
 from typing import Any
 
 from blowfish_privacy.domain import Attribute, Binned, Cell, Domain
-from blowfish_privacy.errors import PolicyError, SpecError, nearest
+from blowfish_privacy.errors import PolicyError, SpecError, brief, nearest
 from blowfish_privacy.exact import Number, plain, positive, show
 from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, only_keys
 from blowfish_privacy.policies.stepping import Stride, fewest_steps
@@ -38,7 +39,7 @@ class DistanceThreshold(Secrets):
         self.theta = positive(theta, "the threshold theta", error=PolicyError)
         if scale is not None and not isinstance(scale, Mapping):
             raise PolicyError(
-                f"scale must map attributes to numbers, got {scale!r}.", hint="scale={'lat': 1, 'lon': 1}."
+                f"scale must map attributes to numbers, got {brief(scale)}.", hint="scale={'lat': 1, 'lon': 1}."
             )
         self.scale = (
             None
@@ -68,7 +69,7 @@ class DistanceThreshold(Secrets):
                 )
         for name in self.scale or ():
             if name not in domain:
-                raise PolicyError(f"scale names an unknown attribute {name!r}.", hint=nearest(str(name), domain))
+                raise PolicyError(f"scale names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
         lacking = [] if self.scale is None else [name for name in domain if name not in self.scale]
         if lacking:
             raise PolicyError(
@@ -149,10 +150,17 @@ class ThresholdGraph(SecretGraph):
         diameter = sum(w * a.gap(0, a.size - 1) for a, w in zip(self.domain.attributes, self.weights, strict=True))
         if diameter <= self.theta:
             return "full"
-        reaches = {name: self.theta / weight for name, weight in zip(self.domain.names, self.weights, strict=True)}
-        if len(reaches) == 1 and not isinstance(self.domain.attributes[0], Binned):
-            reaches = {name: reach // 1 for name, reach in reaches.items()}
-        return {"threshold": {name: str(reach) for name, reach in reaches.items()}}
+        parts = [p for p in zip(self.domain.names, self.domain.attributes, self.weights, strict=True) if p[1].size > 1]
+        theta = self.theta
+        if not any(isinstance(attribute, Binned) for _, attribute, _ in parts):
+            # Distances between whole numbers are multiples of the weights' greatest common divisor.
+            common = Fraction(gcd(*(int(w * self._denominator) for _, _, w in parts)), self._denominator)
+            theta = theta // common * common
+        return {"threshold": {name: str(theta / weight) for name, _, weight in parts}}
+
+    @property
+    def _denominator(self) -> int:
+        return lcm(*(weight.denominator for weight in self.weights))
 
     def _words(self) -> Words:
         """Give the threshold of each attribute in its own units, with an example."""
@@ -178,12 +186,9 @@ class ThresholdGraph(SecretGraph):
         edge = self.widest_edge(name)
         first, last = (0, 0) if edge is None else (edge[0][axis], edge[1][axis])
         near = f"{name}: values at most {show(self.theta / self.weights[axis])} apart cannot be told apart, such as"
-        sentence = f"{near} {attribute.show(first)} and {attribute.show(last)}."
         if last - first >= attribute.size - 1:
             return f"{name}: no two values can be told apart."
-        low, high = attribute.show(0), attribute.show(attribute.size - 1)
-        steps = self.project([name]).hops((0,), (attribute.size - 1,))
-        return f"{sentence} Values further apart take several steps: {low} and {high} take {steps}."
+        return f"{near} {attribute.show(first)} and {attribute.show(last)}; values further apart take several steps."
 
 
 def _stride(attribute: Attribute, weight: Fraction, start: int, end: int) -> Stride:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import exp, isinf
 from typing import TYPE_CHECKING
 
-from blowfish_privacy.policies.graph import Hops
+from blowfish_privacy.policies.graph import Hops, Words
 
 if TYPE_CHECKING:
     from blowfish_privacy.policies.policy import Policy
@@ -16,19 +16,14 @@ EPSILONS = (0.1, 0.5, 1.0)
 
 def explain_policy(policy: Policy) -> str:
     """Say what is protected, how strongly, what is not, and what is assumed public."""
-    words = policy.graph.words()
+    words = policy.words()
     sections = [
         ("What is protected", list(words.protected) or ["Nothing: the policy has no secret pairs."]),
         ("How strongly", list(_strength(policy))),
-        (
-            "What is NOT protected",
-            list(words.unprotected) or ["Nothing is left out: a chain of secret pairs joins every two values."],
-        ),
+        ("What is NOT protected", list(_unprotected(policy, words))),
         ("What is assumed to be public", list(_public(policy))),
         ("Whose protection", list(_unit(policy))),
     ]
-    if policy.size == "unknown":
-        sections[2] = ("What is NOT protected", [_with_unknown_size(bool(words.unprotected))])
     return "\n\n".join(f"{title}\n" + "\n".join(f"  - {line}" for line in lines) for title, lines in sections)
 
 
@@ -36,19 +31,27 @@ def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[st
     """Say how well one value is protected from another."""
     x, y = policy.cells(first, second)
     named = [name for name in policy.domain if name in first]
-    one, other = (
-        policy.domain.project(named).show(tuple(cell[policy.domain.axis(n)] for n in named)) for cell in (x, y)
-    )
-    hops = policy.distance(first, second)
+    own = policy.domain.project(named)
+    one, other = (own.show(tuple(cell[policy.domain.axis(name)] for name in named)) for cell in (x, y))
+    hops, pair = policy.distance(first, second), f"({one}) and ({other})"
     if hops == 0:
-        return f"({one}) and ({other}) are the same value."
+        return f"{pair} are the same value."
     if isinf(hops):
         return (
-            f"({one}) and ({other}) are not protected from each other at all: no chain of secret pairs connects them, "
+            f"{pair} are not protected from each other at all: no chain of secret pairs connects them, "
             "so a release may show exactly which of the two a person is."
         )
     apart = "a secret pair" if hops == 1 else f"{hops} steps apart"
-    return f"({one}) and ({other}) are {apart}. An attacker's odds between them change by at most {factors(hops)}."
+    if policy.known:
+        return f"{pair} are {apart}. {_FACTS}"
+    return f"{pair} are {apart}. An attacker's odds between them change by at most {factors(hops)}."
+
+
+_FACTS = (
+    "With known facts the promise is about tables: no output is more than e^eps times as likely on one table as on a "
+    "neighbouring one, where a person moves along a secret pair and others move along so that the known counts stay "
+    "true. Where the facts leave no such table, they disclose the value themselves and nothing protects it."
+)
 
 
 def factors(hops: Hops) -> str:
@@ -65,7 +68,11 @@ def _factor(exponent: float) -> str:
 
 
 def _strength(policy: Policy) -> Iterator[str]:
-    if not policy.graph.has_edges:
+    if not policy.graph.has_edges and policy.size != "unknown":
+        yield "Not at all: releases are exact."
+        return
+    if policy.known:
+        yield _FACTS
         return
     yield (
         "After a release with privacy loss eps, even for an attacker who knows every other record, the odds between "
@@ -85,9 +92,18 @@ def _strength(policy: Policy) -> Iterator[str]:
                 yield f"{name} {low} and {high} are {hops} steps apart: {factors(hops)}."
 
 
+def _unprotected(policy: Policy, words: Words) -> Iterator[str]:
+    yield from words.unprotected
+    if policy.known:
+        yield "Whatever the known facts disclose by themselves, and values between which they leave no way to move."
+    elif not words.unprotected:
+        yield "Every two values are some number of steps apart, so none is left out."
+
+
 def _public(policy: Policy) -> Iterator[str]:
-    cells = f"{policy.domain.size:,}"
-    yield f"The declared values of {', '.join(policy.domain.names)} ({cells} combinations)."
+    size = policy.domain.size
+    cells = "one combination" if size == 1 else f"{size:,} combinations" if size < 10**15 else "very many combinations"
+    yield f"The declared values of {', '.join(policy.domain.names)} ({cells})."
     if policy.size == "unknown":
         yield "Not the number of records: whether a person is in the table at all is secret too."
     else:
@@ -123,12 +139,3 @@ def _unit(policy: Policy) -> Iterator[str]:
             f"A person may have up to {rows} rows, and all of them together are protected as above: "
             f"noise is {rows} times larger."
         )
-
-
-def _with_unknown_size(has_gaps: bool) -> str:  # noqa: FBT001
-    if not has_gaps:
-        return "Nothing is left out: every two values are at most two steps apart."
-    return (
-        "Because the number of records is secret, every two values are at most two steps apart, "
-        "also those that no chain of secret pairs connects."
-    )

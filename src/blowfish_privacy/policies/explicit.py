@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import Any
 
-from blowfish_privacy.domain import Bin, Cell, Domain
-from blowfish_privacy.errors import DomainError, PolicyError, SpecError
-from blowfish_privacy.exact import plain
+from blowfish_privacy.domain import Bin, Cell, Domain, choice_to_file
+from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief
 from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, differing, only_keys
 
 
@@ -33,14 +33,14 @@ class ExplicitGraph(Secrets):
     def __init__(self, edges: Any) -> None:
         listed: Any = getattr(edges, "edges", edges)
         if isinstance(listed, str) or not isinstance(listed, Iterable):
-            raise PolicyError(f"edges must be a list of pairs, got {edges!r}.")
+            raise PolicyError(f"edges must be a list of pairs, got {brief(edges)}.")
         pairs: list[tuple[Any, Any]] = []
         for edge in listed:
             # A networkx multigraph gives (from, to, key).
             length = len(edge) if isinstance(edge, list | tuple) else 1
             if length != 2 and (length != 3 or listed is edges):
-                raise PolicyError(f"an edge is a pair of values, got {edge!r}.")
-            pairs.append((edge[0], edge[1]))
+                raise PolicyError(f"an edge is a pair of values, got {brief(edge)}.")
+            pairs.append((deepcopy(edge[0]), deepcopy(edge[1])))
         self.edges = tuple(pairs)
 
     def __eq__(self, other: object) -> bool:
@@ -59,7 +59,7 @@ class ExplicitGraph(Secrets):
             x, y = (_cell(domain, end) for end in edge)
             if x == y:
                 raise PolicyError(
-                    f"the edge {edge!r} joins a value with itself.",
+                    f"the edge {brief(edge)} joins a value with itself.",
                     hint="a secret pair is two different values.",
                 )
             bound.add((min(x, y), max(x, y)))
@@ -85,7 +85,7 @@ def _cell(domain: Domain, value: Any) -> Cell:
         return (domain.position(domain.names[0], value),)
     if not isinstance(value, list | tuple) or len(value) != len(domain.names):
         raise DomainError(
-            f"{value!r} does not give a value for each of {', '.join(domain.names)}.",
+            f"{brief(value)} does not give a value for each of {', '.join(domain.names)}.",
             hint="write a mapping of attribute to value.",
         )
     return domain.cell(dict(zip(domain.names, value, strict=True)))
@@ -96,7 +96,9 @@ def _plain(value: Any) -> Any:
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
         return [_plain(part) for part in value]
-    return plain(value.low) if isinstance(value, Bin) else value
+    if isinstance(value, Bin):
+        value = value.low
+    return choice_to_file(value)
 
 
 @dataclass(frozen=True)

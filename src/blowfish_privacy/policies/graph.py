@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any, ClassVar, TypeAlias
 
 from blowfish_privacy.domain import Cell, Domain
-from blowfish_privacy.errors import PolicyError, SpecError, nearest
+from blowfish_privacy.errors import PolicyError, SpecError, brief, nearest
 
 Edge: TypeAlias = tuple[Cell, Cell]
 Hops: TypeAlias = int | float
@@ -57,6 +57,8 @@ class Secrets(ABC):
     def read(cls, body: Any, domain: Domain) -> Secrets:
         """Find the kind of secrets that a policy file names, and read it."""
         kinds = {kind.keyword: kind for kind in Secrets.__subclasses__()}
+        if body is None:
+            raise SpecError("secrets are missing.", hint=f"write one of {', '.join(sorted(kinds))}.")
         names: list[str] = (
             [body] if isinstance(body, str) else [str(key) for key in body] if isinstance(body, Mapping) else []
         )
@@ -153,4 +155,4 @@ def only_keys(body: Mapping[str, Any], allowed: Sequence[str]) -> None:
     """Refuse keys that a kind of secrets does not know."""
     for key in body:
         if key not in allowed:
-            raise SpecError(f"unknown key {key!r}.", hint=nearest(str(key), allowed))
+            raise SpecError(f"unknown key {brief(key)}.", hint=nearest(str(key), allowed))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Integral
 from typing import Any, TypeAlias
 
 from blowfish_privacy.domain import Domain, Subset, choice_from_file, choice_to_file
-from blowfish_privacy.errors import DomainError, PolicyError, SpecError, nearest
+from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief, nearest
 from blowfish_privacy.policies.graph import only_keys
 
 Box: TypeAlias = Mapping[str, Subset]
@@ -32,8 +34,8 @@ class KnownCount:
 
     def __init__(self, where: Mapping[str, Any], count: int | None = None) -> None:
         if not isinstance(where, Mapping) or not where:
-            raise PolicyError(f"a known count needs a condition, got {where!r}.", hint="where={'age': (17, 25)}.")
-        self.where = dict(where)
+            raise PolicyError(f"a known count needs a condition, got {brief(where)}.", hint="where={'age': (17, 25)}.")
+        self.where = deepcopy(dict(where))
         self.count = None if count is None else checked_count(count)
 
     def __eq__(self, other: object) -> bool:
@@ -56,7 +58,7 @@ class KnownCount:
         for name, chosen in self.where.items():
             if name not in domain:
                 raise PolicyError(
-                    f"a known count names an unknown attribute {name!r}.", hint=nearest(str(name), domain)
+                    f"a known count names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain)
                 )
             try:
                 box[name] = domain[name].subset(chosen)
@@ -102,7 +104,7 @@ class KnownCount:
 def checked_count(value: Any) -> int:
     """Check a stated count."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
-        raise PolicyError(f"a known count must be a whole number from 0 up, got {value!r}.")
+        raise PolicyError(f"a known count must be a whole number from 0 up, got {brief(value)}.")
     return int(value)
 
 
@@ -115,6 +117,6 @@ def _show_choice(domain: Domain, name: str, chosen: Any) -> str:
     if isinstance(chosen, tuple):
         return f"from {chosen[0]} to {chosen[1]}"
     if isinstance(chosen, list | set | frozenset | range):
-        shown = [domain[name].show(position) for position in domain[name].subset(chosen)][:7]
+        shown = [domain[name].show(position) for position in islice(domain[name].subset(chosen), 7)]
         return " or ".join(shown[:6]) + (" or .." if len(shown) > 6 else "")
     return str(chosen)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from math import prod
 from typing import Any
 
 from blowfish_privacy.domain import Domain, Subset
-from blowfish_privacy.errors import DomainError, PolicyError, nearest
+from blowfish_privacy.errors import DomainError, PolicyError, brief, nearest
 from blowfish_privacy.policies.graph import only_keys
 from blowfish_privacy.policies.known_count import CountedBox, checked_count
 
@@ -23,11 +24,13 @@ class KnownMarginal:
 
     def __init__(self, *attributes: str, counts: Any = None) -> None:
         if not attributes or not all(isinstance(name, str) for name in attributes):
-            raise PolicyError(f"a known marginal needs the names of its attributes, got {attributes!r}.")
+            raise PolicyError(f"a known marginal needs the names of its attributes, got {brief(attributes)}.")
         if len(set(attributes)) < len(attributes):
             raise PolicyError(f"a known marginal names an attribute twice: {', '.join(attributes)}.")
         self.attributes = tuple(attributes)
-        self.given = counts.tolist() if hasattr(counts, "tolist") else counts
+        # A pandas Series, such as value_counts() gives, says which count is whose; an array is in the declared order.
+        listed = counts.to_dict() if hasattr(counts, "to_dict") else counts
+        self.given = listed.tolist() if hasattr(listed, "tolist") else deepcopy(listed)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KnownMarginal) and (self.attributes, self.given) == (
@@ -45,7 +48,9 @@ class KnownMarginal:
         """Return the domain of the marginal's own attributes."""
         for name in self.attributes:
             if name not in domain:
-                raise PolicyError(f"a known marginal names an unknown attribute {name!r}.", hint=nearest(name, domain))
+                raise PolicyError(
+                    f"a known marginal names an unknown attribute {brief(name)}.", hint=nearest(name, domain)
+                )
         own = domain.project(self.attributes)
         if own.size > _MOST_CELLS:
             raise PolicyError(
@@ -118,11 +123,13 @@ def _from_mapping(own: Domain, given: Mapping[Any, Any]) -> tuple[int, ...]:
     for key, count in given.items():
         values = key if isinstance(key, tuple) else (key,)
         if len(values) != len(own.names):
-            raise PolicyError(f"{key!r} does not give a value for each of {', '.join(own.names)}.")
+            raise PolicyError(f"{brief(key)} does not give a value for each of {', '.join(own.names)}.")
         try:
             cell = own.cell(dict(zip(own.names, values, strict=True)))
         except DomainError as error:
             raise PolicyError(f"known marginal: {error.message}", hint=error.hint) from None
+        if own.flat(cell) in counts:
+            raise PolicyError(f"the known marginal gives two counts for {own.show(cell)}.")
         counts[own.flat(cell)] = checked_count(count)
     if len(counts) < own.size:
         stray = next(number for number in range(own.size) if number not in counts)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from math import inf, prod
 from types import MappingProxyType
 from typing import Any
 
 from blowfish_privacy.domain import Attribute, Cell, Domain, choice_from_file, choice_to_file
-from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, nearest
+from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
 from blowfish_privacy.policies import blocks as cutting
 from blowfish_privacy.policies.blocks import Blocks
 from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, only_keys
@@ -44,8 +45,8 @@ class Partition(Secrets):
     def __init__(self, *, blocks: Any = None, widths: Any = None) -> None:
         if blocks is None and widths is None:
             raise PolicyError("a partition needs blocks or widths.", hint="Partition(widths={'zone': 10}).")
-        self.blocks = MappingProxyType(dict(blocks)) if isinstance(blocks, Mapping) else blocks
-        self.widths = MappingProxyType(dict(widths)) if isinstance(widths, Mapping) else widths
+        self.blocks = MappingProxyType(deepcopy(dict(blocks))) if isinstance(blocks, Mapping) else deepcopy(blocks)
+        self.widths = MappingProxyType(deepcopy(dict(widths))) if isinstance(widths, Mapping) else widths
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Partition) and (self.blocks, self.widths) == (other.blocks, other.widths)
@@ -64,11 +65,14 @@ class Partition(Secrets):
         for name in [*listed, *widths]:
             if name not in domain:
                 raise PolicyError(
-                    f"the partition names an unknown attribute {name!r}.", hint=nearest(str(name), domain)
+                    f"the partition names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain)
                 )
         both = sorted(set(listed) & set(widths))
         if both:
             raise PolicyError(f"{both[0]} has both blocks and widths.", hint="give one of them.")
+        empty = [name for name, given in [*listed.items(), *widths.items()] if given is None]
+        if empty:
+            raise PolicyError(f"the partition gives {empty[0]} neither blocks nor a width.")
         cut: list[Blocks] = []
         for name, attribute in zip(domain.names, domain.attributes, strict=True):
             try:
@@ -100,7 +104,9 @@ def _named(given: Any, domain: Domain, what: str) -> Mapping[Any, Any]:
     if isinstance(given, Mapping):
         return given
     if len(domain.names) > 1:
-        raise PolicyError(f"{what} must say which attribute they cut, got {given!r}.", hint=f"{what}={{'name': ..}}.")
+        raise PolicyError(
+            f"{what} must say which attribute they cut, got {brief(given)}.", hint=f"{what}={{'name': ..}}."
+        )
     (name,) = domain
     return {name: given}
 
@@ -122,7 +128,7 @@ def _plain(value: Any) -> Any:
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list):
         return [choice_to_file(block) for block in value]
-    return value
+    return choice_to_file(value)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from blowfish_privacy.domain import Cell, Domain
-from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, nearest
+from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
 from blowfish_privacy.policies.full_domain import FullDomain
 from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, differing
 
@@ -32,11 +32,13 @@ class PerAttribute(Secrets):
     }
 
     def __init__(self, secrets: Mapping[str, Secrets] | None = None, /, **named: Secrets) -> None:
+        if secrets is not None and not isinstance(secrets, Mapping):
+            raise PolicyError(f"secrets map attributes to graphs, got {brief(secrets)}.")
         self.secrets = MappingProxyType({**(secrets or {}), **named})
         for name, choice in self.secrets.items():
             if not isinstance(choice, Secrets):
                 raise PolicyError(
-                    f"the secrets of {name} must be a graph, got {choice!r}.",
+                    f"the secrets of {name} must be a graph, got {brief(choice)}.",
                     hint="use FullDomain(), DistanceThreshold(5), ..",
                 )
 
@@ -47,13 +49,13 @@ class PerAttribute(Secrets):
         return hash(frozenset(self.secrets.items()))
 
     def __repr__(self) -> str:
-        return f"PerAttribute({', '.join(f'{name}={choice!r}' for name, choice in self.secrets.items())})"
+        return f"PerAttribute({', '.join(f'{name}={brief(choice)}' for name, choice in self.secrets.items())})"
 
     def on(self, domain: Domain) -> SecretGraph:
         """Bind each choice to its attribute."""
         for name in self.secrets:
             if name not in domain:
-                raise PolicyError(f"secrets name an unknown attribute {name!r}.", hint=nearest(name, domain))
+                raise PolicyError(f"secrets name an unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
         lacking = [name for name in domain if name not in self.secrets]
         if lacking:
             raise PolicyError(
@@ -81,7 +83,7 @@ class PerAttribute(Secrets):
         chosen: dict[str, Secrets] = {}
         for name, choice in body["per_attribute"].items():
             if name not in domain:
-                raise SpecError(f"unknown attribute {name!r}.", hint=nearest(str(name), domain))
+                raise SpecError(f"unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
             try:
                 chosen[name] = Secrets.read(choice, domain.project([name]))
             except BlowfishError as error:

@@ -12,9 +12,9 @@ from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 from blowfish_privacy.domain import Cell, Domain
-from blowfish_privacy.errors import BlowfishWarning, DomainError, PolicyError
+from blowfish_privacy.errors import BlowfishWarning, DomainError, PolicyError, brief
 from blowfish_privacy.policies.consistency import check_facts
-from blowfish_privacy.policies.graph import Hops, SecretGraph, Secrets
+from blowfish_privacy.policies.graph import Hops, SecretGraph, Secrets, Words
 from blowfish_privacy.policies.known import KnownFact
 from blowfish_privacy.policies.known_count import KnownCount
 from blowfish_privacy.policies.known_marginal import KnownMarginal
@@ -45,17 +45,17 @@ class Policy:
             raise PolicyError(f"a policy needs a Domain, got {type(self.domain).__name__}.")
         if not isinstance(self.secrets, Secrets):
             raise PolicyError(
-                f"secrets must be a graph, got {self.secrets!r}.", hint="secrets=FullDomain(), for example."
+                f"secrets must be a graph, got {brief(self.secrets)}.", hint="secrets=FullDomain(), for example."
             )
         if isinstance(self.known, str) or not isinstance(self.known, Sequence):
-            raise PolicyError(f"known must be a list of facts, got {self.known!r}.")
+            raise PolicyError(f"known must be a list of facts, got {brief(self.known)}.")
         object.__setattr__(self, "known", tuple(self.known))
         for fact in self.known:
             if not isinstance(fact, KnownCount | KnownMarginal):
-                raise PolicyError(f"a known fact must be a KnownCount or a KnownMarginal, got {fact!r}.")
+                raise PolicyError(f"a known fact must be a KnownCount or a KnownMarginal, got {brief(fact)}.")
         self._check_options()
         _ = self.graph, self.records
-        if not self.graph.has_edges:
+        if not self.graph.has_edges and self.size != "unknown":
             warnings.warn(
                 "the policy has no secret pairs: nothing is protected, and releases will be exact.",
                 BlowfishWarning,
@@ -63,12 +63,16 @@ class Policy:
             )
 
     def _check_options(self) -> None:
-        if self.compensation not in ("anywhere", "secret-moves"):
-            raise PolicyError(f"compensation must be 'anywhere' or 'secret-moves', got {self.compensation!r}.")
-        if self.size not in ("known", "unknown") and not _natural(self.size, 0):
-            raise PolicyError(f"size must be 'known', 'unknown' or a number of records, got {self.size!r}.")
+        for name in ("size", "rows_per_person"):
+            value = getattr(self, name)
+            if isinstance(value, Integral) and not isinstance(value, bool):
+                object.__setattr__(self, name, int(value))
+        if not isinstance(self.compensation, str) or self.compensation not in ("anywhere", "secret-moves"):
+            raise PolicyError(f"compensation must be 'anywhere' or 'secret-moves', got {brief(self.compensation)}.")
+        if not (isinstance(self.size, str) and self.size in ("known", "unknown")) and not _natural(self.size, 0):
+            raise PolicyError(f"size must be 'known', 'unknown' or a number of records, got {brief(self.size)}.")
         if not _natural(self.rows_per_person, 1):
-            raise PolicyError(f"rows_per_person must be a whole number from 1 up, got {self.rows_per_person!r}.")
+            raise PolicyError(f"rows_per_person must be a whole number from 1 up, got {brief(self.rows_per_person)}.")
         if self.known and self.size == "unknown":
             raise PolicyError(
                 "known facts need a public number of records.",
@@ -94,7 +98,8 @@ class Policy:
         """Count the steps between two values, d_G; ``math.inf`` when nothing protects the one from the other.
 
         Attributes not named are equal. With an unknown number of records any value is two steps from any other: a
-        record that goes and a record that comes.
+        record that goes and a record that comes. Without known facts a release with privacy loss epsilon changes the
+        odds between the two by at most exp(epsilon d_G); with known facts no such bound holds for single pairs.
         """
         x, y = self.cells(first, second)
         hops = self.graph.hops(x, y)
@@ -102,6 +107,9 @@ class Policy:
 
     def cells(self, first: Mapping[str, object], second: Mapping[str, object]) -> tuple[Cell, Cell]:
         """Turn two records, in which the same attributes may be left out, into cells."""
+        for record in (first, second):
+            if not isinstance(record, Mapping) or not record:
+                raise DomainError(f"a value names at least one attribute, got {brief(record)}.", hint='{"age": 30}.')
         one_sided = set(first) ^ set(second)
         if one_sided:
             raise DomainError(f"only one of the two records names {', '.join(sorted(map(str, one_sided)))}.")
@@ -110,6 +118,19 @@ class Policy:
             raise DomainError(f"this policy's pairs depend on every attribute: name {', '.join(omitted)} too.")
         rest = {name: self.domain[name].value(0) for name in omitted}
         return self.domain.cell({**rest, **first}), self.domain.cell({**rest, **second})
+
+    @property
+    def connected(self) -> bool:
+        """Whether every two values are some number of steps apart, so that none is unprotected from another."""
+        return self.size == "unknown" or self.graph.connected
+
+    def words(self) -> Words:
+        """Say in sentences what is protected and what is not."""
+        words = self.graph.words()
+        if self.size != "unknown":
+            return words
+        present = "Whether a person is in the table at all is secret, so any two values are at most two steps apart."
+        return Words((*words.protected, present))
 
     def explain(self) -> str:
         """Say in plain words what is protected, how strongly, what is not, and what is assumed public."""
@@ -133,7 +154,7 @@ class Policy:
 
     @cached_property
     def hash(self) -> str:
-        """The SHA-256 of the canonical form: equal for policies that promise the same."""
+        """The SHA-256 of the canonical form: policies with equal hashes promise the same."""
         text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -20,7 +20,7 @@ from itertools import islice, pairwise
 from math import inf, lcm
 from typing import Any
 
-_MOST_STATES = 50_000
+_MOST_STATES = 2_000
 _MOST_PATTERNS = 5_000
 
 

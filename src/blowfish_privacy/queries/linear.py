@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain
-from blowfish_privacy.errors import QueryError
+from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.exact import exact, plain
 from blowfish_privacy.policies.graph import MOST_PAIRS, Edge, SecretGraph
 from blowfish_privacy.queries.query import LinearForm, Query, checked_attribute
@@ -33,8 +33,10 @@ class Linear(Query):
     keyword = "linear"
 
     def __init__(self, weights: Any, attributes: Sequence[str]) -> None:
-        if isinstance(attributes, str) or not attributes:
-            raise QueryError(f"attributes must be a list of names, got {attributes!r}.", hint='attributes=["age"].')
+        if not isinstance(attributes, Sequence) or isinstance(attributes, str) or not attributes:
+            raise QueryError(
+                f"attributes must be a list of names, got {brief(attributes)}.", hint='attributes=["age"].'
+            )
         self.weights: Any = weights
         self.attributes = tuple(checked_attribute(name) for name in attributes)
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain
-from blowfish_privacy.errors import QueryError, nearest
+from blowfish_privacy.errors import QueryError, brief, nearest
 from blowfish_privacy.policies.graph import Edge, SecretGraph
 
 
@@ -50,7 +50,7 @@ class Query(ABC):
         """Return the domain of the query's attributes."""
         for name in self.attributes:
             if name not in domain:
-                raise QueryError(f"the domain has no attribute {name!r}.", hint=nearest(str(name), domain))
+                raise QueryError(f"the domain has no attribute {brief(name)}.", hint=nearest(str(name), domain))
         return domain.project(self.attributes)
 
 
@@ -98,5 +98,5 @@ def some_edge(graph: SecretGraph) -> Edge | None:
 def checked_attribute(name: object) -> str:
     """Check the name of a query's attribute."""
     if not isinstance(name, str):
-        raise QueryError(f"an attribute is named by text, got {name!r}.")
+        raise QueryError(f"an attribute is named by text, got {brief(name)}.")
     return name

@@ -33,9 +33,13 @@ def from_text(text: str) -> Any:
 def load(path: str | Path) -> Any:
     """Load a saved release."""
     try:
-        return from_text(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError, TypeError) as error:
         raise SpecError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
+    body = document.parse(text)
+    if body.get("sha256") != document.seal(body):
+        raise SpecError("the document was changed after it was written.", hint="blowfish verify says more.")
+    return from_text(text)
 
 
 __all__ = [

@@ -14,6 +14,7 @@ from blowfish_privacy.errors import QueryError, RefusalError
 from blowfish_privacy.exact import exact
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.range_error import RangeError
+from blowfish_privacy.plots import plain_text
 from blowfish_privacy.results.result import Result
 
 
@@ -136,8 +137,8 @@ class CumulativeResult(Result):
         axes.fill_between(places, np.clip(share - band, 0, 1), np.clip(share + band, 0, 1), alpha=0.25, step="post")
         axes.step(places, share, where="post")
         shown = range(0, self.attribute.size, max(1, self.attribute.size // 10))
-        axes.set_xticks(list(shown), [self.attribute.show(place) for place in shown])
-        axes.set_xlabel(self.release.query.attributes[0])
+        axes.set_xticks(list(shown), [plain_text(self.attribute.show(place)) for place in shown])
+        axes.set_xlabel(plain_text(self.release.query.attributes[0]))
         axes.set_ylabel("share of records at or below, twice the typical error")
         axes.set_ylim(-0.02, 1.02)
 

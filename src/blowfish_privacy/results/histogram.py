@@ -61,11 +61,14 @@ def consistent_counts(noisy: npt.NDArray[Any], records: int) -> npt.NDArray[np.i
     descending = np.sort(values)[::-1]
     excess = np.cumsum(descending) - records
     ranks = np.arange(1, len(values) + 1)
-    kept = int(np.flatnonzero(descending - excess / ranks > 0)[-1]) if records else 0
+    positive = np.flatnonzero(descending - excess / ranks > 0)
+    # With counts far beyond the total rounding can leave none: then the largest takes all.
+    kept = int(positive[-1]) if len(positive) else 0
     projected = np.maximum(values - excess[kept] / (kept + 1), 0) if records else np.zeros(len(values))
     whole = np.floor(projected).astype(np.int64)
     remainder = projected - whole
     missing = records - int(whole.sum())
     order = np.argsort(-remainder, kind="stable")
     np.add.at(whole, order[: max(missing, 0)], 1)
+    whole[order[0] if missing > len(order) else int(whole.argmax())] += records - int(whole.sum())
     return whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from blowfish_privacy.plots import plain_text
 from blowfish_privacy.results.result import Result
 
 
@@ -31,4 +32,6 @@ class NumberResult(Result):
         width = self.error().interval("0.95")
         axes.errorbar([self.value], [0], xerr=[width], fmt="o", capsize=6, color="tab:blue")
         axes.set_yticks([])
-        axes.set_xlabel(f"{self.release.query.keyword} of {self.release.query.attributes[0]}, with its 95 % interval")
+        axes.set_xlabel(
+            plain_text(f"{self.release.query.keyword} of {self.release.query.attributes[0]}, with its 95 % interval")
+        )

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from blowfish_privacy.files import write_atomically
+from blowfish_privacy.files import write_atomically, write_csv
+from blowfish_privacy.mechanisms import Certificate
 from blowfish_privacy.results.result import Result
 
 
@@ -30,3 +31,31 @@ class ParallelResult(Mapping[Any, Result]):
     def save(self, path: str | Path) -> None:
         """Write the release document with all parts."""
         write_atomically(path, self.text.encode())
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of the costliest part, which is that of the whole."""
+        return max((result.certificate for result in self.values()), key=lambda certificate: certificate.epsilon)
+
+    @property
+    def notices(self) -> list[str]:
+        """What must not be overlooked in any part."""
+        return sorted({notice for result in self.values() for notice in result.notices})
+
+    def to_frame(self) -> Any:
+        """Return all parts as one pandas DataFrame, with the attribute in front."""
+        import pandas as pd
+
+        parts = {value: result.to_frame() for value, result in self.items()}
+        return pd.concat(parts, names=[self.attribute]).reset_index(level=0)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write all parts as one CSV table, with the attribute in front."""
+        header = [self.attribute, *next(iter(self.values())).header]
+        write_csv(path, header, ([value, *row] for value, result in self.items() for row in result.rows()))
+
+    def plot(self, path: str | Path) -> None:
+        """Draw all parts below each other."""
+        from blowfish_privacy.plots import pictures
+
+        pictures(list(self.values()), path)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.document import Release
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.files import write_atomically
+from blowfish_privacy.files import write_atomically, write_csv
 from blowfish_privacy.mechanisms import Certificate, Error
 
 
@@ -33,6 +33,11 @@ class Result(ABC):
     def certificate(self) -> Certificate:
         """What was proved, derived again from the document."""
         return self.release.certificate
+
+    @property
+    def statement(self) -> str:
+        """The guarantee in one line, as the document states it."""
+        return str(self.release.body["guarantee"]["statement"])
 
     @property
     def notices(self) -> list[str]:
@@ -72,14 +77,7 @@ class Result(ABC):
 
     def to_csv(self, path: str | Path) -> None:
         """Write the table as CSV."""
-        import csv
-        import io
-
-        buffer = io.StringIO(newline="")
-        writer = csv.writer(buffer)
-        writer.writerow(self.header)
-        writer.writerows(self.rows())
-        write_atomically(path, buffer.getvalue().encode())
+        write_csv(path, self.header, self.rows())
 
     def save(self, path: str | Path) -> None:
         """Write the release document."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from blowfish_privacy.plots import plain_text
 from blowfish_privacy.queries import Cumulative
 from blowfish_privacy.results.result import Result, as_float
 
@@ -36,6 +37,6 @@ class VectorResult(Result):
         axes.fill_between(places, values - width, values + width, alpha=0.25, step="mid", label="95 % interval")
         axes.step(places, values, where="mid")
         shown = list(places)[:: max(1, len(values) // 8)]
-        axes.set_xticks(shown, [self.labels()[place] for place in shown])
-        axes.set_xlabel(", ".join(self.release.query.attributes))
+        axes.set_xticks(shown, [plain_text(self.labels()[place]) for place in shown])
+        axes.set_xlabel(plain_text(", ".join(self.release.query.attributes)))
         axes.legend()

@@ -16,7 +16,7 @@ from blowfish_privacy.errors import DataError, DomainError
         (lambda: Integer(5, 4), "above the upper"),
         (lambda: Integer(0.5, 4), "whole numbers"),
         (lambda: Integer(True, 4), "whole numbers"),
-        (lambda: Integer(0, 2**63), "2\\^62"),
+        (lambda: Integer(0, 2**63), "2\\^61"),
         (lambda: Integer(0, 4, outside="ignore"), "outside must be"),
         (lambda: Integer(0, 4, missing=9), "outside 0..4"),
         (lambda: Integer(0, 4, missing=None), "missing"),
@@ -130,7 +130,7 @@ def test_columns_are_encoded_as_declared():
         (Integer(0, 9), [None]),
         (Integer(0, 9), [10]),
         (Integer(0, 9), np.array([2**64 - 1], dtype=np.uint64)),
-        (Integer(-(2**62), 0), np.array([2**63], dtype=np.uint64)),
+        (Integer(-(2**61), 0), np.array([2**63], dtype=np.uint64)),
         (Integer(0, 9), np.array([[1]])),
         (Categorical(["a"]), ["b"]),
         (Categorical(["a"]), [1]),
@@ -164,3 +164,47 @@ def test_binned_columns_agree_with_one_value_at_a_time(values, dtype):
     column = np.array(values, dtype=dtype)
     one_by_one = [min(max(sum(value >= edge for edge in bins.bounds) - 1, 0), bins.size - 1) for value in values]
     assert bins.encode(column).tolist() == one_by_one
+
+
+def test_small_number_types_do_not_overflow():
+    assert Integer(300, 400, outside="clamp").encode(np.array([1], dtype=np.uint8)).tolist() == [0]
+    assert Integer(-10, -5, outside="clamp").encode(np.array([0], dtype=np.uint8)).tolist() == [5]
+    assert Integer(-(2**61), 2**61).size == 2**62 + 1
+    assert len(Integer(-(2**61), 2**61).subset((-(2**61), 2**61))) == 2**62 + 1
+
+
+def test_a_bin_must_be_one_bin():
+    with pytest.raises(DomainError, match="not one bin but 2"):
+        Binned([0, 10, 20]).position(Bin(0, 20))
+    with pytest.raises(DomainError):
+        Bin(None, 3)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Domain([1]),
+        lambda: Domain("x"),
+        lambda: Domain({f"a{i}": Integer(0, 1) for i in range(2000)}),
+        lambda: Integer(10**5000, 5),
+        lambda: Integer(0, 5, outside=np.array([1, 2])),
+        lambda: Integer(0, 5, missing=np.array([1, 2])),
+        lambda: Integer(0, 5, missing=pd.NA),
+        lambda: Integer(0, 10**10).subset(range(0, 10**9, 2)),
+        lambda: Integer(0, 10).subset(range(10**30)),
+        lambda: Binned(np.array(3)),
+        lambda: Binned([0, "1e400"]),
+        lambda: Categorical(["\ud800"]),
+        lambda: Domain(a=Integer(0, 9)).unflat(-1),
+        lambda: Domain(a=Integer(0, 9)).flat((99,)),
+        lambda: Domain(a=Integer(0, 9)).record((-1,)),
+        lambda: Domain(a=Integer(0, 9)).cell(5),
+        lambda: Domain(a=Integer(0, 9)).project(5),
+        lambda: Domain(a=Integer(0, 9)).encode({"a": 5}),
+    ],
+)
+def test_strange_input_gets_an_error_of_ours(build):
+    from blowfish_privacy.errors import BlowfishError
+
+    with pytest.raises(BlowfishError):
+        build()

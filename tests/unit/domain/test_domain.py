@@ -35,7 +35,7 @@ def test_a_domain_of_a_million_million_cells_costs_nothing():
 def test_domains_too_large_for_64_bits_can_be_declared_but_not_numbered():
     domain = Domain({f"x{i}": Integer(1, 10**6) for i in range(4)})
     assert domain.size == 10**24
-    with pytest.raises(DomainError, match="too many to number"):
+    with pytest.raises(DomainError, match="too many cells to number"):
         domain.encode({name: [1] for name in domain})
 
 

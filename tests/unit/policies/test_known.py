@@ -127,3 +127,67 @@ def test_explain_says_what_is_assumed_public():
     assert "they may change to any value" in text
     weaker = policy(SEX, compensation="secret-moves").explain()
     assert "weaker than the default" in weaker
+
+
+def test_contradictions_that_only_several_facts_together_show():
+    def count(values, number):
+        return bp.KnownCount(where={"age": values}, count=number)
+
+    for known, options in (
+        ([count(17, 5), count(18, 5), count(19, 5)], {"size": 10}),
+        ([count(17, 2), count(18, 2), count([17, 18], 3)], {"size": 100}),
+        ([*(count(age, 1) for age in range(17, 91))], {"size": 100}),
+        (
+            [
+                bp.KnownMarginal("sex", counts=[9, 1]),
+                bp.KnownMarginal("zone", counts=[9, 1, 0]),
+                bp.KnownCount(where={"sex": "Female", "zone": 0}, count=1),
+            ],
+            {},
+        ),
+    ):
+        with pytest.raises(bp.PolicyError, match="together|larger|add up|must be"):
+            policy(*known, **options)
+    fine = [count(17, 2), count(18, 2), count([17, 18], 4)]
+    assert policy(*fine, size=100).records == 100
+
+
+def test_thousands_of_facts_take_no_pairs():
+    facts = [bp.KnownCount(where={"age": 17 + i % 74, "zone": i % 3}, count=1) for i in range(2000)]
+    assert policy(*facts).records is None
+
+
+def test_numbers_and_counts_are_taken_at_their_word():
+    import pandas as pd
+
+    assert policy(SEX, size=np.int64(100)).hash == policy(SEX, size=100).hash
+    with pytest.raises(bp.PolicyError, match="more than the 5 records"):
+        policy(bp.KnownCount(where={"age": 17}, count=11), size=np.int64(5))
+    by_name = bp.KnownMarginal("sex", counts=pd.Series({"Male": 60, "Female": 40}))
+    assert policy(by_name).hash == policy(SEX).hash
+    binned = bp.Domain(w=bp.Binned([0, 10, 20]))
+    with pytest.raises(bp.PolicyError, match="two counts"):
+        bp.Policy(binned, secrets=bp.FullDomain(), known=[bp.KnownMarginal("w", counts={1: 5, 2: 7, 15: 3})])
+
+
+def test_policies_do_not_change_with_the_lists_they_were_made_from():
+    blocks, counts, ages = [[0], [1, 2]], [40, 60], [17, 18]
+    secrets = bp.PerAttribute(age=bp.FullDomain(), sex=bp.FullDomain(), zone=bp.Partition(blocks=blocks))
+    known = [bp.KnownMarginal("sex", counts=counts), bp.KnownCount(where={"age": ages}, count=3)]
+    made = bp.Policy(PEOPLE, secrets=secrets, known=known)
+    before = made.hash, made.explain()
+    blocks[:], counts[:], ages[:] = [[0, 1, 2]], [1, 1], [20]
+    again = bp.Policy(PEOPLE, secrets=secrets, known=known)
+    assert (again.hash, again.explain()) == before
+
+
+def test_with_known_facts_no_promise_is_made_for_single_pairs():
+    from blowfish_privacy.policies.explain import explain_pair
+
+    line = bp.Domain(v=bp.Integer(0, 2))
+    fact = bp.KnownCount(where={"v": 1}, count=0)
+    pinned = bp.Policy(line, secrets=bp.DistanceThreshold(1), known=[fact], size=2)
+    for text in (pinned.explain(), explain_pair(pinned, {"v": 0}, {"v": 2})):
+        assert "disclose" in text
+        assert "change by at most" not in text
+        assert "none is left out" not in text

@@ -92,6 +92,6 @@ def test_named_mechanisms_release_tables_pictures_and_files(mechanism, tmp_path)
     assert again.values.tolist() == result.values.tolist()
     assert len(result.to_frame()) == 100
     result.plot(tmp_path / "x.png")
-    from blowfish_privacy import document
+    from blowfish_privacy import verification
 
-    assert document.problems((tmp_path / "x.release.json").read_text()) == []
+    assert verification.problems((tmp_path / "x.release.json").read_text()) == []

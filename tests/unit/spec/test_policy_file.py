@@ -3,6 +3,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -109,7 +110,7 @@ def test_the_schema_accepts_what_the_library_writes(policy):
         (with_policy(secrets={"treshold": 5}), "did you mean 'threshold'"),
         (with_policy(secrets={"threshold": 5, "scales": {}}), "did you mean 'scale'"),
         (with_policy(secrets={"threshold": 5, "edges": []}), "must name one kind"),
-        (with_policy(secrets=None), "secrets cannot be NoneType"),
+        (with_policy(secrets=None), "secrets are missing"),
         (with_policy(secrets={"per_attribute": {"aeg": "full"}}), "did you mean 'age'"),
         (
             with_policy(secrets={"per_attribute": {"age": {"threshold": "x"}}}),
@@ -133,6 +134,15 @@ def test_the_schema_accepts_what_the_library_writes(policy):
         ("? [a, b]\n: 1", "a key must be plain text"),
         (CENSUS.replace("budget: 1.0", "budget: 0"), "budget must be above 0"),
         (CENSUS.replace("budget: 1.0", "budgt: 1.0"), "did you mean 'budget'"),
+        (with_policy(size=True), "policy.size must be 'known', 'unknown' or a whole number"),
+        (with_policy(size="7"), "policy.size must be"),
+        (with_policy(size=7.5), "policy.size must be"),
+        (with_policy(rows_per_person=True), "policy.rows_per_person must be"),
+        ("version: true\npolicy: {}", "version must be 1"),
+        ("version: 1\npolicy: 5", "policy must be a mapping"),
+        ("version: 1\npolicy: {domain: {a: {integer: [1, 2]}}, secret: full}", "did you mean 'secrets'"),
+        (with_policy(secrets={"partition": {"widths": {"age": None}}}), "neither blocks nor a width"),
+        (with_policy(secrets={"partition": {"blocks": {"age": [17, 18]}}}), "a block is a list of values"),
     ],
 )
 def test_wrong_files_are_refused_with_the_place_and_a_hint(text, said):
@@ -156,3 +166,31 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "latin.yaml").write_bytes(b"version: \xff")
     with pytest.raises(bp.SpecError, match="not UTF-8"):
         spec.load(tmp_path / "latin.yaml")
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        bp.Binned([0, "0.5", 1, 5], missing=0.5),
+        bp.Binned([0, "0.5", 1, 5], missing=bp.Bin(1, 5)),
+        bp.Integer(0, 3, missing=np.int64(2)),
+        bp.Categorical(["a\x85b", "é", "NO", "\u2028"]),
+    ],
+)
+def test_every_declaration_survives_the_file(declaration):
+    policy = bp.Policy(bp.Domain(v=declaration), secrets=bp.FullDomain())
+    again = spec.loads(spec.dumps(policy)).policy
+    assert again.hash == policy.hash
+    assert again.domain["v"].missing_position == declaration.missing_position
+
+
+def test_numbers_of_other_libraries_survive_the_file():
+    domain = bp.Domain(v=bp.Integer(0, 3))
+    for secrets in (
+        bp.ExplicitGraph([(np.int64(0), np.int64(1))]),
+        bp.Partition(widths=np.int64(2)),
+        bp.Partition(blocks=[[np.int64(0), np.int64(1)], [2, 3]]),
+        bp.DistanceThreshold(np.float64(1.5)),
+    ):
+        policy = bp.Policy(domain, secrets=secrets)
+        assert spec.loads(spec.dumps(policy)).policy.hash == policy.hash

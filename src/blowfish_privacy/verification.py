@@ -1,0 +1,88 @@
+"""Checking a release document: what it states must be what its numbers prove.
+
+Everything that follows from the policy, the query, the noise scales and the public number of records is worked out
+again and compared with the document, word for word. What remains taken on trust is what nobody can recompute: the
+noisy values themselves, the time, the ledger entry, and that the noise was really drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from blowfish_privacy import document
+from blowfish_privacy.document import PREDICTABLE, Randomness, Release
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.ledger.composition import check_parallel
+from blowfish_privacy.mechanisms import ExpectedError
+from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.plan import Plan
+
+_COMPARED = ("query", "unit", "mechanism", "policy", "post_processing", "notices", "randomness")
+_SIMULATED = 0.3
+
+
+def problems(text: str) -> list[str]:
+    """Check a document: form, hashes, and everything that can be worked out again."""
+    body = document.parse(text)
+    try:
+        found = _problems(body)
+    except BlowfishError as error:
+        found = [error.message]
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        found = ["The document is damaged: a part is missing or has the wrong form."]
+    if body.get("sha256") != document.seal(body):
+        found.insert(0, "The content was changed after it was written: its hash does not match.")
+    return found
+
+
+def _problems(body: dict[str, Any]) -> list[str]:
+    parts = document.parts_of(body)
+    releases = [document.read(body, part) for part in parts]
+    found = [problem for release in releases for problem in _part_problems(release)]
+    if PREDICTABLE in body["notices"] or body["randomness"] != SystemSource.kind:
+        found.append("It was made with predictable noise, so it protects nobody.")
+    return found + (_parallel_problems(body, releases) if "parallel" in body else [])
+
+
+def _part_problems(release: Release) -> list[str]:
+    body, error = release.body, release.mechanism.expected_error()
+    plan = Plan(release.query, release.policy, release.mechanism, release.certificate, release.records, release.name)
+    source = Randomness(str(body["randomness"]), private=body["randomness"] == SystemSource.kind)
+    expected = document.write(plan, release.noisy, source=source, time=str(body["time"]), entry=0)
+    found = [f"What it states as {key} is not what follows." for key in _COMPARED if body[key] != expected[key]]
+    for key, value in expected["guarantee"].items():
+        if body["guarantee"].get(key) != value:
+            found.append(f"The stated guarantee is not the one proved: {key}.")
+    if set(body["guarantee"]) != set(expected["guarantee"]) or set(body["error"]) != set(expected["error"]):
+        found.append("It states a guarantee or an error in another form.")
+    for key, precise in (("mse", 2 * error.precision), ("rmse", error.precision), ("within_95_in_100", 0.0)):
+        simulated = key == "within_95_in_100" and not isinstance(error, ExpectedError)
+        near = _SIMULATED if simulated else max(1e-9, 5 * precise)
+        if not math.isclose(
+            float(body["error"][key]), expected["error"][key], rel_tol=near, abs_tol=2.0 if simulated else 1e-12
+        ):
+            found.append(f"The stated error is not that of the noise: {key}.")
+    if body["error"]["of"] != expected["error"]["of"]:
+        found.append("The stated error is the error of something else.")
+    stated = release.policy.records
+    if stated is not None and release.records != stated and release.part is None:
+        found.append("The number of records is not the one that the policy states.")
+    return found
+
+
+def _parallel_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
+    attribute = body["parallel"]["attribute"]
+    check_parallel(releases[0].policy, attribute)
+    values = [release.part[1] for release in releases if release.part is not None]
+    declared = releases[0].policy.domain[attribute]
+    names = [str(declared.value(place)) for place in range(declared.size)]
+    found: list[str] = []
+    if len(set(map(str, values))) < len(values) or not set(map(str, values)) <= set(names):
+        found.append("Its parts are not distinct values of the attribute.")
+    if attribute in releases[0].query.attributes:
+        found.append("Its query looks at the attribute that its parts share.")
+    whole = document.join(attribute, {part["value"]: {**body, **part} for part in body["parallel"]["parts"]})
+    if any(body[key] != whole[key] for key in ("guarantee", "values", "records", "parallel")):
+        found.append("The whole does not state what its costliest part proves.")
+    return found
