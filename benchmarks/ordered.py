@@ -21,7 +21,7 @@ from time import perf_counter
 import numpy as np
 
 import blowfish_privacy as bp
-from blowfish_privacy.mechanisms import Mechanism, OrderedHierarchical, SmoothHierarchy
+from blowfish_privacy.mechanisms import GridFlow, GridHierarchy, Mechanism, OrderedHierarchical, SmoothHierarchy
 from blowfish_privacy.noise import SystemSource, discrete_laplace
 
 PAPER = {1: 4, 10: 200, 50: 850, 100: 1000, 500: 2900, 1000: 3000, None: 3500}
@@ -62,6 +62,24 @@ def expected() -> list[dict[str, object]]:
                 "smooth hierarchy": round(ours, 1),
             }
         )
+    return rows
+
+
+def grids() -> list[dict[str, object]]:
+    """Compare the two mechanisms for grids, by expected error."""
+    rows = []
+    for size in (64, 100, 256):
+        for theta in (1, 4, None):
+            secrets = bp.FullDomain() if theta is None else bp.DistanceThreshold(theta)
+            domain = bp.Domain(a=bp.Integer(0, size - 1), b=bp.Integer(0, size - 1))
+            made = [
+                kind.calibrated(
+                    bp.RangeGrid("a", "b"), bp.Policy(domain, secrets=secrets), epsilon=Fraction(1), records=10**6
+                )
+                for kind in (GridFlow, GridHierarchy)
+            ]
+            flow, hierarchy = (round(each.expected_error().mse) for each in made)
+            rows.append({"grid": f"{size} x {size}", "theta": theta or "full", "flow": flow, "hierarchy": hierarchy})
     return rows
 
 
@@ -179,7 +197,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    tables = {"expected error": expected(), "growth": growth(options.largest), "look-ups": look_ups()}
+    tables = {
+        "expected error": expected(),
+        "expected error of a random rectangle": grids(),
+        "growth": growth(options.largest),
+        "look-ups": look_ups(),
+    }
     if options.data:
         tables["error on real histograms"] = real(options.data, options.runs)
     if options.json:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         Policy,
         Public,
     )
-    from blowfish_privacy.queries import Cumulative, Histogram, Linear, Mean, Sum
+    from blowfish_privacy.queries import Cumulative, Histogram, Linear, Mean, RangeGrid, Sum
     from blowfish_privacy.results import load
     from blowfish_privacy.sensitivities import Sensitivity, sensitivity
     from blowfish_privacy.session import Session
@@ -68,7 +68,7 @@ _HOME = {
         "Policy",
         "Public",
     ],
-    "queries": ["Cumulative", "Histogram", "Linear", "Mean", "Sum"],
+    "queries": ["Cumulative", "Histogram", "Linear", "Mean", "RangeGrid", "Sum"],
     "results": ["load"],
     "sensitivities": ["Sensitivity", "sensitivity"],
     "session": ["Session"],
@@ -104,6 +104,7 @@ __all__ = [
     "PolicyError",
     "Public",
     "QueryError",
+    "RangeGrid",
     "RefusalError",
     "Sensitivity",
     "Session",

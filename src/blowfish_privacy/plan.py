@@ -10,7 +10,7 @@ from typing import Any
 
 from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError, brief
 from blowfish_privacy.exact import positive, show
-from blowfish_privacy.mechanisms import Certificate, Error, Mechanism, choose
+from blowfish_privacy.mechanisms import Certificate, Error, Mechanism, candidates
 from blowfish_privacy.policies import FullDomain, Policy
 from blowfish_privacy.queries import Query
 
@@ -51,10 +51,15 @@ class Plan:
             rows_per_person=self.policy.rows_per_person,
         )
         try:
-            rival = type(self.mechanism).calibrated(self.query, full, epsilon=self.epsilon, records=self.records)
+            rival = make_plan(self.query, full, epsilon=self.epsilon, mechanism=self._named(), records=self.records)
         except BlowfishError:
             return None
         return rival.expected_error()
+
+    def _named(self) -> str | None:
+        """Compare a mechanism that was asked for by name with itself, a default with the default."""
+        kind = type(self.mechanism)
+        return None if kind.default_for(self.query) else kind.name
 
     def notices(self) -> list[str]:
         """Say loudly what must not be overlooked."""
@@ -94,10 +99,12 @@ def make_plan(
         raise QueryError("the names of a release and of a mechanism are text.")
     if (epsilon is None) == (error is None):
         raise QueryError("give either epsilon or error.", hint='epsilon="0.1" to spend, error=25 to solve for it.')
-    kind = choose(query, mechanism)
+    kinds = candidates(query, mechanism)
 
     def calibrate(amount: Fraction) -> Mechanism:
-        return kind.calibrated(query, policy, epsilon=amount, records=records)
+        if len(kinds) == 1:
+            return kinds[0].calibrated(query, policy, epsilon=amount, records=records)
+        return _most_accurate(kinds, query, policy, amount, records)
 
     if epsilon is None:
         chosen = solve_epsilon(calibrate, positive(error, "error", error=QueryError))
@@ -106,6 +113,22 @@ def make_plan(
     calibrated = calibrate(chosen)
     options = {} if key is None else {"key": key}
     return Plan(query, policy, calibrated, calibrated.certify(policy), records, name, **options)
+
+
+def _most_accurate(
+    kinds: list[type[Mechanism]], query: Query, policy: Policy, epsilon: Fraction, records: int | None
+) -> Mechanism:
+    """Calibrate several mechanisms, leave out those that refuse, and take the one with the smallest expected error."""
+    made: list[Mechanism] = []
+    refusal: BlowfishError = RefusalError("no mechanism answers this query under this policy.")
+    for kind in kinds:
+        try:
+            made.append(kind.calibrated(query, policy, epsilon=epsilon, records=records))
+        except (RefusalError, QueryError) as error:
+            refusal = error
+    if not made:
+        raise refusal
+    return min(made, key=lambda mechanism: mechanism.expected_error().mse)
 
 
 def solve_epsilon(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:

@@ -28,6 +28,9 @@ def make_query(data, kind, domain):
         cells = domain.project(chosen).size
         rows = st.lists(st.lists(weight, min_size=cells, max_size=cells), min_size=1, max_size=3)
         return bp.Linear(data.draw(rows), chosen)
+    if kind is bp.RangeGrid:
+        pairs = [(a, b) for a in names for b in names if a != b and domain[a].ordered and domain[b].ordered]
+        return bp.RangeGrid(*data.draw(st.sampled_from(pairs))) if pairs else None
     fitting = [n for n in names if (domain[n].ordered if kind is bp.Cumulative else isinstance(domain[n], Integer))]
     return kind(data.draw(st.sampled_from(fitting))) if fitting else None
 

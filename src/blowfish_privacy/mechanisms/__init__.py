@@ -3,6 +3,8 @@
 from blowfish_privacy.errors import QueryError, RefusalError, nearest
 from blowfish_privacy.mechanisms.certificate import Certificate
 from blowfish_privacy.mechanisms.error import Error, ExpectedError
+from blowfish_privacy.mechanisms.grid_flow import GridFlow
+from blowfish_privacy.mechanisms.grid_hierarchy import GridHierarchy
 from blowfish_privacy.mechanisms.laplace import Laplace
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered import Ordered
@@ -12,19 +14,20 @@ from blowfish_privacy.mechanisms.smooth_hierarchy import SmoothHierarchy
 from blowfish_privacy.queries import Query
 
 MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind for kind in (SmoothHierarchy, Ordered, OrderedHierarchical, Laplace)
+    kind.name: kind for kind in (SmoothHierarchy, Ordered, OrderedHierarchical, GridFlow, GridHierarchy, Laplace)
 }
-"""Every mechanism by its name; the first that answers a query is its default."""
+"""Every mechanism by its name."""
 
 
-def choose(query: Query, name: str | None) -> type[Mechanism]:
-    """Find the mechanism asked for, or the default for a query."""
+def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
+    """Find the mechanism asked for, or those to choose from for a query."""
     if name is not None and name not in MECHANISMS:
         raise QueryError(f"there is no mechanism {name!r}.", hint=nearest(name, MECHANISMS))
-    fitting = [kind for kind in MECHANISMS.values() if kind.answers(query) and name in (None, kind.name)]
+    kinds = [MECHANISMS[name]] if name is not None else MECHANISMS.values()
+    fitting = [kind for kind in kinds if (kind.answers(query) if name is not None else kind.default_for(query))]
     if not fitting:
         raise RefusalError(f"{name or 'no mechanism'} cannot answer {query!r}.")
-    return fitting[0]
+    return fitting
 
 
 __all__ = [
@@ -32,11 +35,13 @@ __all__ = [
     "Certificate",
     "Error",
     "ExpectedError",
+    "GridFlow",
+    "GridHierarchy",
     "Laplace",
     "Mechanism",
     "Ordered",
     "OrderedFamily",
     "OrderedHierarchical",
     "SmoothHierarchy",
-    "choose",
+    "candidates",
 ]

@@ -17,7 +17,7 @@ from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries import Cumulative, Histogram, Linear, LinearForm, Mean, Query, Sum
+from blowfish_privacy.queries import Cumulative, Histogram, Linear, LinearForm, Mean, Query, RangeGrid, Sum
 from blowfish_privacy.sensitivities import sensitivity_of
 
 # Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added.
@@ -55,7 +55,12 @@ class Laplace(Mechanism):
     @classmethod
     def answers(cls, query: Query) -> bool:
         """Every linear query."""
-        return isinstance(query, Histogram | Cumulative | Sum | Linear)
+        return isinstance(query, Histogram | Cumulative | RangeGrid | Sum | Linear)
+
+    @classmethod
+    def default_for(cls, query: Query) -> bool:
+        """All but ordered data, for which there is better."""
+        return cls.answers(query) and not isinstance(query, Cumulative | RangeGrid)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:

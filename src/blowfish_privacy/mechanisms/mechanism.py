@@ -30,11 +30,18 @@ class Mechanism(ABC):
     """How it is asked for: ``session.plan(query, epsilon=.., mechanism=name)``."""
     proof: ClassVar[str]
     """The page with its proof."""
+    independent_rows: ClassVar[bool] = True
+    """Whether the release is exact rows plus independent noise on each."""
 
     @classmethod
     @abstractmethod
     def answers(cls, query: Query) -> bool:
         """Say whether the mechanism can answer a query."""
+
+    @classmethod
+    def default_for(cls, query: Query) -> bool:
+        """Say whether it is considered when no mechanism is named; of several, the most accurate is taken."""
+        return cls.answers(query)
 
     @classmethod
     @abstractmethod

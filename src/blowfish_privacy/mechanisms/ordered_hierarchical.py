@@ -54,6 +54,11 @@ class OrderedHierarchical(OrderedFamily):
                 checked_scale(scale)
 
     @classmethod
+    def default_for(cls, query: Query) -> bool:
+        """Only by name: it is here for comparison."""
+        return False
+
+    @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Choose block size, fan-out and split of epsilon with the smallest error."""
         form = ordered_form(query, policy)

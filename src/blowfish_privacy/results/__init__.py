@@ -6,7 +6,9 @@ from typing import Any
 from blowfish_privacy import document
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import OrderedFamily
+from blowfish_privacy.queries import RangeGrid
 from blowfish_privacy.results.cumulative import CumulativeResult
+from blowfish_privacy.results.grid import GridResult
 from blowfish_privacy.results.histogram import HistogramResult
 from blowfish_privacy.results.number import NumberResult
 from blowfish_privacy.results.parallel import ParallelResult
@@ -19,6 +21,8 @@ KINDS: dict[str, type[Result]] = {"histogram": HistogramResult, "sum": NumberRes
 def _kind(release: document.Release) -> type[Result]:
     if isinstance(release.mechanism, OrderedFamily):
         return CumulativeResult
+    if isinstance(release.query, RangeGrid):
+        return GridResult
     return KINDS.get(release.query.keyword, VectorResult)
 
 
@@ -44,6 +48,7 @@ def load(path: str | Path) -> Any:
 
 __all__ = [
     "CumulativeResult",
+    "GridResult",
     "HistogramResult",
     "NumberResult",
     "ParallelResult",

@@ -1,0 +1,190 @@
+"""Grid flow: noise that moves records between neighbouring cells of a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
+from blowfish_privacy.exact import exact, show
+from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.mechanisms.grid_error import GridError
+from blowfish_privacy.mechanisms.line import DIVISIONS, Line, best_line
+from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.noise import BitSource, checked_scale
+from blowfish_privacy.policies import Policy, SecretGraph
+from blowfish_privacy.policies.distance_threshold import ThresholdGraph
+from blowfish_privacy.policies.per_attribute import CartesianGraph
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.range_grid import RangeGrid
+from blowfish_privacy.sensitivities import sensitivity_of
+
+_LARGEST_ANSWER = 2**61
+
+
+@dataclass(frozen=True, eq=False)
+class GridFlow(Mechanism):
+    """Adds the divergence of a noisy flow on the grid's edges: what leaves a cell enters its neighbour.
+
+    Privacy: (epsilon, P)-Blowfish: a record's move by (d1, d2) is a unit flow along |d1| + |d2| edges, which the noise
+        absorbs at a loss of l1 |d1| + l2 |d2|; epsilon is its largest value over the secret pairs.
+    Sensitivity: the loss of a unit on an edge of each direction, times the longest secret move.
+    Error: only flow across a rectangle's border matters: for each axis 2 (k - 1) / (k + 1) times the mean variance of a
+        random stretch of a line across it. The total is exact.
+    Cost: time and memory linear in the number of cells times the spacing of the lines.
+    Numerics: flows are whole numbers of 2^-20 records, computed exactly, so cells are too.
+    Proof: docs/proofs/grid_flow.md
+    """
+
+    form: HistogramForm
+    lines: tuple[Line, Line]
+    """The line across the first attribute's cuts (as long as the second attribute), and the other way round."""
+
+    name = "grid-flow"
+    proof = "docs/proofs/grid_flow.md"
+    independent_rows: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for line in self.lines:
+            checked_scale(line.leaf_scale)
+            checked_scale(line.hat_scale)
+
+    @classmethod
+    def answers(cls, query: Query) -> bool:
+        """Grids of two ordered attributes."""
+        return isinstance(query, RangeGrid)
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Share epsilon over the steps of the longest secret move along each axis."""
+        form = bound_grid(query, policy)
+        graph = policy.graph.project(form.domain.names)
+        if not graph.has_edges:
+            raise RefusalError("no secret pair changes this grid, so it needs no noise.", hint="use grid-hierarchy.")
+        first, second = form.domain.shape
+        losses = _edge_losses(graph, epsilon / policy.rows_per_person)
+        return cls(form, (best_line(second, losses[0]), best_line(first, losses[1])))
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Find the largest loss over the secret pairs from the losses of single edges."""
+        graph = policy.graph.project(self.form.domain.names)
+        found = sensitivity_of(self.form, policy)
+        worst = _worst_loss(graph, (self.lines[0].loss, self.lines[1].loss))
+        scales = tuple(scale for line in self.lines for scale in (line.leaf_scale, line.hat_scale))
+        return Certificate(
+            policy.rows_per_person * worst,
+            policy.hash,
+            self.name,
+            scales,
+            found,
+            self.proof,
+            is_differential_privacy(policy),
+        )
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Add up the losses of the edges on a shortest way."""
+        return abs(x[0] - y[0]) * self.lines[0].loss + abs(x[1] - y[1]) * self.lines[1].loss
+
+    @property
+    def rows(self) -> int:
+        """One for each cell."""
+        return self.form.domain.size
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Add to each cell what flows in and take away what flows out, in units of 1 / Q."""
+        if int(counts.sum()) * DIVISIONS >= _LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer records.")
+        first, second = self.form.domain.shape
+        down = self.lines[0].draw(first - 1, source)
+        across = self.lines[1].draw(second - 1, source).T
+        return (DIVISIONS * counts + divergence(down, across)).reshape(-1)
+
+    def estimate(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return the unbiased counts of the cells, which add up to the public total."""
+        return (noisy / DIVISIONS).reshape(self.form.domain.shape)
+
+    def expected_error(self) -> GridError:
+        """Give the error of a random rectangle."""
+        first, second = self.form.domain.shape
+        down = 2 * (first - 1) / (first + 1) * self.lines[0].range_variance
+        across = 2 * (second - 1) / (second + 1) * self.lines[1].range_variance
+        return GridError(down + across, Fraction(1, DIVISIONS))
+
+    def words(self) -> str:
+        """Name the lines."""
+        parts = [
+            f"across {name} leaf noise of scale {show(line.leaf_scale)} and bins {line.spacing} apart of scale "
+            f"{show(line.hat_scale)}"
+            for name, line in zip(self.form.domain.names, self.lines, strict=True)
+        ]
+        return (
+            f"Noise moves records between neighbouring cells: {'; '.join(parts)}. A rectangle only sees what crosses "
+            "its border, and the total stays exact."
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """Write spacing and edge loss of both lines."""
+        return {
+            "name": self.name,
+            "lines": [{"spacing": line.spacing, "edge_loss": str(line.loss)} for line in self.lines],
+        }
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read spacing and edge loss of both lines."""
+        form = bound_grid(query, policy)
+        made: list[Line] = []
+        for length, line in zip(reversed(form.domain.shape), written["lines"], strict=True):
+            if type(line["spacing"]) is not int or line["spacing"] < 1:
+                raise SpecError("the document is damaged: a spacing is not a positive whole number.")
+            loss = exact(line["edge_loss"], "the loss of an edge", error=SpecError)
+            if loss <= 0:
+                raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
+            made.append(Line(length, line["spacing"], loss))
+        return cls(form, (made[0], made[1]))
+
+
+def divergence(down: npt.NDArray[np.int64], across: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return what flows into each cell minus what flows out, for flows to the next row and to the next column."""
+    into = np.zeros((down.shape[0] + 1, across.shape[1] + 1), dtype=np.int64)
+    into[1:] += down
+    into[:-1] -= down
+    into[:, 1:] += across
+    into[:, :-1] -= across
+    return into
+
+
+def bound_grid(query: Query, policy: Policy) -> HistogramForm:
+    """Bind a query that asks for a grid, under a policy with a public number of records."""
+    if not isinstance(query, RangeGrid):
+        raise RefusalError(f"this mechanism answers grids, not {query!r}.")
+    if policy.size == "unknown":
+        raise RefusalError("a grid needs a public number of records.", hint="release a histogram, or state size.")
+    return query.on(policy.domain)
+
+
+def _edge_losses(graph: SecretGraph, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    """Choose the loss of an edge of each axis so that the longest secret move loses exactly epsilon."""
+    moves = [max(1, graph.largest_move(name)) for name in graph.domain]
+    losses = Fraction(1, moves[0]), Fraction(1, moves[1])
+    worst = _worst_loss(graph, losses) or Fraction(1)
+    return epsilon * losses[0] / worst, epsilon * losses[1] / worst
+
+
+def _worst_loss(graph: SecretGraph, losses: tuple[Fraction, Fraction]) -> Fraction:
+    """Return the largest l1 |d1| + l2 |d2| over the edges, or a bound on it."""
+    moves = [graph.largest_move(name) for name in graph.domain]
+    alone = [move * loss for move, loss in zip(moves, losses, strict=True)]
+    if isinstance(graph, CartesianGraph):
+        return max(alone)
+    if isinstance(graph, ThresholdGraph) and all(a.gap(0, 1) for a in graph.domain.attributes):
+        # w1 |d1| + w2 |d2| <= theta bounds the sum by theta times the larger l / w, and by both moves at once.
+        reach = max(loss / weight for loss, weight in zip(losses, graph.weights, strict=True)) * graph.theta
+        return min(sum(alone, Fraction(0)), max(reach, *alone))
+    return sum(alone, Fraction(0))

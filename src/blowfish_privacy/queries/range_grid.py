@@ -1,0 +1,50 @@
+"""Every rectangle over two ordered attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.query import Query, checked_attribute
+
+
+@dataclass(frozen=True)
+class RangeGrid(Query):
+    """The counts of a grid, released so that rectangles are answered well: ``RangeGrid("lat", "lon")``."""
+
+    first: str
+    second: str
+    attributes: tuple[str, ...] = field(init=False)
+
+    keyword = "range_grid"
+    needs_records = True
+
+    def __post_init__(self) -> None:
+        named = (checked_attribute(self.first), checked_attribute(self.second))
+        if self.first == self.second:
+            raise QueryError("a grid needs two different attributes.")
+        object.__setattr__(self, "attributes", named)
+
+    def on(self, domain: Domain) -> HistogramForm:
+        """Bind to a domain in which both attributes have an order."""
+        own = self.own_domain(domain)
+        for name in own:
+            if not own[name].ordered:
+                raise QueryError(f"{name} has categories, and categories have no order.", hint="use a histogram.")
+        return HistogramForm(own)
+
+    def to_file(self, domain: Domain) -> dict[str, Any]:
+        """Write ``{range_grid: [first, second]}``."""
+        return {"range_grid": list(self.attributes)}
+
+    @classmethod
+    def from_file(cls, entry: Mapping[str, Any]) -> RangeGrid:
+        """Read ``{range_grid: [first, second]}``."""
+        named = entry["range_grid"]
+        if not isinstance(named, list) or len(named) != 2:
+            raise QueryError("range_grid needs two attributes.", hint="write range_grid: [lat, lon].")
+        return cls(*named)

@@ -1,0 +1,122 @@
+"""A noisy grid: every rectangle over two ordered attributes from one release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms import GridFlow, GridHierarchy
+from blowfish_privacy.plots import plain_text
+from blowfish_privacy.results.result import Result
+
+
+@dataclass(frozen=True)
+class Box:
+    """A leaf of the k-d tree: inclusive ranges of both attributes, and the estimated number of records inside."""
+
+    first: tuple[Any, Any]
+    second: tuple[Any, Any]
+    count: float
+
+
+class GridResult(Result):
+    """Estimated counts of the cells; rectangles are looked up in a table of their sums."""
+
+    @property
+    def domain(self) -> Domain:
+        """The two attributes."""
+        return self.release.query.own_domain(self.release.policy.domain)
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.float64]:
+        """The unbiased count of every cell; some may be below zero."""
+        mechanism = self.release.mechanism
+        if isinstance(mechanism, GridFlow | GridHierarchy):
+            return mechanism.estimate(self.release.noisy)
+        return self.release.noisy.reshape(self.domain.shape).astype(np.float64)
+
+    @property
+    def values(self) -> npt.NDArray[np.float64]:
+        """The counts, cell by cell."""
+        return self.counts.reshape(-1)
+
+    @cached_property
+    def _sums(self) -> npt.NDArray[np.float64]:
+        return np.pad(np.cumsum(np.cumsum(self.counts, axis=0), axis=1), ((1, 0), (1, 0)))
+
+    def range(self, first: tuple[Any, Any], second: tuple[Any, Any]) -> float:
+        """Count the records of a rectangle: an inclusive range of each attribute (for bins: from edge to edge)."""
+        down, across = (
+            attribute.subset(tuple(ends))
+            for attribute, ends in zip(self.domain.attributes, (first, second), strict=True)
+        )
+        return float(self._between(down.first, down.last + 1, across.first, across.last + 1))
+
+    def ranges(self, corners: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Count many rectangles at once: rows of inclusive positions (first from, first to, second from, second to)."""
+        given = np.asarray(corners)
+        if given.ndim != 2 or given.shape[1] != 4 or given.dtype.kind not in "iu":
+            raise QueryError("rectangles are rows of four positions.", hint="first from, to; second from, to.")
+        low, high = given[:, [0, 2]], given[:, [1, 3]]
+        if (low < 0).any() or (high >= np.array(self.domain.shape)).any() or (low > high).any():
+            raise QueryError("a rectangle is reversed or ends outside the declared values.")
+        return self._between(low[:, 0], high[:, 0] + 1, low[:, 1], high[:, 1] + 1)
+
+    def _between(self, top: Any, bottom: Any, left: Any, right: Any) -> Any:
+        sums = self._sums
+        return sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+
+    def kd_tree(self, depth: int) -> list[Box]:
+        """Cut the grid in turn along both attributes where half of the records lie on each side.
+
+        The cuts are chosen from the noisy grid alone, so the tree costs nothing.
+        """
+        if not isinstance(depth, int) or not 0 <= depth <= 20:
+            raise QueryError(f"the depth of a k-d tree lies between 0 and 20, got {depth!r}.")
+        leaves = [(0, self.domain.shape[0], 0, self.domain.shape[1])]
+        for level in range(depth):
+            leaves = [half for leaf in leaves for half in self._halves(leaf, level % 2)]
+        return [self._box(leaf) for leaf in leaves]
+
+    def _halves(self, leaf: tuple[int, int, int, int], axis: int) -> list[tuple[int, int, int, int]]:
+        top, bottom, left, right = leaf
+        start, stop = (top, bottom) if axis == 0 else (left, right)
+        if stop - start < 2:
+            return [leaf]
+        cuts = np.arange(start + 1, stop)
+        below = self._between(top, cuts, left, right) if axis == 0 else self._between(top, bottom, left, cuts)
+        cut = int(cuts[np.abs(below - self._between(*leaf) / 2).argmin()])
+        if axis == 0:
+            return [(top, cut, left, right), (cut, bottom, left, right)]
+        return [(top, bottom, left, cut), (top, bottom, cut, right)]
+
+    def _box(self, leaf: tuple[int, int, int, int]) -> Box:
+        top, bottom, left, right = leaf
+        first, second = self.domain.attributes
+        ends = (first.value(top), first.value(bottom - 1)), (second.value(left), second.value(right - 1))
+        return Box(*ends, float(self._between(*leaf)))
+
+    @property
+    def header(self) -> list[str]:
+        """Both attributes and the count."""
+        return [*self.domain.names, "count"]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each cell."""
+        first, second = self.domain.attributes
+        for (row, column), count in np.ndenumerate(self.counts):
+            yield [first.show(row), second.show(column), round(float(count), 3)]
+
+    def draw(self, axes: Any) -> None:
+        """Draw the grid as a map."""
+        shown = axes.imshow(np.maximum(self.counts, 0), aspect="auto", origin="lower", cmap="viridis")
+        axes.figure.colorbar(shown, ax=axes, label="noisy count")
+        axes.set_ylabel(plain_text(self.domain.names[0]))
+        axes.set_xlabel(plain_text(self.domain.names[1]))
