@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         Policy,
         Public,
     )
-    from blowfish_privacy.queries import Cumulative, Histogram, Linear, Mean, RangeGrid, Sum
+    from blowfish_privacy.queries import Cumulative, Histogram, Linear, Mean, Quantiles, RangeGrid, Ranges, Sum
     from blowfish_privacy.results import load
     from blowfish_privacy.sensitivities import Sensitivity, sensitivity
     from blowfish_privacy.session import Session
@@ -68,7 +68,7 @@ _HOME = {
         "Policy",
         "Public",
     ],
-    "queries": ["Cumulative", "Histogram", "Linear", "Mean", "RangeGrid", "Sum"],
+    "queries": ["Cumulative", "Histogram", "Linear", "Mean", "Quantiles", "RangeGrid", "Ranges", "Sum"],
     "results": ["load"],
     "sensitivities": ["Sensitivity", "sensitivity"],
     "session": ["Session"],
@@ -103,8 +103,10 @@ __all__ = [
     "Policy",
     "PolicyError",
     "Public",
+    "Quantiles",
     "QueryError",
     "RangeGrid",
+    "Ranges",
     "RefusalError",
     "Sensitivity",
     "Session",

@@ -61,6 +61,18 @@ class Plan:
         kind = type(self.mechanism)
         return None if kind.default_for(self.query) else kind.name
 
+    def typical_errors(self) -> dict[str, float]:
+        """Say how wrong a random range typically is, on public synthetic shapes of the same number of records.
+
+        Only for ordered data, where the last step depends on the data; empty otherwise. Nothing is read.
+        """
+        from blowfish_privacy.mechanisms import OrderedFamily
+        from blowfish_privacy.mechanisms.typical import typical_errors
+
+        if not isinstance(self.mechanism, OrderedFamily) or self.records is None or not self.epsilon:
+            return {}
+        return typical_errors(self.mechanism, self.records)
+
     def notices(self) -> list[str]:
         """Say loudly what must not be overlooked."""
         said: list[str] = []

@@ -72,6 +72,10 @@ def _error(plan: Plan) -> Iterator[str]:
         f"Typical error of {error.of}: {number(error.rmse)} (root mean squared); "
         f"within {number(error.interval('0.95'))} for 95 in 100."
     )
+    typical = plan.typical_errors()
+    if typical:
+        said = ", ".join(f"{number(rmse)} ({shape})" for shape, rmse in typical.items())
+        yield f"After ordering, simulated on public synthetic shapes with as many records: {said}."
     plain = plan.plain_error()
     if plain is not None and not plan.certificate.differential_privacy:
         yield f"The same under plain differential privacy: {number(plain.rmse)}; this policy is {compare(plan)}."

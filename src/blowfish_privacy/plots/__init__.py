@@ -13,6 +13,7 @@ from blowfish_privacy.files import write_atomically
 
 if TYPE_CHECKING:
     from blowfish_privacy.plan import Plan
+    from blowfish_privacy.results.cumulative import CumulativeResult
     from blowfish_privacy.results.histogram import HistogramResult
     from blowfish_privacy.results.result import Result
 
@@ -40,6 +41,29 @@ def pictures(results: Sequence[Result], path: str | Path) -> None:
     for result, panel in zip(results, np.atleast_1d(axes), strict=False):
         result.draw(panel)
         panel.set_title(plain_text(result.title()), fontsize=9)
+    _save(figure, path)
+
+
+def error_by_width(result: CumulativeResult, path: str | Path) -> None:
+    """Draw the error of ranges by their width, beside that of plain differential privacy."""
+    from blowfish_privacy.plan import make_plan
+    from blowfish_privacy.policies import FullDomain, Policy
+
+    figure, axes = _figure(7, 4.2)
+    by_width = result.error_by_width()
+    widths = list(by_width)
+    axes.plot(widths, [pair[0] for pair in by_width.values()], marker="o", label="this release, estimated")
+    axes.plot(widths, [pair[1] for pair in by_width.values()], marker=".", ls="--", label="this policy, guaranteed")
+    release = result.release
+    full = Policy(release.policy.domain, secrets=FullDomain(), size=release.policy.size)
+    rival = make_plan(release.query, full, epsilon=release.certificate.epsilon or 1, records=release.records)
+    plain: Any = rival.expected_error()
+    axes.plot(widths, plain.by_width(widths), marker=".", ls=":", label="plain differential privacy, guaranteed")
+    axes.set_xscale("log")
+    axes.set_xlabel("width of the range, in values")
+    axes.set_ylabel("typical error (root mean squared)")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8)
     _save(figure, path)
 
 

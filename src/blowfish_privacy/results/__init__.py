@@ -7,7 +7,7 @@ from blowfish_privacy import document
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.queries import RangeGrid
-from blowfish_privacy.results.cumulative import CumulativeResult
+from blowfish_privacy.results.cumulative import CumulativeResult, QuantilesResult, RangesResult
 from blowfish_privacy.results.grid import GridResult
 from blowfish_privacy.results.histogram import HistogramResult
 from blowfish_privacy.results.number import NumberResult
@@ -20,7 +20,7 @@ KINDS: dict[str, type[Result]] = {"histogram": HistogramResult, "sum": NumberRes
 
 def _kind(release: document.Release) -> type[Result]:
     if isinstance(release.mechanism, OrderedFamily):
-        return CumulativeResult
+        return {"quantiles": QuantilesResult, "ranges": RangesResult}.get(release.query.keyword, CumulativeResult)
     if isinstance(release.query, RangeGrid):
         return GridResult
     return KINDS.get(release.query.keyword, VectorResult)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Attribute, Binned
 from blowfish_privacy.errors import QueryError, RefusalError
-from blowfish_privacy.exact import exact
+from blowfish_privacy.exact import exact, show
 from blowfish_privacy.mechanisms import OrderedFamily
-from blowfish_privacy.mechanisms.range_error import RangeError
+from blowfish_privacy.mechanisms.typical import BootstrapError
 from blowfish_privacy.plots import plain_text
+from blowfish_privacy.queries import Quantiles, Ranges
 from blowfish_privacy.results.result import Result
 
 
@@ -111,13 +113,25 @@ class CumulativeResult(Result):
         """Return the estimated count of each value."""
         return np.diff(self._cuts)
 
-    def error_by_width(self, widths: Sequence[int] | None = None) -> dict[int, float]:
-        """Return the root mean squared error of ranges of each width (linear step: the guaranteed one)."""
+    def error(self) -> BootstrapError:
+        """Estimate the error by releasing this release's own estimate again; ``.guaranteed`` holds for any data."""
+        return self._bootstrap
+
+    @cached_property
+    def _bootstrap(self) -> BootstrapError:
+        return BootstrapError(self._mechanism, np.diff(np.rint(self._cuts).astype(np.int64)))
+
+    def error_by_width(self, widths: Sequence[int] | None = None) -> dict[int, tuple[float, float]]:
+        """Return, for ranges of each width, the estimated root mean squared error and the guaranteed one."""
         chosen = default_widths(self.attribute.size) if widths is None else list(widths)
-        error = self.error()
-        if not isinstance(error, RangeError):
-            return dict.fromkeys(chosen, error.rmse * 2**0.5)
-        return dict(zip(chosen, error.by_width(chosen).tolist(), strict=True))
+        guaranteed = self.error().guaranteed.by_width(chosen).tolist()
+        return dict(zip(chosen, zip(self.error().by_width(chosen).tolist(), guaranteed, strict=True), strict=True))
+
+    def plot_error(self, path: str | Path) -> None:
+        """Draw the error by range width: estimated, guaranteed, and under plain differential privacy."""
+        from blowfish_privacy.plots import error_by_width
+
+        error_by_width(self, path)
 
     @property
     def header(self) -> list[str]:
@@ -141,6 +155,36 @@ class CumulativeResult(Result):
         axes.set_xlabel(plain_text(self.release.query.attributes[0]))
         axes.set_ylabel("share of records at or below, twice the typical error")
         axes.set_ylim(-0.02, 1.02)
+
+
+class QuantilesResult(CumulativeResult):
+    """A cumulative histogram that shows some quantiles first."""
+
+    @property
+    def header(self) -> list[str]:
+        """The share and the value."""
+        return ["share", self.release.query.attributes[0]]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each share asked for."""
+        query = self.release.query
+        for share in query.shares if isinstance(query, Quantiles) else ():
+            yield [show(share), str(self.quantile(share))]
+
+
+class RangesResult(CumulativeResult):
+    """A cumulative histogram that shows some ranges first."""
+
+    @property
+    def header(self) -> list[str]:
+        """Both ends and the count."""
+        return ["from", "to", "count"]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each range asked for."""
+        query = self.release.query
+        for low, high in query.of if isinstance(query, Ranges) else ():
+            yield [str(low), str(high), round(self.range(low, high), 3)]
 
 
 def default_widths(size: int) -> list[int]:

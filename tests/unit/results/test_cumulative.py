@@ -57,7 +57,8 @@ def test_errors_by_width(loss):
     by_width = loss.error_by_width([1, 10, 100])
     assert set(by_width) == {1, 10, 100}
     # The whole range is the public total.
-    assert by_width[100] == pytest.approx(0, abs=1e-6)
+    assert by_width[100] == pytest.approx((0, 0), abs=1e-6)
+    assert 0 <= loss.error().mse <= 2 * loss.error().guaranteed.mse + 0.01
     assert set(loss.error_by_width()) == {1, 2, 4, 8, 16, 32, 64, 100}
     for width in (0, 101):
         with pytest.raises(bp.QueryError):
@@ -95,3 +96,52 @@ def test_named_mechanisms_release_tables_pictures_and_files(mechanism, tmp_path)
     from blowfish_privacy import verification
 
     assert verification.problems((tmp_path / "x.release.json").read_text()) == []
+
+
+def test_quantiles_and_ranges_are_the_same_release_shown_differently(tmp_path):
+    session = bp.Session(Counts(table()), POLICY, budget=500)
+    shown = session.release(bp.Quantiles("loss", [0, "0.5", 1]), epsilon=50)
+    assert [row[1] for row in shown.rows()] == ["-10", "40", "89"]
+    assert shown.range(-10, 89) == 120_000
+    counted = session.release(bp.Ranges("loss", [(-10, 89), (0, 9)]), epsilon=50)
+    assert [row[:2] for row in counted.rows()] == [["-10", "89"], ["0", "9"]]
+    assert next(counted.rows())[2] == 120_000
+    for result in (shown, counted):
+        result.save(tmp_path / "r.json")
+        assert list(bp.load(tmp_path / "r.json").rows()) == list(result.rows())
+        result.plot_error(tmp_path / "e.png")
+        assert (tmp_path / "e.png").stat().st_size > 5000
+    for build in (
+        lambda: bp.Quantiles("loss", []),
+        lambda: bp.Quantiles("loss", [1.5]),
+        lambda: bp.Ranges("loss", []),
+        lambda: bp.Ranges("loss", [(1, 2, 3)]),
+        lambda: bp.Ranges("loss", [(5, 1)]).on(DOMAIN),
+        lambda: bp.Ranges("loss", [(0, 1000)]).on(DOMAIN),
+    ):
+        with pytest.raises(bp.QueryError):
+            build()
+
+
+def test_the_bootstrap_estimates_the_true_error():
+    # A smooth histogram, so that the released one looks like the truth; 60 releases against their own bootstraps.
+    counts = np.full((100, 3), 50, dtype=np.int64)
+    session = bp.Session(Counts(counts), POLICY, budget=500)
+    truth = np.append(0, np.cumsum(np.full(100, 150)))
+    true, estimated = [], []
+    for _ in range(20):
+        result = session.release(bp.Cumulative("loss"), epsilon="0.5")
+        error = np.append(0, result.cumulative) - truth
+        true.append((101 * error @ error - error.sum() ** 2) / 5050)
+        estimated.append(result.error().mse)
+    assert 0.5 < np.mean(estimated) / np.mean(true) < 2
+
+
+def test_plans_say_the_typical_error_on_public_shapes():
+    session = bp.Session(Counts(table()), POLICY, budget=500)
+    plan = session.plan(bp.Cumulative("loss"), epsilon="0.01")
+    typical = plan.typical_errors()
+    assert set(typical) == {"even", "falling off", "a peak", "most at one value"}
+    assert typical["most at one value"] < plan.expected_error().rmse
+    assert "simulated on public synthetic shapes" in plan.explain()
+    assert session.plan(bp.Histogram("loss"), epsilon="0.01").typical_errors() == {}
