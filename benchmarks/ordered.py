@@ -220,7 +220,7 @@ def main() -> None:
     if options.json:
         print(json.dumps(tables, indent=2))
         return
-    for title, rows in tables.items():
+    for title, rows in ((title, rows) for title, rows in tables.items() if rows):
         print(f"\n{title}\n\n| " + " | ".join(rows[0]) + " |")
         print("|" + "---|" * len(rows[0]))
         for row in rows:

@@ -148,7 +148,7 @@ def read(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
     """Rebuild the release of a document, or of one part of it; the certificate is derived anew."""
     try:
         return _read(body, part)
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError):
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError):
         pass
     raise SpecError("the document is damaged: a part is missing or has the wrong form.")
 

@@ -138,6 +138,8 @@ def _out_of_sight(answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return answer()
     except BlowfishError as error:
         clean = type(error)(error.message, hint=error.hint)
+    except Exception as error:
+        clean = DataError(f"the release failed inside ({type(error).__name__}); nothing was handed out.")
     raise clean
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -16,7 +16,7 @@ from blowfish_privacy.mechanisms.certificate import Certificate, is_differential
 from blowfish_privacy.mechanisms.grid_error import GridError
 from blowfish_privacy.mechanisms.line import DIVISIONS, Line, best_line
 from blowfish_privacy.mechanisms.mechanism import Mechanism
-from blowfish_privacy.noise import BitSource, checked_scale
+from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy, SecretGraph
 from blowfish_privacy.policies.distance_threshold import ThresholdGraph
 from blowfish_privacy.policies.per_attribute import CartesianGraph
@@ -52,8 +52,7 @@ class GridFlow(Mechanism):
 
     def __post_init__(self) -> None:
         for line in self.lines:
-            checked_scale(line.leaf_scale)
-            checked_scale(line.hat_scale)
+            line.check()
 
     @classmethod
     def answers(cls, query: Query) -> bool:
@@ -82,7 +81,8 @@ class GridFlow(Mechanism):
             policy.hash,
             self.name,
             scales,
-            found,
+            # A flow may absorb a move along any way, so the sum over one of them is an upper bound.
+            replace(found, exact=found.value == 0),
             self.proof,
             is_differential_privacy(policy),
         )
@@ -184,7 +184,8 @@ def _worst_loss(graph: SecretGraph, losses: tuple[Fraction, Fraction]) -> Fracti
     if isinstance(graph, CartesianGraph):
         return max(alone)
     if isinstance(graph, ThresholdGraph) and all(a.gap(0, 1) for a in graph.domain.attributes):
-        # w1 |d1| + w2 |d2| <= theta bounds the sum by theta times the larger l / w, and by both moves at once.
-        reach = max(loss / weight for loss, weight in zip(losses, graph.weights, strict=True)) * graph.theta
-        return min(sum(alone, Fraction(0)), max(reach, *alone))
+        # For every move along the first attribute, the longest that theta still allows along the second.
+        first, second = graph.weights
+        rests = ((down, int((graph.theta - first * down) / second)) for down in range(moves[0] + 1))
+        return max(losses[0] * down + losses[1] * min(rest, moves[1]) for down, rest in rests)
     return sum(alone, Fraction(0))

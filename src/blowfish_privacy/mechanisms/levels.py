@@ -20,6 +20,8 @@ import numpy.typing as npt
 
 from blowfish_privacy.noise import variance
 
+_SMALLEST = 1e-60
+
 
 @dataclass(frozen=True)
 class Level(ABC):
@@ -59,7 +61,8 @@ class Level(ABC):
     @property
     def variance(self) -> float:
         """The variance of the noise of one row, counted in records."""
-        return variance(self.scale) / self.spacing**2 if self.scale else 0.0
+        # Noise of a tiny scale is almost never anything but 0; a floor keeps the algebra away from dividing by it.
+        return max(variance(self.scale), _SMALLEST) / self.spacing**2 if self.scale else 0.0
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ DIVISIONS = 2**20
 """Q: a flow is a whole number of 1 / Q records."""
 _LARGEST = 2**61
 _LONGEST = 3_000
+_LARGEST_SCALE = 2**24
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,11 @@ class Line:
     def hat_scale(self) -> Fraction:
         """A unit on an edge adds up to g over the whole-number hats, so their noise is g times as large."""
         return 2 * self.spacing / self.loss
+
+    def check(self) -> None:
+        """Refuse, before anything is charged, noise whose flows could leave 64 bits."""
+        if max(self.leaf_scale, self.hat_scale) > _LARGEST_SCALE:
+            raise QueryError("the noise scale of a flow must be at most 2^24.", hint="spend more epsilon.")
 
     @cached_property
     def hats(self) -> npt.NDArray[np.int64]:
@@ -73,10 +79,11 @@ class Line:
         """Put leaf and hat noise together, exactly."""
         gap = hats - leaf @ self.hats.T
         largest = int(np.abs(gap).max(initial=0)) * int(np.abs(self.weights).max(initial=0)) * max(len(self.hats), 1)
-        if largest + DIVISIONS * int(np.abs(leaf).max(initial=0)) >= _LARGEST:
-            # The size of the noise alone decides this; data have not been touched.
-            raise QueryError("the noise is too large for 64-bit arithmetic.", hint="spend more epsilon.")
-        return DIVISIONS * leaf + gap @ self.weights.T
+        if largest + DIVISIONS * int(np.abs(leaf).max(initial=0)) < _LARGEST:
+            return DIVISIONS * leaf + gap @ self.weights.T
+        # Sums that may pass 64 bits on the way are added as numbers of any length.
+        whole = DIVISIONS * leaf.astype(object) + gap.astype(object) @ self.weights.T.astype(object)
+        return whole.astype(np.int64)
 
     @cached_property
     def range_variance(self) -> float:

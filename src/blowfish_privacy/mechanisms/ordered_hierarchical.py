@@ -164,8 +164,9 @@ class OrderedHierarchical(OrderedFamily):
         """Read block size, fan-out and scales."""
         form = ordered_form(query, policy)
         scales = (exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("prefixes", "nodes"))
-        if not (isinstance(written["block"], int) and isinstance(written["fan"], int)):
-            raise SpecError("the document is damaged: a block size or fan-out is not a whole number.")
+        block, fan = written["block"], written["fan"]
+        if type(block) is not int or type(fan) is not int or not 1 <= block <= form.domain.size or fan < 2:
+            raise SpecError("the document is damaged: its blocks or trees cannot be.")
         return cls(form, Tree(form.domain.size, written["block"], written["fan"]), *scales)
 
 

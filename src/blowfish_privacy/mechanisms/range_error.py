@@ -92,7 +92,7 @@ class RangeError:
     def by_width(self, widths: Sequence[int]) -> Floats:
         """Return the root mean squared error of ranges of each width, averaged over their places."""
         for width in widths:
-            if not 1 <= width <= self.size:
+            if type(width) is not int or not 1 <= width <= self.size:
                 raise QueryError(f"a range is 1 to {self.size:,} positions wide, got {width}.")
         if self.size <= EXACT_SIZE:
             spread = self.covariance()
@@ -114,8 +114,10 @@ class RangeError:
     def _sampled(self) -> Floats:
         """Errors of random ranges: the noise is drawn anew for each batch of them."""
         errors: list[Floats] = []
-        for _ in range(_DRAWS):
+        # Small domains need many draws of the noise, large ones average within each.
+        draws = min(1_500, max(_DRAWS, 200_000 // self.size))
+        for _ in range(draws):
             error = self.simulated()
-            ends = SystemSource().words(2 * _RANGES // _DRAWS).reshape(2, -1) % len(error)
+            ends = SystemSource().words(2 * (_RANGES // draws)).reshape(2, -1) % len(error)
             errors.append((error[ends[0]] - error[ends[1]])[ends[0] != ends[1]])
         return np.concatenate(errors)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -123,9 +123,15 @@ class Segment:
             return np.diag(np.append(np.full(size - 1, self.levels[0].variance), 0.0))
         return self._solver.covariance()
 
-    @cached_property
+    @property
     def _solver(self) -> LeastSquares:
-        return LeastSquares(self.stretch.size, self.levels[0].variance, self.levels[1:])
+        return _solver(self.stretch.size, self.levels)
+
+
+@lru_cache(maxsize=32)
+def _solver(size: int, levels: tuple[Level, ...]) -> LeastSquares:
+    """Share one solver among all stretches of the same size and levels."""
+    return LeastSquares(size, levels[0].variance, levels[1:])
 
 
 def _loss(change: int, level: Level) -> Fraction:

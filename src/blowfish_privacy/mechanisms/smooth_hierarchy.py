@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -77,7 +78,8 @@ class SmoothHierarchy(OrderedFamily):
         edge = graph.widest_edge(self.form.domain.names[0])
         attained = edge is None or policy.rows_per_person * self.loss(*edge) == epsilon
         sensitivity = Sensitivity(found.value, attained, found.theorem, found.witness)
-        scales = tuple(level.scale for segment in self.segments[:1] for level in segment.levels)
+        kinds = dict.fromkeys(segment.levels for segment in self.segments)
+        scales = tuple(dict.fromkeys(level.scale for levels in kinds for level in levels))
         bounded = is_differential_privacy(policy)
         return Certificate(epsilon, policy.hash, self.name, scales, sensitivity, self.proof, bounded)
 
@@ -121,8 +123,10 @@ class SmoothHierarchy(OrderedFamily):
 
     def moments(self) -> tuple[float, float, float]:
         """Add up over the stretches, which are independent."""
-        parts = [segment.moments() for segment in self.segments]
-        return sum(part[0] for part in parts), sum(part[1] for part in parts), max(part[2] for part in parts)
+        kinds = Counter((segment.stretch.size, segment.levels) for segment in self.segments)
+        one = {(segment.stretch.size, segment.levels): segment for segment in self.segments}
+        parts = [(many, *one[kind].moments()) for kind, many in kinds.items()]
+        return sum(m * t for m, t, _, _ in parts), sum(m * s for m, _, s, _ in parts), max(p for _, _, _, p in parts)
 
     def covariance(self) -> Floats:
         """Put the stretches' covariances side by side."""
@@ -136,16 +140,19 @@ class SmoothHierarchy(OrderedFamily):
         return np.concatenate([segment.simulated_error() for segment in self.segments])
 
     def words(self) -> str:
-        """Name the levels of the first stretch, and why they were chosen."""
-        first, many = self.segments[0], len(self.segments)
-        if not first.levels:
-            return "The first stretch has a single value, so its public total says all."
-        levels = ", ".join(_level_words(level) for level in first.levels)
-        blocks = f" in each of {many:,} blocks, whose totals are public" if many > 1 else ""
+        """Name the levels of every kind of stretch."""
+        kinds = Counter((segment.stretch.size, segment.levels) for segment in self.segments)
+        noisy = [(size, levels, many) for (size, levels), many in kinds.items() if levels]
+        parts = [", ".join(_level_words(level) for level in levels) for _, levels, _ in noisy]
+        if len(self.segments) > 1:
+            parts = [
+                f"{part} in {many:,} blocks of {size:,}" for part, (size, _, many) in zip(parts, noisy, strict=True)
+            ]
+            parts = [*parts[:3], *(["and so on"] if len(parts) > 3 else [])]
         return (
-            f"Noise goes on {levels}{blocks}. Coarse levels answer wide ranges with few noisy numbers, fine ones "
-            f"narrow ranges; these spacings have the smallest predicted error for {first.stretch.size:,} values and "
-            f"secret steps of at most {first.stretch.theta:,}."
+            f"Noise goes on {'; '.join(parts) or 'nothing, since every block has a single value'}. Coarse levels "
+            "answer wide ranges with few noisy numbers, fine ones narrow ranges; spacings and shares follow from the "
+            "number of values, the longest secret step and the number of records."
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -163,8 +170,19 @@ class SmoothHierarchy(OrderedFamily):
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         """Read the levels; the certificate is derived from them."""
         kinds = [tuple(_level_from_document(level) for level in levels) for levels in written["levels"]]
-        segments = [Segment(Stretch(a, b, t), kinds[kind]) for a, b, t, kind in written["stretches"]]
+        segments = [Segment(Stretch(a, b, t), kinds[kind]) for a, b, t, kind in written["stretches"] if kind >= 0]
+        if not all(_measurable(segment) for segment in segments) or len(segments) != len(written["stretches"]):
+            raise SpecError("the document is damaged: its levels cannot be estimated from.")
         return cls(ordered_form(query, policy), tuple(segments))
+
+
+def _measurable(segment: Segment) -> bool:
+    """Say whether levels begin at spacing 1, differences first, with at most one cumulative level at the end."""
+    levels = segment.levels
+    if segment.stretch.size == 1 or not levels:
+        return segment.stretch.size == 1 and not levels
+    differences = all(isinstance(level, DifferenceLevel) for level in levels[:-1])
+    return levels[0].spacing == 1 and differences and len({level.spacing for level in levels}) == len(levels)
 
 
 def _level_words(level: Level) -> str:
@@ -182,6 +200,6 @@ def _level_to_document(level: Level) -> dict[str, Any]:
 def _level_from_document(written: dict[str, Any]) -> Level:
     kind = CumulativeLevel if written["cumulative"] else DifferenceLevel
     spacing = written["spacing"]
-    if not isinstance(spacing, int) or spacing < 1:
+    if type(spacing) is not int or spacing < 1 or type(written["cumulative"]) is not bool:
         raise SpecError("the document is damaged: a spacing is not a positive whole number.")
     return kind(spacing, exact(written["scale"], "a noise scale", error=SpecError))

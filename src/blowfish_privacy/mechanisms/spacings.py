@@ -83,7 +83,7 @@ def choose_shape(size: int, theta: int) -> Shape:
 def predicted(size: int, theta: int, fans: tuple[int, ...], cumulative: bool) -> float:  # noqa: FBT001
     """Predict the mean squared error of a random range at epsilon 1, for fan-outs from coarse to fine."""
     if cumulative and not fans:
-        return 4.0 * theta**2
+        return 4.0 * theta**2 * (size - 1) / (size + 1)
     levels = len(fans) if cumulative else len(fans) + 1
     noise = 2 * levels + int(cumulative)
     error, spacing, gain = 0.0, 1, 1.0

@@ -65,27 +65,33 @@ class CumulativeResult(Result):
 
     def ranges(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Count the records of many ranges at once."""
-        first, last = self._places(lows, upper=False), self._places(highs, upper=True)
-        if first.shape != last.shape or (first > last).any():
+        first, last = self._places(lows), self._places(highs)
+        whole = 0 if isinstance(self.attribute, Binned) else 1
+        if first.shape != last.shape or (first > last - 1 + whole).any():
             raise QueryError("ranges need as many upper as lower ends, none below its lower one.")
-        return self._cuts[last] - self._cuts[first]
+        return self._cuts[last + whole] - self._cuts[first]
 
-    def _places(self, ends: npt.ArrayLike, *, upper: bool) -> npt.NDArray[np.int64]:
-        given = np.asarray(ends)
-        if isinstance(self.attribute, Binned):
-            edges = np.array([float(edge) for edge in self.attribute.bounds])
-            places = np.searchsorted(edges, given)
-            fits = (places < len(edges)) & (edges[np.minimum(places, len(edges) - 1)] == given)
-        else:
-            if given.dtype.kind not in "iu":
-                raise QueryError("the ends of a range of whole numbers must be whole numbers.")
-            low = int(self.attribute.value(0))
-            places = given.astype(np.int64) - low
-            fits = (places >= 0) & (places < self.attribute.size)
-            places = places + int(upper)
-        if not fits.all():
-            raise QueryError("a range ends outside the declared values.", hint="for bins, ranges go from edge to edge.")
-        return places
+    def _places(self, ends: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Turn values into positions, or edges of bins into cut points."""
+        try:
+            given = np.asarray(ends)
+        except ValueError:
+            given = np.array([None])
+        if given.size == 0:
+            return np.zeros(given.shape, dtype=np.int64)
+        binned = isinstance(self.attribute, Binned)
+        if given.dtype.kind not in ("iuf" if binned else "iu"):
+            raise QueryError("the ends of ranges must be numbers; whole ones, unless the attribute has bins.")
+        edges = [float(edge) for edge in self.attribute.bounds] if isinstance(self.attribute, Binned) else None
+        known = np.array(edges or [self.attribute.value(0), self.attribute.value(self.attribute.size - 1)])
+        if (given < known[0]).any() or (given > known[-1]).any():
+            raise QueryError("a range ends outside the declared values.")
+        if edges is None:
+            return given.astype(np.int64) - int(known[0])
+        places = np.searchsorted(known, given)
+        if (known[places] != given).any():
+            raise QueryError("ranges of bins go from edge to edge.")
+        return places.astype(np.int64)
 
     def cdf(self, value: Any) -> float:
         """Return the share of records at or below a value (for bins: below the upper edge of its bin)."""

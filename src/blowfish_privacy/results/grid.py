@@ -78,7 +78,7 @@ class GridResult(Result):
 
         The cuts are chosen from the noisy grid alone, so the tree costs nothing.
         """
-        if not isinstance(depth, int) or not 0 <= depth <= 20:
+        if type(depth) is not int or not 0 <= depth <= 20:
             raise QueryError(f"the depth of a k-d tree lies between 0 and 20, got {depth!r}.")
         leaves = [(0, self.domain.shape[0], 0, self.domain.shape[1])]
         for level in range(depth):

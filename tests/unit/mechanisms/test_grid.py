@@ -177,3 +177,25 @@ def test_what_is_refused():
         best_line(4000, Fraction(1))
     with pytest.raises(bp.QueryError):
         GridFlow.calibrated(QUERY, policy(3, 3, 1), epsilon=Fraction(1, 10**18), records=None)
+
+
+def test_small_epsilons_are_refused_at_planning_and_never_wrap():
+    counts = np.ones((30, 30), dtype=np.int64)
+    for epsilon in ("1e-6", "3e-7"):
+        made = GridFlow.calibrated(QUERY, policy(30, 30, 1), epsilon=Fraction(epsilon), records=900)
+        assert made.estimate(made.measure(counts, SystemSource())).sum() == pytest.approx(900, abs=0.01)
+    with pytest.raises(bp.QueryError, match="noise scale of a flow"):
+        GridFlow.calibrated(QUERY, policy(30, 30, 1), epsilon=Fraction(1, 10**9), records=900)
+    assert (
+        bp.Session(Counts(counts), policy(30, 30, 1), budget=1).plan(QUERY, epsilon="1e-9").mechanism.name
+        != "grid-flow"
+    )
+
+
+def test_thresholds_that_say_the_same_have_the_same_error():
+    for theta in ("1", "1.9"):
+        made = GridFlow.calibrated(QUERY, policy(64, 64, theta), epsilon=Fraction(1), records=900)
+        assert made.lines[0].loss == 1
+    scaled = bp.Policy(policy(20, 20).domain, secrets=bp.DistanceThreshold(7, scale={"a": 5, "b": 4}))
+    made = GridFlow.calibrated(QUERY, scaled, epsilon=Fraction(1), records=900)
+    assert made.certify(scaled).epsilon == max(made.loss(x, y) for x, y in scaled.graph.edges()) == 1

@@ -216,3 +216,51 @@ def test_several_rows_per_person_cost_as_many_times():
     made = SmoothHierarchy.calibrated(QUERY, double, epsilon=Fraction(1), records=10**5)
     assert made.certify(double).epsilon == 1
     assert made.segments[0].most(5) == Fraction(1, 2)
+
+
+def test_a_huge_epsilon_is_answered_exactly():
+    made = mechanism(40, 10, epsilon=5000)
+    counts = np.arange(40)
+    noisy = made.measure(counts, SystemSource())
+    assert made.estimate(noisy, int(counts.sum())) == pytest.approx(np.cumsum(counts))
+    assert made.expected_error().mse == pytest.approx(0, abs=1e-20)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 7])
+def test_the_default_is_never_worse_than_ordered_on_small_domains(size):
+    for theta in range(1, size):
+        smooth, ordered = (
+            mechanism(size, theta, kind=kind).expected_error().mse for kind in (SmoothHierarchy, Ordered)
+        )
+        assert smooth <= 1.05 * ordered
+
+
+def test_many_equal_blocks_share_their_work():
+    blocks = bp.Policy(bp.Domain(v=bp.Integer(0, 19_999)), secrets=bp.Partition(widths=20))
+    made = SmoothHierarchy.calibrated(QUERY, blocks, epsilon=Fraction(1), records=10**6)
+    one = mechanism(20, None, records=1000)
+    assert made.moments()[0] == pytest.approx(1000 * one.moments()[0])
+    assert made.words().count("blocks of 20") == 1
+
+
+def test_documents_with_impossible_levels_are_refused():
+    wide = policy(40, 10)
+    written = mechanism(40, 10).to_document()
+    level = {"cumulative": False, "spacing": 1, "scale": "10"}
+    for levels in (
+        [],
+        [{**level, "cumulative": True, "spacing": 4}],
+        [{**level, "spacing": 2}],
+        [{**level, "spacing": True}],
+        [{**level, "spacing": 0}],
+        [level, level],
+        [{**level, "cumulative": True}, level],
+    ):
+        with pytest.raises(bp.SpecError):
+            SmoothHierarchy.from_document(QUERY, wide, {**written, "levels": [levels]}, 100)
+    from blowfish_privacy.mechanisms import OrderedHierarchical
+
+    trees = mechanism(40, 10, kind=OrderedHierarchical).to_document()
+    for change in ({"fan": 1}, {"fan": 0}, {"fan": -2}, {"fan": True}, {"block": 0}, {"block": 41}):
+        with pytest.raises(bp.SpecError):
+            OrderedHierarchical.from_document(QUERY, wide, {**trees, **change}, 100)

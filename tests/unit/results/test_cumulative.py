@@ -29,7 +29,10 @@ def test_ranges(loss):
     for low, high in ((-11, 5), (5, 90), (9, 0), (0.5, 2), ("a", 2)):
         with pytest.raises(bp.BlowfishError):
             loss.range(low, high)
-    for lows, highs in (([-11], [5]), ([5], [90]), ([9], [0]), ([0.5], [2]), ([1, 2], [3])):
+    assert loss.ranges([], []).tolist() == []
+    top = np.array([2**64 - 5], dtype=np.uint64)
+    wrong = [([-11], [5]), ([5], [90]), ([9], [0]), ([5], [4]), ([0.5], [2]), ([1, 2], [3]), (top, top), ([None], [7])]
+    for lows, highs in wrong:
         with pytest.raises(bp.QueryError):
             loss.ranges(lows, highs)
 
