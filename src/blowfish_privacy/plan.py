@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil, log10
 from typing import Any
 
 from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError, brief
@@ -152,10 +153,13 @@ def solve_epsilon(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) 
         except QueryError:  # noise too large to be drawn is too large to be wanted
             return False
 
-    power = Fraction(1, 10**9)
+    # Errors shrink about as fast as epsilon grows, so the error at 1 says where to look.
+    power = _power_of_ten(calibrate, wanted)
+    while power > _SMALLEST and good(power / 10):
+        power /= 10
     while not good(power):
         power *= 10
-        if power > 10**6:
+        if power > _LARGEST:
             raise RefusalError(
                 f"no epsilon up to a million makes the error as small as {show(wanted)}.", hint="allow a larger error."
             )
@@ -165,3 +169,12 @@ def solve_epsilon(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) 
         middle = (low + high) // 2
         low, high = (low, middle) if good(power * middle / 1000) else (middle, high)
     return power * high / 1000
+
+
+_SMALLEST, _LARGEST = Fraction(1, 10**9), Fraction(10**6)
+
+
+def _power_of_ten(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
+    guess = calibrate(Fraction(1)).expected_error().rmse / float(wanted)
+    power = Fraction(10) ** ceil(log10(guess)) if guess > 0 else _SMALLEST
+    return min(max(power, _SMALLEST), _LARGEST)

@@ -25,6 +25,7 @@ from blowfish_privacy.sensitivities import Sensitivity, sensitivity_of
 
 _FANS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32)
 _SHARES = 1000
+_MANY = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,12 +174,13 @@ class OrderedHierarchical(OrderedFamily):
 def _trees(size: int, theta: int) -> list[Tree]:
     """List block sizes to try; blocks of 1 make the ordered mechanism, one block a plain tree."""
     blocks = {1, size, min(theta, size)}
-    for fan in _FANS:
+    fans = _FANS if size <= _MANY else (4, 16)
+    for fan in fans:
         width = fan
         while width < size:
             blocks |= {width, min(size, 2 * width)}
             width *= fan
-    return [Tree(size, block, fan) for block in sorted(blocks) for fan in _FANS if fan == 2 or fan <= block]
+    return [Tree(size, block, fan) for block in sorted(blocks) for fan in fans if fan == fans[0] or fan <= block]
 
 
 def _split(form: CumulativeForm, tree: Tree, theta: int, epsilon: Fraction) -> tuple[float, Tree, Fraction, Fraction]:

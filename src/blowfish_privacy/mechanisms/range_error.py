@@ -99,7 +99,7 @@ class RangeError:
             diagonal = np.diag(spread)
             apart = (diagonal[w:] + diagonal[: len(diagonal) - w] - 2 * np.diag(spread, w) for w in widths)
             return np.sqrt([max(float(np.mean(squares)), 0.0) for squares in apart])
-        draws = [self.simulated() for _ in range(_DRAWS)]
+        draws = [self.simulated() for _ in range(_DRAWS if self.size < 200_000 else 3)]
         return np.sqrt([np.mean([np.mean((e[w:] - e[: len(e) - w]) ** 2) for e in draws]) for w in widths])
 
     def covariance(self) -> Floats:
@@ -115,7 +115,7 @@ class RangeError:
         """Errors of random ranges: the noise is drawn anew for each batch of them."""
         errors: list[Floats] = []
         # Small domains need many draws of the noise, large ones average within each.
-        draws = min(1_500, max(_DRAWS, 200_000 // self.size))
+        draws = min(1_500, max(200_000 // self.size, _DRAWS if self.size < 200_000 else 3))
         for _ in range(draws):
             error = self.simulated()
             ends = SystemSource().words(2 * (_RANGES // draws)).reshape(2, -1) % len(error)

@@ -23,6 +23,7 @@ from blowfish_privacy.policies import SecretGraph
 from blowfish_privacy.policies.partition import PartitionGraph
 
 _DRAWS = 12
+_MOST_WORK = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,11 @@ class Segment:
             return alone, alone, 0.0
         if size <= EXACT_SIZE:
             return (*self._solver.moments(), 0.0)
-        errors = [self.simulated_error() for _ in range(_DRAWS)]
+        # Each draw averages over all positions, so large stretches need few.
+        draws = max(3, min(_DRAWS, _MOST_WORK // size))
+        errors = [self.simulated_error() for _ in range(draws)]
         traces, sums = [float(e @ e) for e in errors], [float(e.sum()) ** 2 for e in errors]
-        precision = float(np.std(traces) / np.mean(traces) / np.sqrt(_DRAWS - 1))
+        precision = float(np.std(traces) / np.mean(traces) / np.sqrt(draws - 1))
         return float(np.mean(traces)), float(np.mean(sums)), precision
 
     def simulated_error(self) -> Floats:
