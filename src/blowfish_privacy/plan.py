@@ -13,6 +13,7 @@ from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError, bri
 from blowfish_privacy.exact import positive, show
 from blowfish_privacy.mechanisms import Certificate, Error, Mechanism, candidates
 from blowfish_privacy.policies import FullDomain, Policy
+from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import Query
 
 
@@ -120,7 +121,8 @@ def make_plan(
         return _most_accurate(kinds, query, policy, amount, records)
 
     if epsilon is None:
-        chosen = solve_epsilon(calibrate, positive(error, "error", error=QueryError))
+        with spinner("Solving for epsilon"):
+            chosen = solve_epsilon(calibrate, positive(error, "error", error=QueryError))
     else:
         chosen = positive(epsilon, "epsilon", error=QueryError)
     calibrated = calibrate(chosen)

@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.mechanisms.isotonic import nearest_in_squares
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.range_error import RangeError
 from blowfish_privacy.policies import Policy, SecretGraph
+from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import Cumulative, Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 
@@ -57,16 +59,19 @@ class OrderedFamily(Mechanism):
 
     def ordered_estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
         """Return the nearest estimate that never decreases and keeps the public counts; free."""
-        from scipy.optimize import isotonic_regression
-
-        linear = self.estimate(noisy, records)
-        ordered, start, below = np.empty_like(linear), 0, 0.0
-        for end in self.public_ends():
-            top = float(linear[end - 1])
-            ordered[start:end] = np.clip(isotonic_regression(linear[start:end]).x, below, top)
-            ordered[end - 1] = top
-            start, below = end, top
+        with spinner("Estimating the cumulative histogram"):
+            linear = self.estimate(noisy, records)
+            ordered, start, below = np.empty_like(linear), 0, 0.0
+            for end in self.public_ends():
+                top = float(linear[end - 1])
+                ordered[start:end] = np.clip(self.nearest(linear[start:end]), below, top)
+                ordered[end - 1] = top
+                start, below = end, top
         return ordered
+
+    def nearest(self, linear: Floats) -> Floats:
+        """Return the nearest sequence that never decreases."""
+        return nearest_in_squares(linear)
 
     def expected_error(self) -> RangeError:
         """Give the error of a random range before the isotonic step, which can only lower the total squared error."""

@@ -14,6 +14,7 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.exact import exact, show
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.mechanisms.isotonic import nearest_in_absolute, nearest_in_squares
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.levels import CumulativeLevel, DifferenceLevel, Level
 from blowfish_privacy.mechanisms.ordered_family import LARGEST_ANSWER, OrderedFamily, ordered_form, own_graph
@@ -116,6 +117,11 @@ class SmoothHierarchy(OrderedFamily):
             estimates.append(below + segment.estimate(noisy[place : place + segment.rows], total))
             place, below = place + segment.rows, below + total
         return np.concatenate(estimates)
+
+    def nearest(self, linear: Floats) -> Floats:
+        """Take absolute values where the cumulative counts themselves have independent noise."""
+        alone = all(isinstance(segment.levels[0], CumulativeLevel) for segment in self.segments if segment.levels)
+        return nearest_in_absolute(linear) if alone else nearest_in_squares(linear)
 
     def public_ends(self) -> list[int]:
         """List where stretches end."""
