@@ -159,8 +159,9 @@ class CumulativeResult(Result):
         shown = range(0, self.attribute.size, max(1, self.attribute.size // 10))
         axes.set_xticks(list(shown), [plain_text(self.attribute.show(place)) for place in shown])
         axes.set_xlabel(plain_text(self.release.query.attributes[0]))
-        axes.set_ylabel("share of records at or below, twice the typical error")
-        axes.set_ylim(-0.02, 1.02)
+        axes.set_ylabel("share of records at or below\n(band: twice the typical error)")
+        # Where most records share the lowest value the rest would otherwise be a flat line.
+        axes.set_ylim(-0.02 if share[0] < 0.5 else share[0] - 0.05 * (1 - share[0]) - band, 1.01)
 
 
 class QuantilesResult(CumulativeResult):
