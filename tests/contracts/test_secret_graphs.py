@@ -119,7 +119,7 @@ def test_explanation_says_what_is_and_is_not_protected(kind, data):
 @KINDS
 @given(data=st.data())
 @settings(max_examples=examples(100), deadline=None)
-def test_equal_edges_give_equal_canonical_forms_and_different_ones_different(kind, data):
+def test_equal_hashes_mean_equal_edges(kind, data):
     policy = data.draw(policies(most_cells=12, most_attributes=2, kind=kind))
     other_kind = data.draw(st.sampled_from([k for k in MAKERS if k.__name__ != "DistanceThreshold"]))
     from blowfish_privacy.testing.strategies import secrets

@@ -15,7 +15,7 @@ from blowfish_privacy.exact import exact, show
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.grid_error import GridError
 from blowfish_privacy.mechanisms.line import DIVISIONS, Line, best_line
-from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy, SecretGraph
 from blowfish_privacy.policies.distance_threshold import ThresholdGraph
@@ -24,8 +24,6 @@ from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.range_grid import RangeGrid
 from blowfish_privacy.sensitivities import sensitivity_of
-
-_LARGEST_ANSWER = 2**61
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +96,7 @@ class GridFlow(Mechanism):
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Add to each cell what flows in and take away what flows out, in units of 1 / Q."""
-        if int(counts.sum()) * DIVISIONS >= _LARGEST_ANSWER:
+        if int(counts.sum()) * DIVISIONS >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer records.")
         first, second = self.form.domain.shape
         down = self.lines[0].draw(first - 1, source)

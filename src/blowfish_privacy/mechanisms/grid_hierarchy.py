@@ -20,15 +20,13 @@ from blowfish_privacy.mechanisms.grid_error import GridError
 from blowfish_privacy.mechanisms.grid_flow import bound_grid
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.levels import DifferenceLevel
-from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.range_grid import RangeGrid
 from blowfish_privacy.sensitivities import sensitivity_of
-
-_LARGEST_ANSWER = 2**61
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +113,7 @@ class GridHierarchy(Mechanism):
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Answer every pair of spacings exactly and add its noise."""
-        if int(counts.sum()) * max(self.spacings[0]) * max(self.spacings[1]) >= _LARGEST_ANSWER:
+        if int(counts.sum()) * max(self.spacings[0]) * max(self.spacings[1]) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer values.")
         parts: list[npt.NDArray[np.int64]] = []
         for first, second in product(*self.spacings):

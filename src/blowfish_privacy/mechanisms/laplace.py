@@ -14,14 +14,12 @@ from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecEr
 from blowfish_privacy.exact import exact, show
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.error import ExpectedError
-from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Cumulative, Histogram, Linear, LinearForm, Mean, Query, RangeGrid, Sum
 from blowfish_privacy.sensitivities import sensitivity_of
 
-# Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added.
-_LARGEST_ANSWER = 2**61
 _MOST_SECRET_RECORDS = 2**40
 
 
@@ -67,7 +65,7 @@ class Laplace(Mechanism):
         """Take scale = S / epsilon."""
         form = query.on(policy.domain)
         found = sensitivity_of(form, policy)
-        if policy.size == "unknown" and _heaviest(form) * _MOST_SECRET_RECORDS >= _LARGEST_ANSWER:
+        if policy.size == "unknown" and _heaviest(form) * _MOST_SECRET_RECORDS >= LARGEST_ANSWER:
             # An overflow found while answering would tell something about a secret number of records.
             raise RefusalError("the weights are too large for a secret number of records.", hint="use larger units.")
         return cls(form, found.value / form.unit / epsilon, _divisor(query, policy, records), _of(query))
@@ -93,7 +91,7 @@ class Laplace(Mechanism):
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Answer exactly, then add the noise."""
         # Checked from the number of records alone, so that no error depends on anybody's values.
-        if int(counts.sum()) * _heaviest(self.form) >= _LARGEST_ANSWER:
+        if int(counts.sum()) * _heaviest(self.form) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="count in larger units.")
         answers = self.form.answer(counts).astype(np.int64)
         return answers + discrete_laplace(self.scale, len(answers), source=source) if self.scale else answers

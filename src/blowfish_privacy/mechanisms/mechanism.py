@@ -22,6 +22,9 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
 
+LARGEST_ANSWER = 2**61
+"""Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added."""
+
 
 class Mechanism(ABC):
     """A way to answer a query with noise."""

@@ -18,9 +18,6 @@ from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import Cumulative, Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 
-# Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added.
-LARGEST_ANSWER = 2**61
-
 
 class OrderedFamily(Mechanism):
     """A mechanism whose noisy rows give a linear estimate of the number of records at or below every value."""

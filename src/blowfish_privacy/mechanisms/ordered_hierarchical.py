@@ -15,7 +15,8 @@ from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.exact import exact, show
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.least_squares import Floats
-from blowfish_privacy.mechanisms.ordered_family import LARGEST_ANSWER, OrderedFamily, ordered_form, own_graph
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
+from blowfish_privacy.mechanisms.ordered_family import OrderedFamily, ordered_form, own_graph
 from blowfish_privacy.mechanisms.tree import Tree
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
 from blowfish_privacy.policies import Policy

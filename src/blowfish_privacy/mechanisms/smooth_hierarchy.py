@@ -17,7 +17,8 @@ from blowfish_privacy.mechanisms.certificate import Certificate, is_differential
 from blowfish_privacy.mechanisms.isotonic import nearest_in_absolute, nearest_in_squares
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.levels import CumulativeLevel, DifferenceLevel, Level
-from blowfish_privacy.mechanisms.ordered_family import LARGEST_ANSWER, OrderedFamily, ordered_form, own_graph
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
+from blowfish_privacy.mechanisms.ordered_family import OrderedFamily, ordered_form, own_graph
 from blowfish_privacy.mechanisms.segment import Segment, Stretch, stretches
 from blowfish_privacy.mechanisms.spacings import choose_levels
 from blowfish_privacy.noise import BitSource, checked_scale

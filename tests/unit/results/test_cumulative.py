@@ -150,3 +150,13 @@ def test_plans_say_the_typical_error_on_public_shapes():
     assert typical["most at one value"] < plan.expected_error().rmse
     assert "simulated on public synthetic shapes" in plan.explain()
     assert session.plan(bp.Histogram("loss"), epsilon="0.01").typical_errors() == {}
+
+
+def test_honest_documents_of_large_domains_verify():
+    from blowfish_privacy import verification
+
+    domain = bp.Domain(v=bp.Integer(0, 19_999))
+    session = bp.Session(Counts(np.full(20_000, 3)), bp.Policy(domain, secrets=bp.DistanceThreshold(20)), budget=100)
+    # Errors of so many values are simulated, when the document is written and again when it is checked.
+    for _ in range(3):
+        assert verification.problems(session.release(bp.Cumulative("v"), epsilon=1).text) == []
