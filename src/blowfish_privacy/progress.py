@@ -5,16 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from threading import Timer
+from threading import Lock, Timer
 
 PATIENCE = 2.0
 """After so many seconds a person wants to see that something is happening."""
+
+_free = Lock()
 
 
 @contextmanager
 def spinner(title: str) -> Generator[None]:
     """Show a moving sign on standard error while the body takes longer than two seconds; only on a terminal."""
-    if not sys.stderr.isatty():
+    # A terminal can show one moving sign at a time: inside another the outer one goes on.
+    if not sys.stderr.isatty() or not _free.acquire(blocking=False):
         yield
         return
     from rich.console import Console
@@ -29,3 +32,4 @@ def spinner(title: str) -> Generator[None]:
     finally:
         timer.cancel()
         status.stop()
+        _free.release()

@@ -23,6 +23,7 @@ from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.plan import Plan
+from blowfish_privacy.progress import spinner
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +106,11 @@ class Door:
     def _perturb(
         self, plan: Plan, mechanism: Mechanism, counts: npt.NDArray[np.int64], records: int | None, entry: Entry
     ) -> dict[str, Any]:
-        noisy = mechanism.measure(counts, self.source)
-        time = datetime.now(UTC).isoformat(timespec="seconds")
-        source = document.Randomness(self.source.kind, self.source.private)
-        body = document.write(plan, noisy, source=source, time=time, entry=entry.number)
+        with spinner("Drawing noise and writing the document"):
+            noisy = mechanism.measure(counts, self.source)
+            time = datetime.now(UTC).isoformat(timespec="seconds")
+            source = document.Randomness(self.source.kind, self.source.private)
+            body = document.write(plan, noisy, source=source, time=time, entry=entry.number)
         return {**body, "records": records}
 
 
