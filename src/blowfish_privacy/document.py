@@ -205,4 +205,4 @@ def _witness(plan: Plan) -> Any:
     witness = plan.certificate.sensitivity.witness
     if witness is None:
         return None
-    return [None if end is None else {name: str(value) for name, value in end.items()} for end in witness]
+    return [[{name: str(value) for name, value in record.items()} for record in side] for side in witness]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from math import isclose
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from blowfish_privacy.exact import show
+from blowfish_privacy.sensitivities import Records
 
 if TYPE_CHECKING:
     from blowfish_privacy.plan import Plan
+
+_SHOWN = 3
 
 
 def explain_plan(plan: Plan) -> str:
@@ -50,18 +54,24 @@ def _noise(plan: Plan) -> Iterator[str]:
         return
     bound = "" if found.exact else " at most"
     answer = "the sum" if plan.query.keyword == "mean" else "the answer"
-    yield f"Mechanism {plan.certificate.mechanism}: one secret step changes {answer} by{bound} {show(found.value)}"
+    step = "one secret step, with the records that must move along," if plan.policy.known else "one secret step"
+    yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer} by{bound} {show(found.value)}"
     if found.witness is not None:
-        first, second = (_value(end) for end in found.witness)
-        how = "for example" if found.exact else "no pair changes it more than"
-        yield f"  ({how} {first} to {second}; {found.theorem})."
+        how = "for example" if found.exact else "nothing changes it more than"
+        yield f"  ({how} {_moves(*found.witness)}; {found.theorem})."
+    else:
+        yield f"  ({found.theorem})."
     yield f"{plan.mechanism.words()} Proof: {plan.certificate.proof}."
 
 
-def _value(record: dict[str, object] | None) -> str:
-    if record is None:
-        return "no record"
-    return " and ".join(f"{name} {value}" for name, value in record.items())
+def _moves(before: Records, after: Records) -> str:
+    pairs = [*zip_longest(before, after)]
+    shown = "; ".join(f"{_value(first)} to {_value(second)}" for first, second in pairs[:_SHOWN])
+    return shown + (f"; and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else "")
+
+
+def _value(record: dict[str, Any] | None) -> str:
+    return "no record" if record is None else " and ".join(f"{name} {value}" for name, value in record.items())
 
 
 def _error(plan: Plan) -> Iterator[str]:

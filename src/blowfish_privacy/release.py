@@ -23,6 +23,7 @@ from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.plan import Plan
+from blowfish_privacy.policies.agreement import contradicted
 from blowfish_privacy.progress import spinner
 
 
@@ -54,6 +55,7 @@ class Door:
 
         def answer() -> dict[str, Any]:
             counts = self._read(engine, plan, names)
+            self._compare(engine, plan)
             return self._perturb(plan, mechanism, counts, _public_records(plan, int(counts.sum())), entry)
 
         return self.ledger.record(plan.key, document.dumps(_out_of_sight(answer)))
@@ -81,6 +83,7 @@ class Door:
         def answer() -> dict[str, Any]:
             counts = self._read(engine, first, names)
             _public_records(first, int(counts.sum()))
+            self._compare(engine, first)
             parts: dict[Any, dict[str, Any]] = {}
             for position, plan in plans.items():
                 # Who shares the attribute's value is not secret under this policy, so neither is how many they are.
@@ -96,12 +99,23 @@ class Door:
         if self.ledger.document(plan.key) is not None:
             return None
         engine = self.open()
-        engine.prepare(plan.policy.domain, names)
+        facts = [name for fact in plan.policy.known for name in fact.attributes]
+        engine.prepare(plan.policy.domain, dict.fromkeys([*names, *facts]))
         return engine
 
     def _read(self, engine: Engine | None, plan: Plan, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
         with scan_bar() as progress:
             return (engine or self.open()).counts(plan.policy.domain, names, progress=progress)
+
+    def _compare(self, engine: Engine | None, plan: Plan) -> None:
+        """Compare the data with the counts that everybody is said to know; say which is wrong, never by how much."""
+        wrong = [*contradicted(plan.policy, lambda names: self._read(engine, plan, names))]
+        if wrong:
+            said = "; ".join(fact.words(plan.policy.domain) for fact in wrong[:3])
+            raise DataError(
+                f"the data contradict a known fact of the policy: {said}.",
+                hint="correct the fact, or the data; blowfish data check compares them before anything is spent.",
+            )
 
     def _perturb(
         self, plan: Plan, mechanism: Mechanism, counts: npt.NDArray[np.int64], records: int | None, entry: Entry

@@ -210,7 +210,7 @@ def test_json_does_not_spend_without_yes(folder, capsys):
         (("name: ages", "name: mean age"), 2, "same name"),
         (("epsilon: 0.5", "epsilon: 0.5, mechanism: laplas"), 2, "did you mean 'laplace'"),
         (("budget: 1.0", "budget: 0.5"), 4, "0.25 too much"),
-        (("  secrets:", "  known: [{marginal: [sex]}]\n  secrets:"), 3, "not calibrated yet"),
+        (("  secrets:", "  known: [{marginal: [sex]}, {marginal: [age]}]\n  secrets:"), 3, "cross each other"),
         (("age: {integer: [0, 9]}", "agee: {integer: [0, 9]}"), 2, ""),
         (("{integer: [0, 9]}", "{integer: [0, 8]}"), 5, "age"),
     ],

@@ -1,4 +1,4 @@
-"""``blowfish demo``: the whole tour on a synthetic census table."""
+"""``blowfish demo``: the whole tour on a synthetic census table; ``blowfish demo attack``: the averaging attack."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
+from blowfish_privacy.cli.attack import attack
 from blowfish_privacy.cli.output import load_file
-from blowfish_privacy.errors import SpecError
+from blowfish_privacy.cli.stage import new_folder, say, title
 from blowfish_privacy.files import write_atomically
 from blowfish_privacy.policies.explain import explain_pair
 from blowfish_privacy.spec import PolicyFile
@@ -43,40 +44,54 @@ releases:
 """
 
 
-@click.command()
-@click.option("--out", type=click.Path(file_okay=False), default="demo-output", help="The folder to leave behind.")
-def demo(out: str) -> None:
+@click.group(invoke_without_command=True)
+@click.option("--out", type=click.Path(file_okay=False), help="The folder to leave behind (demo-output).")
+@click.pass_context
+def demo(context: click.Context, out: str | None) -> None:
     """Make a synthetic census table, explain its policy, plan, release, draw, and show the ledger."""
+    if context.invoked_subcommand is None:
+        tour(out or "demo-output")
+    elif out is not None:
+        # "demo --out FOLDER attack" means the same as "demo attack --out FOLDER".
+        context.default_map = {context.invoked_subcommand: {"out": out}}
+
+
+demo.add_command(attack)
+
+
+def tour(out: str) -> None:
+    """Lead through the census table, from the policy to the ledger."""
     from blowfish_privacy.cli.main import run
 
-    folder = _new_folder(out)
+    folder = new_folder(out)
     write_atomically(folder / "census.csv", "\n".join(synthetic_census(ROWS)).encode() + b"\n")
     write_atomically(folder / "census.yaml", POLICY.encode())
     file = str(folder / "census.yaml")
     loaded = load_file(file)
 
-    _title("1. A table and a policy")
-    _say(f"{folder}/census.csv has {ROWS:,} synthetic people; {folder}/census.yaml says what is secret about them:")
+    title("1. A table and a policy")
+    say(f"{folder}/census.csv has {ROWS:,} synthetic people; {folder}/census.yaml says what is secret about them:")
     click.echo(textwrap.indent(loaded.policy.explain(), "  "))
-    _title("2. What does that mean for two values?")
+    title("2. What does that mean for two values?")
     for pair in (({"age": 30}, {"age": 34}), ({"age": 30}, {"age": 60}), ({"region": "North"}, {"region": "West"})):
-        _say(explain_pair(loaded.policy, *pair))
-    _title("3. What will it cost, and how wrong will it be? (nothing is spent yet)")
+        say(explain_pair(loaded.policy, *pair))
+    title("3. What will it cost, and how wrong will it be? (nothing is spent yet)")
     run(["plan", file])
-    _title("4. The releases")
+    title("4. The releases")
     run(["release", file, "--yes", "--out", str(folder)])
     _draw_comparison(loaded, folder)
-    _title("5. How close is it? (the table is synthetic, so here we may look)")
+    title("5. How close is it? (the table is synthetic, so here we may look)")
     _compare_with_truth(folder)
-    _title("6. What was spent")
+    title("6. What was spent")
     run(["ledger", "show", str(folder / "census.ledger")])
     run(["ledger", "verify", str(folder / "census.ledger")])
     run(["verify", str(folder / "ages.release.json")])
-    _title("Look around")
-    _say(f"{folder}/accuracy.png: what the policy gains over plain differential privacy")
-    _say(f"{folder}/ages.png, {folder}/wages.png: the releases, with their error")
-    _say(f"{folder}/ages.release.json: a release with its certificate")
-    _say(f"edit {folder}/census.yaml, then run: blowfish plan {folder}/census.yaml")
+    title("Look around")
+    say(f"{folder}/accuracy.png: what the policy gains over plain differential privacy")
+    say(f"{folder}/ages.png, {folder}/wages.png: the releases, with their error")
+    say(f"{folder}/ages.release.json: a release with its certificate")
+    say(f"edit {folder}/census.yaml, then run: blowfish plan {folder}/census.yaml")
+    say("what public sums do to noise that ignores them: blowfish demo attack")
 
 
 def synthetic_census(rows: int) -> Iterator[str]:
@@ -91,19 +106,6 @@ def synthetic_census(rows: int) -> Iterator[str]:
         working = max(0.0, 1 - ((age - 48) / 40) ** 2)
         wage = int(12 + 60 * working * (0.4 + d) + 90 * working * d**8)
         yield f"{age},{sex},{region},{wage}"
-
-
-def _new_folder(out: str) -> Path:
-    for number in range(1, 1000):
-        folder = Path(out if number == 1 else f"{out}-{number}")
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise SpecError(f"the folder {folder} cannot be made: {error.strerror}.", hint="use --out.") from None
-        return folder
-    raise SpecError(f"{out} and its numbered successors all exist.", hint="use --out.")
 
 
 def _draw_comparison(loaded: PolicyFile, folder: Path) -> None:
@@ -124,16 +126,8 @@ def _compare_with_truth(folder: Path) -> None:
     ages, wages, mean = (load(folder / f"{name}.release.json") for name in ("ages", "wages", "mean wage"))
     for age in (20, 60):
         true = sum(record[:2] == [str(age), "Female"] for record in records)
-        _say(f"women aged {age}: released {ages.counts[age - 17, 0]}, true {true}")
+        say(f"women aged {age}: released {ages.counts[age - 17, 0]}, true {true}")
     true = sum(int(record[3]) <= 50 for record in records)
-    _say(f"people who earn at most 50 thousand: released {wages.values[50]:,}, true {true:,}")
+    say(f"people who earn at most 50 thousand: released {wages.values[50]:,}, true {true:,}")
     true_mean = sum(int(record[3]) for record in records) / len(records)
-    _say(f"mean wage: released {mean.value:.2f}, true {true_mean:.2f}")
-
-
-def _title(text: str) -> None:
-    click.echo(f"\n{click.style(text, bold=True, fg='cyan')}")
-
-
-def _say(text: str) -> None:
-    click.echo(textwrap.fill(text, 110, initial_indent="  ", subsequent_indent="  ", replace_whitespace=False))
+    say(f"mean wage: released {mean.value:.2f}, true {true_mean:.2f}")

@@ -23,7 +23,7 @@ from blowfish_privacy.policies.per_attribute import CartesianGraph
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.range_grid import RangeGrid
-from blowfish_privacy.sensitivities import sensitivity_of
+from blowfish_privacy.sensitivities import sensitivity_of, steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,21 +61,21 @@ class GridFlow(Mechanism):
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Share epsilon over the steps of the longest secret move along each axis."""
         form = bound_grid(query, policy)
-        graph = policy.graph.project(form.domain.names)
-        if not graph.has_edges:
+        own = steps(policy, form.domain.names)
+        if not own.graph.has_edges:
             raise RefusalError("no secret pair changes this grid, so it needs no noise.", hint="use grid-hierarchy.")
         first, second = form.domain.shape
-        losses = _edge_losses(graph, epsilon / policy.rows_per_person)
+        losses = _edge_losses(own.graph, epsilon / own.rows)
         return cls(form, (best_line(second, losses[0]), best_line(first, losses[1])))
 
     def certify(self, policy: Policy) -> Certificate:
         """Find the largest loss over the secret pairs from the losses of single edges."""
-        graph = policy.graph.project(self.form.domain.names)
+        own = steps(policy, self.form.domain.names)
         found = sensitivity_of(self.form, policy)
-        worst = _worst_loss(graph, (self.lines[0].loss, self.lines[1].loss))
+        worst = _worst_loss(own.graph, (self.lines[0].loss, self.lines[1].loss))
         scales = tuple(scale for line in self.lines for scale in (line.leaf_scale, line.hat_scale))
         return Certificate(
-            policy.rows_per_person * worst,
+            own.rows * worst,
             policy.hash,
             self.name,
             scales,

@@ -26,7 +26,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.range_grid import RangeGrid
-from blowfish_privacy.sensitivities import sensitivity_of
+from blowfish_privacy.sensitivities import sensitivity_of, steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class GridHierarchy(Mechanism):
         form = bound_grid(query, policy)
         if not sensitivity_of(form, policy).value:
             return cls(form, ((1,), (1,)), Fraction(0))
-        amount = epsilon / policy.rows_per_person
+        amount = epsilon / steps(policy, form.domain.names).rows
         first, second = (_spacings(size) for size in form.domain.shape)
         made = [cls(form, (a, b), 2 * len(a) * len(b) / amount) for a in first for b in second]
         return min(made, key=lambda each: each.expected_error().mse)
@@ -76,7 +76,8 @@ class GridHierarchy(Mechanism):
         if found.value and not self.scale:
             raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
         pairs = len(self.spacings[0]) * len(self.spacings[1])
-        epsilon = policy.rows_per_person * 2 * pairs / self.scale if found.value else Fraction(0)
+        rows = steps(policy, self.form.domain.names).rows
+        epsilon = rows * 2 * pairs / self.scale if found.value else Fraction(0)
         bounded = is_differential_privacy(policy)
         return Certificate(epsilon, policy.hash, self.name, (self.scale,), found, self.proof, bounded)
 

@@ -13,10 +13,11 @@ from blowfish_privacy.mechanisms.isotonic import nearest_in_squares
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.range_error import RangeError
-from blowfish_privacy.policies import Policy, SecretGraph
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import Cumulative, Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
+from blowfish_privacy.sensitivities import Steps, steps
 
 
 class OrderedFamily(Mechanism):
@@ -90,6 +91,6 @@ def ordered_form(query: Query, policy: Policy) -> CumulativeForm:
     return query.on(policy.domain)
 
 
-def own_graph(form: CumulativeForm, policy: Policy) -> SecretGraph:
-    """Return the secret graph on the one attribute."""
-    return policy.graph.project(form.domain.names)
+def own_steps(form: CumulativeForm, policy: Policy) -> Steps:
+    """Say how records move along the one attribute."""
+    return steps(policy, form.domain.names)

@@ -16,7 +16,7 @@ from blowfish_privacy.exact import exact, show
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
-from blowfish_privacy.mechanisms.ordered_family import OrderedFamily, ordered_form, own_graph
+from blowfish_privacy.mechanisms.ordered_family import OrderedFamily, ordered_form, own_steps
 from blowfish_privacy.mechanisms.tree import Tree
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
 from blowfish_privacy.policies import Policy
@@ -64,28 +64,28 @@ class OrderedHierarchical(OrderedFamily):
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Choose block size, fan-out and split of epsilon with the smallest error."""
         form = ordered_form(query, policy)
-        theta = own_graph(form, policy).largest_move(form.domain.names[0])
+        own = own_steps(form, policy)
+        theta = own.graph.largest_move(form.domain.names[0])
         if theta == 0:
             return cls(form, Tree(form.domain.size, 1, 2), Fraction(0), Fraction(0))
-        amount = epsilon / policy.rows_per_person
+        amount = epsilon / own.rows
         plans = [_split(form, tree, theta, amount) for tree in _trees(form.domain.size, theta)]
         return cls(form, *min(plans, key=lambda plan: plan[0])[1:])
 
     def certify(self, policy: Policy) -> Certificate:
         """Count the block ends that the widest secret pair can cross, and the levels it can change."""
-        graph = own_graph(self.form, policy)
-        name = self.form.domain.names[0]
-        theta, found = graph.largest_move(name), sensitivity_of(self.form, policy)
+        own, name = own_steps(self.form, policy), self.form.domain.names[0]
+        theta, found = own.graph.largest_move(name), sensitivity_of(self.form, policy)
         crossed, levels = self.tree.most_crossed(theta), self.tree.height if theta else 0
         if (crossed and not self.prefix_scale) or (levels and not self.node_scale):
             raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
         epsilon = _ratio(crossed, self.prefix_scale) + _ratio(2 * levels, self.node_scale)
         worst = self.tree.worst_move(theta)
-        attained = not theta or (graph.adjacent(*worst) and self.loss(*worst) == epsilon)
+        attained = not theta or (not own.forced and own.graph.adjacent(*worst) and self.loss(*worst) == epsilon)
         sensitivity = Sensitivity(found.value, attained, found.theorem, found.witness)
         scales = tuple(scale for scale in (self.prefix_scale, self.node_scale) if scale)
         return Certificate(
-            policy.rows_per_person * epsilon,
+            own.rows * epsilon,
             policy.hash,
             self.name,
             scales,

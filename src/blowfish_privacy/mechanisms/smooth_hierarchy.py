@@ -18,7 +18,7 @@ from blowfish_privacy.mechanisms.isotonic import nearest_in_absolute, nearest_in
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.levels import CumulativeLevel, DifferenceLevel, Level
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
-from blowfish_privacy.mechanisms.ordered_family import OrderedFamily, ordered_form, own_graph
+from blowfish_privacy.mechanisms.ordered_family import OrderedFamily, ordered_form, own_steps
 from blowfish_privacy.mechanisms.segment import Segment, Stretch, stretches
 from blowfish_privacy.mechanisms.spacings import choose_levels
 from blowfish_privacy.noise import BitSource, checked_scale
@@ -55,14 +55,15 @@ class SmoothHierarchy(OrderedFamily):
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Choose levels for each stretch; every stretch gets all of epsilon, since a record moves inside one only."""
         form = ordered_form(query, policy)
-        found = stretches(own_graph(form, policy))
+        own = own_steps(form, policy)
+        found = stretches(own.graph)
         size = found[-1].stop
         expected = {stretch: None if records is None else records * stretch.size // size for stretch in found}
         chosen: dict[tuple[int, int], tuple[Level, ...]] = {}
         for stretch in found:
             shape = (stretch.size, stretch.theta)
             if shape not in chosen:
-                chosen[shape] = cls._levels(stretch, epsilon, expected[stretch], policy.rows_per_person)
+                chosen[shape] = cls._levels(stretch, epsilon, expected[stretch], own.rows)
         segments = tuple(Segment(stretch, chosen[stretch.size, stretch.theta]) for stretch in found)
         return cls(form, segments)
 
@@ -72,13 +73,13 @@ class SmoothHierarchy(OrderedFamily):
 
     def certify(self, policy: Policy) -> Certificate:
         """Add up change / scale over the levels held, for the widest secret pair of every stretch."""
-        graph = own_graph(self.form, policy)
-        if [segment.stretch for segment in self.segments] != list(stretches(graph)):
+        own = own_steps(self.form, policy)
+        if [segment.stretch for segment in self.segments] != list(stretches(own.graph)):
             raise PolicyError("the stretches measured are not those of the policy's secret pairs.")
         found = sensitivity_of(self.form, policy)
-        epsilon = policy.rows_per_person * max(segment.most(segment.stretch.theta) for segment in self.segments)
-        edge = graph.widest_edge(self.form.domain.names[0])
-        attained = edge is None or policy.rows_per_person * self.loss(*edge) == epsilon
+        epsilon = own.rows * max(segment.most(segment.stretch.theta) for segment in self.segments)
+        edge = own.graph.widest_edge(self.form.domain.names[0])
+        attained = edge is None or (not own.forced and own.rows * self.loss(*edge) == epsilon)
         sensitivity = Sensitivity(found.value, attained, found.theorem, found.witness)
         kinds = dict.fromkeys(segment.levels for segment in self.segments)
         scales = tuple(dict.fromkeys(level.scale for levels in kinds for level in levels))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -25,6 +26,10 @@ class Blocks(Protocol):
 
     def block(self, label: int) -> Subset:
         """Return the positions of a block."""
+        ...
+
+    def meeting(self, positions: Subset) -> Iterable[int]:
+        """Number blocks so that each set of positions that shares a block with this one shares one of these."""
         ...
 
     def widest(self) -> Subset:
@@ -51,6 +56,12 @@ class EqualBlocks:
     def block(self, label: int) -> Subset:
         """Return the positions of a block."""
         return Subset.span(label * self.width, min((label + 1) * self.width, self.size))
+
+    def meeting(self, positions: Subset) -> Iterable[int]:
+        """Name the blocks at the ends of each run, and one inside: the other blocks lie within the run."""
+        ends = {self.label(end) for start, stop in positions.runs for end in (start, stop - 1)}
+        inside = {self.label(start) + 1 for start, stop in positions.runs if self.label(start) < self.label(stop - 1)}
+        return sorted(ends | inside)
 
     def widest(self) -> Subset:
         """Return the first block: none is wider."""
@@ -83,6 +94,10 @@ class ListedBlocks:
     def block(self, label: int) -> Subset:
         """Return the positions of a block."""
         return self.blocks[label]
+
+    def meeting(self, positions: Subset) -> Iterable[int]:
+        """Name all blocks."""
+        return range(len(self.blocks))
 
     def widest(self) -> Subset:
         """Return the block whose ends are furthest apart."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import gcd, lcm
 from types import MappingProxyType
 from typing import Any
 
-from blowfish_privacy.domain import Attribute, Binned, Cell, Domain
+from blowfish_privacy.domain import Attribute, Binned, Cell, Domain, Subset
 from blowfish_privacy.errors import PolicyError, SpecError, brief, nearest
 from blowfish_privacy.exact import Number, plain, positive, show
 from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, only_keys
@@ -143,6 +144,15 @@ class ThresholdGraph(SecretGraph):
         origin = (0,) * len(self.weights)
         return (*origin[:axis], first, *origin[axis + 1 :]), (*origin[:axis], last, *origin[axis + 1 :])
 
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Compare the closest positions: neighbouring runs of different sets, or neighbours in one set."""
+        axis = self.domain.axis(name)
+        attribute, weight = self.domain[name], self.weights[axis]
+        for pair in _closest(first, second):
+            if weight * attribute.gap(*pair) <= self.theta:
+                return pair
+        return None
+
     def canonical(self) -> Any:
         """Write how far one edge reaches along each attribute; everywhere is ``full``, nowhere ``public``."""
         if not self.has_edges:
@@ -189,6 +199,19 @@ class ThresholdGraph(SecretGraph):
         if last - first >= attribute.size - 1:
             return f"{name}: no two values can be told apart."
         return f"{near} {attribute.show(first)} and {attribute.show(last)}; values further apart take several steps."
+
+
+def _closest(first: Subset, second: Subset) -> Iterator[tuple[int, int]]:
+    """Go through pairs of positions, one of each set, among which one is closest."""
+    if first == second:
+        yield from ((start, start + 1) for start, stop in first.runs if stop - start > 1)
+        yield from ((before[1] - 1, after[0]) for before, after in pairwise(first.runs))
+        return
+    runs = sorted([*((run, 0) for run in first.runs), *((run, 1) for run in second.runs)])
+    for (before, one), (after, other) in pairwise(runs):
+        if one != other:
+            low, high = before[1] - 1, after[0]
+            yield (low, high) if one == 0 else (high, low)
 
 
 def _stride(attribute: Attribute, weight: Fraction, start: int, end: int) -> Stride:

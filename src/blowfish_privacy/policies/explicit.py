@@ -10,7 +10,7 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from blowfish_privacy.domain import Bin, Cell, Domain, choice_to_file
+from blowfish_privacy.domain import Bin, Cell, Domain, Subset, choice_to_file
 from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief
 from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, differing, only_keys
 
@@ -170,6 +170,15 @@ class ExplicitEdges(SecretGraph):
         axis = self.domain.axis(name)
         changing = [edge for edge in self.pairs if axis in differing(*edge)]
         return max(sorted(changing), key=lambda edge: abs(edge[0][axis] - edge[1][axis]), default=None)
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Compare all edges."""
+        axis = self.domain.axis(name)
+        for x, y in self.pairs:
+            for a, b in ((x[axis], y[axis]), (y[axis], x[axis])):
+                if a != b and a in first and b in second:
+                    return a, b
+        return None
 
     def edges(self) -> Iterator[Edge]:
         """List them in order, however large the domain."""

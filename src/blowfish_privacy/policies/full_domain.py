@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words
+from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, two_different
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,10 @@ class FullDomainGraph(SecretGraph):
         axis, size = self.domain.axis(name), self.domain[name].size
         origin = (0,) * len(self.domain.names)
         return None if size == 1 else (origin, (*origin[:axis], size - 1, *origin[axis + 1 :]))
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Any two positions are joined."""
+        return two_different(first, second)
 
     def canonical(self) -> Any:
         """Write ``full``; a single value has no secrets whatever was asked for."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar, TypeAlias
 
-from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import PolicyError, SpecError, brief, nearest
 
 Edge: TypeAlias = tuple[Cell, Cell]
@@ -111,6 +111,14 @@ class SecretGraph(ABC):
         """Return an edge that moves furthest along an attribute; None when no edge changes it."""
 
     @abstractmethod
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Return positions in two sets of one attribute between which an edge of its projection leads, if any does.
+
+        The sets are equal or disjoint. Where the graph is homogeneous, such an edge exists whatever the values of
+        the other attributes are.
+        """
+
+    @abstractmethod
     def canonical(self) -> Any:
         """Return one spelling, in plain JSON values, for all equivalent ways to write this graph."""
 
@@ -149,6 +157,16 @@ class SecretGraph(ABC):
 def differing(x: Cell, y: Cell) -> list[int]:
     """List the places in which two cells differ."""
     return [axis for axis, (a, b) in enumerate(zip(x, y, strict=True)) if a != b]
+
+
+def two_different(first: Subset, second: Subset) -> tuple[int, int] | None:
+    """Choose one position of each of two sets, the two being different."""
+    if not first.runs or not second.runs:
+        return None
+    if first.first != second.first:
+        return first.first, second.first
+    pair = (first.first, second.last) if len(second) > 1 else (first.last, second.first)
+    return pair if pair[0] != pair[1] else None
 
 
 def only_keys(body: Mapping[str, Any], allowed: Sequence[str]) -> None:

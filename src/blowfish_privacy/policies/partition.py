@@ -9,11 +9,11 @@ from math import inf, prod
 from types import MappingProxyType
 from typing import Any
 
-from blowfish_privacy.domain import Attribute, Cell, Domain, choice_from_file, choice_to_file
+from blowfish_privacy.domain import Attribute, Cell, Domain, Subset, choice_from_file, choice_to_file
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
 from blowfish_privacy.policies import blocks as cutting
 from blowfish_privacy.policies.blocks import Blocks
-from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, only_keys
+from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, only_keys, two_different
 
 
 class Partition(Secrets):
@@ -171,6 +171,13 @@ class PartitionGraph(SecretGraph):
         origin = (0,) * len(self.cuts)
         x, y = ((*origin[:axis], end, *origin[axis + 1 :]) for end in (block.first, block.last))
         return None if block.first == block.last else (x, y)
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Look for a block that meets both sets."""
+        cut = self.cuts[self.domain.axis(name)]
+        blocks = (cut.block(label) for label in cut.meeting(first))
+        pairs = (two_different(block & first, block & second) for block in blocks)
+        return next((pair for pair in pairs if pair is not None), None)
 
     def canonical(self) -> Any:
         """Write the cuts; uncut is ``full``, all singletons ``public``."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
 from blowfish_privacy.policies.full_domain import FullDomain
 from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, differing
@@ -166,6 +166,10 @@ class CartesianGraph(SecretGraph):
             *edge[1],
             *origin[axis + 1 :],
         )
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Ask the attribute's own graph."""
+        return self.graphs[self.domain.axis(name)].joins(name, first, second)
 
     def canonical(self) -> Any:
         """Write each attribute's graph; all without edges is ``public``."""

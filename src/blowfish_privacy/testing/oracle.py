@@ -6,7 +6,7 @@ an individual who is not in the table, where the policy keeps the number of reco
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -94,6 +94,52 @@ def linear_sensitivity(policy: Policy, size: int, contribution: Contribution) ->
         change = _l1_change(added, first, second)
         if worst.witness is None or change > worst.value:
             worst = Worst(change, (first, second))
+    return worst
+
+
+def moves_together(policy: Policy, size: int) -> Iterator[tuple[tuple[Cell, Cell], ...]]:
+    """Go through all sets of moves that make two tables of at most ``size`` records neighbours; no count is stated.
+
+    This is the definition once more, without the records that stay: moves whose effects on the known counts add up to
+    zero while those of no proper part do, one of them (or all, under secret-moves) along a secret pair.
+    """
+    facts, cells = _facts(policy), [*policy.domain.cells()]
+    # One whole number stands for all counts: no count changes by more than the number of moves.
+    base = 2 * size + 1
+    counted = {cell: sum(_count(policy.domain, f, (cell,)) * base**i for i, f in enumerate(facts)) for cell in cells}
+    moves = [(x, y, counted[y] - counted[x], policy.graph.adjacent(x, y)) for x in cells for y in cells if x != y]
+    if policy.compensation == "secret-moves":
+        moves = [move for move in moves if move[3]]
+
+    def grow(
+        start: int, chosen: list[int], total: int, parts: frozenset[int]
+    ) -> Iterator[tuple[tuple[Cell, Cell], ...]]:
+        for place in range(start, len(moves)):
+            effect = moves[place][2]
+            if total + effect == 0:
+                found = [moves[number] for number in [*chosen, place]]
+                if any(secret for _, _, _, secret in found):
+                    yield tuple((x, y) for x, y, _, _ in found)
+            elif len(chosen) + 1 < size and effect and -effect not in parts:
+                grown = parts | {part + effect for part in parts} | {effect}
+                yield from grow(place, [*chosen, place], total + effect, grown)
+
+    yield from grow(0, [], 0, frozenset())
+
+
+def largest_changes(policy: Policy, size: int, contributions: Sequence[Contribution]) -> list[Fraction]:
+    """Find the largest L1 change of several linear queries over all sets of moves together."""
+    added = [{c: tuple(map(Fraction, each(c))) for c in policy.domain.cells()} for each in contributions]
+    worst = [Fraction(0)] * len(added)
+    nets: set[frozenset[tuple[Cell, int]]] = set()
+    for moves in moves_together(policy, size):
+        net = Counter(y for _, y in moves)
+        net.subtract(x for x, _ in moves)
+        nets.add(frozenset((cell, count) for cell, count in net.items() if count))
+    for net in nets:
+        for number, columns in enumerate(added):
+            rows = zip(*([count * each for each in columns[cell]] for cell, count in net), strict=True)
+            worst[number] = max(worst[number], sum((abs(sum(row, Fraction(0))) for row in rows), Fraction(0)))
     return worst
 
 

@@ -1,0 +1,176 @@
+"""Nullity 0: records move around a simple cycle of classes.
+
+Where the known counts determine every class's count, records that move together form a simple cycle: one record leaves
+each class on it and one enters (docs/proofs/known_facts.md). One of the moves follows a secret pair from class a to
+class b; the others go anywhere. So a query changes by what lies between entering and leaving: the span of every class
+on the cycle, except that in a the leaving and in b the entering end are those of the secret pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.known_facts.crossing import Arc
+from blowfish_privacy.known_facts.setting import Found, Moves, Setting, change, project
+from blowfish_privacy.known_facts.spans import Scalar, Span, Whole, candidates
+from blowfish_privacy.queries.query import LinearForm
+
+METHOD = "known counts settle every class: simple cycles of classes"
+_MOST_WITNESS = 400
+_MOST_TRIED = 60
+
+
+def scalar_cycle(setting: Setting, scalar: Scalar, *, across: int, widest: int) -> Found:
+    """Find the largest change of a number; it changes by at most so much along secret pairs across, and along any."""
+    labels = setting.labels
+    ranges = scalar.high - scalar.low
+    largest = _Largest(setting, ranges)
+    best, found = 0, None
+    for arc, together in _tried(setting, scalar):
+        ends = scalar.high[arc.source] - scalar.value(arc.x) + scalar.value(arc.y) - scalar.low[arc.target]
+        total = int(ends + largest.others(arc))
+        if together and (found is None or total > best):
+            best, found = total, arc
+    inner = setting.inner
+    if inner is None:
+        low, high = scalar.low[labels], scalar.high[labels]
+        gap = _closest(low, high)
+        bound = largest.all() + min(0, across - gap)
+        bound = max(bound, min(widest, int(ranges[labels].max(initial=0))))
+    else:
+        neutral = max(inner, key=lambda arc: scalar.value(arc.y) - scalar.value(arc.x), default=None)
+        if neutral is not None and scalar.value(neutral.y) - scalar.value(neutral.x) > best:
+            best = scalar.value(neutral.y) - scalar.value(neutral.x)
+            return Found(best, setting.decided, METHOD, ((neutral.x, neutral.y),))
+        bound = best
+    exact = bound == best and setting.decided and largest.attainable
+    moves = None
+    if exact and found is not None and len(labels) <= _MOST_WITNESS:
+        moves = around(found, largest.chosen(found), scalar.lowest, scalar.highest)
+    return Found(bound, exact, METHOD, moves)
+
+
+def vector_cycle(setting: Setting, form: LinearForm, span: Span, *, widest: int) -> Found:
+    """Bound the change of several numbers by the diameters of the classes; exact where a cycle attains it."""
+    labels, diameters = setting.labels, span.diameters
+    largest = _Largest(setting, diameters)
+    across = 0 if setting.crossing.unchanged(form.domain.names) else widest
+    if setting.inner is None:
+        two = sorted(diameters[labels].tolist())[:2]
+        bound = largest.all() + min(0, span.whole + across - sum(two))
+        neutral = min(widest, int(diameters[labels].max(initial=0)))
+    else:
+        pairs = {(arc.source, arc.target): arc for arc in setting.arcs}
+        totals = [_pair(diameters, arc, span.whole + across) + largest.others(arc) for arc in pairs.values()]
+        bound = max(totals, default=0)
+        neutral = max((change(form, setting.classes, [(arc.x, arc.y)]) for arc in setting.inner), default=0)
+    bound = int(max(bound, neutral))
+    if not setting.decided:
+        return Found(bound, exact=False, method=METHOD)
+    moves = _attaining(setting, form, span, largest, bound)
+    theorem = span.injective and largest.attainable and (setting.inner is not None or bound > neutral)
+    return Found(bound, theorem or moves is not None or bound == 0, METHOD, moves)
+
+
+def around(secret: Arc, others: Iterable[int], leave: Callable[[int], Cell], enter: Callable[[int], Cell]) -> Moves:
+    """Close a secret pair to a cycle through some other classes."""
+    chain = [secret.target, *others, secret.source]
+    return ((secret.x, secret.y), *((leave(a), enter(b)) for a, b in pairwise(chain)))
+
+
+class _Largest:
+    """The classes with the largest spans that a cycle can take in, when it has a limited number of records."""
+
+    def __init__(self, setting: Setting, spans: Whole) -> None:
+        labels = setting.labels
+        self._spans, records = spans, setting.records
+        self._room = len(labels) if records is None else min(records, len(labels))
+        order = sorted(labels.tolist(), key=lambda label: -spans[label])
+        self._order = order
+        self._head = order[: self._room]
+        self._sum = int(sum(spans[self._head]))
+        self.attainable = True
+        """Whether the limit on records is accounted for exactly."""
+        if setting.inner is None and self._room < len(labels):
+            self.attainable = False
+
+    def all(self) -> int:
+        """Add up as many spans as there are records."""
+        return self._sum
+
+    def chosen(self, arc: Arc) -> list[int]:
+        """Choose the classes besides those of a secret pair, leaving out those without a span."""
+        room = self._room - 2
+        head = self._order[: self._room]
+        rest = [label for label in head if label not in (arc.source, arc.target) and self._spans[label]]
+        return rest[:room]
+
+    def others(self, arc: Arc) -> int:
+        """Add up the spans besides those of a secret pair."""
+        if self._room == len(self._order):
+            return int(self._sum - self._spans[arc.source] - self._spans[arc.target])
+        return int(sum(self._spans[label] for label in self.chosen(arc)))
+
+
+def _pair(diameters: Whole, arc: Arc, most: int) -> int:
+    return min(diameters[arc.source] + diameters[arc.target], most)
+
+
+def _closest(low: Whole, high: Whole) -> int:
+    """Return the smallest high end of a class above the low end of another: how far apart two classes must reach."""
+    by_high, by_low = np.argsort(high)[:2], np.argsort(-low)[:2]
+    pairs = [(h, lo) for h in by_high for lo in by_low if h != lo]
+    return int(min((high[h] - low[lo] for h, lo in pairs), default=0))
+
+
+def _tried(setting: Setting, scalar: Scalar) -> Iterator[tuple[Arc, bool]]:
+    """Go through crossing edges; where they are not listed, also those between the ends of the classes."""
+    for arc in setting.arcs:
+        yield arc, True
+        if setting.inner is None:
+            x, y = scalar.lowest(arc.source), scalar.highest(arc.target)
+            yield Arc(x, y, arc.source, arc.target), setting.crossing.graph.adjacent(x, y)
+
+
+def _attaining(setting: Setting, form: LinearForm, span: Span, largest: _Largest, bound: int) -> Moves | None:
+    """Look for a cycle that changes the query by the bound."""
+    classes = setting.classes
+    if len(setting.labels) > _MOST_WITNESS:
+        return None
+    tried: list[Moves] = [((arc.x, arc.y),) for arc in (setting.inner or ())[:_MOST_TRIED]]
+    arcs = {(project(form, classes, a.x), project(form, classes, a.y), a.source, a.target): a for a in setting.arcs}
+    for arc in [*arcs.values()][:_MOST_TRIED]:
+        others = largest.chosen(arc)
+        for guide in span.guides:
+            tried.append(around(arc, others, guide.lowest, guide.highest))
+            tried.append(around(arc, others, guide.highest, guide.lowest))
+        if not span.guides:
+            tried.append(_coloured(setting, form, arc, others))
+    return next((moves for moves in tried if change(form, classes, moves) == bound), None)
+
+
+def _coloured(setting: Setting, form: LinearForm, secret: Arc, others: Sequence[int]) -> Moves:
+    """Choose where records enter and leave each class so that no cell both gains and loses."""
+    classes = setting.classes
+    own = {label: candidates(classes, label) for label in {secret.source, secret.target, *others}}
+    gains, losses = {project(form, classes, secret.y)}, {project(form, classes, secret.x)}
+    enter: dict[int, Cell] = {}
+    leave: dict[int, Cell] = {}
+
+    def choose(label: int, taken: set[Cell], against: set[Cell]) -> Cell:
+        seen = [(project(form, classes, cell), cell) for cell in own[label]]
+        fit = [pair for pair in seen if pair[0] in taken] + [pair for pair in seen if pair[0] not in against]
+        place, cell = next((pair for pair in fit if pair[0] not in against), seen[0])
+        taken.add(place)
+        return cell
+
+    enter[secret.source] = choose(secret.source, gains, losses)
+    leave[secret.target] = choose(secret.target, losses, gains)
+    for label in others:
+        enter[label] = choose(label, gains, losses)
+        leave[label] = choose(label, losses, gains)
+    return around(secret, others, leave.__getitem__, enter.__getitem__)

@@ -1,0 +1,64 @@
+"""Whether data agree with the counts that a policy says everybody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.policies.known import KnownFact
+from blowfish_privacy.policies.known_marginal import KnownMarginal
+from blowfish_privacy.policies.policy import Policy
+
+Counter: TypeAlias = Callable[[tuple[str, ...]], npt.NDArray[np.int64]]
+"""Counts the records of every cell of some attributes."""
+
+_MOST_CELLS = 10_000_000
+
+
+def contradicted(policy: Policy, count: Counter) -> Iterator[KnownFact]:
+    """Go through the facts whose stated counts the data do not have."""
+    stated = [fact for fact in policy.known if _stated(policy.domain, fact)]
+    names = tuple(name for name in policy.domain if any(name in fact.attributes for fact in stated))
+    together = prod(policy.domain[name].size for name in names) <= _MOST_CELLS
+    found = policy.domain.project(names) if together and names else None
+    all_counts = count(names) if found is not None else None
+    for fact in stated:
+        if all_counts is None or found is None:
+            own = tuple(name for name in policy.domain if name in fact.attributes)
+            check_size(policy.domain, fact)
+            agrees = _agrees(policy.domain, fact, own, count(own))
+        else:
+            agrees = _agrees(policy.domain, fact, names, all_counts)
+        if not agrees:
+            yield fact
+
+
+def check_size(domain: Domain, fact: KnownFact) -> None:
+    """Refuse a stated count over so many cells that the data cannot be compared with it."""
+    if prod(domain[name].size for name in fact.attributes) > _MOST_CELLS:
+        raise RefusalError(
+            f"{fact.words(domain)}: too many combinations of values to compare the data with.",
+            hint="leave out the stated count; what is known matters more than how many.",
+        )
+
+
+def _stated(domain: Domain, fact: KnownFact) -> bool:
+    return fact.counts(domain) is not None if isinstance(fact, KnownMarginal) else fact.count is not None
+
+
+def _agrees(domain: Domain, fact: KnownFact, names: tuple[str, ...], counts: npt.NDArray[np.int64]) -> bool:
+    axes = tuple(axis for axis, name in enumerate(names) if name not in fact.attributes)
+    own = counts.sum(axis=axes)
+    left = [name for name in names if name in fact.attributes]
+    if isinstance(fact, KnownMarginal):
+        stated = np.array(fact.counts(domain), dtype=object).reshape([domain[name].size for name in fact.attributes])
+        return bool((stated.transpose([fact.attributes.index(name) for name in left]) == own).all())
+    box = fact.box(domain)
+    chosen = [[*box[name]] if name in box else [*range(domain[name].size)] for name in left]
+    return int(own[np.ix_(*chosen)].sum()) == fact.count

@@ -1,0 +1,130 @@
+"""Which classes secret pairs join, against going through all pairs of values."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import combinations
+from time import perf_counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blowfish_privacy as bp
+from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.known_facts.arcs import class_arcs
+from blowfish_privacy.known_facts.classes import classes_of
+from blowfish_privacy.policies.graph import SecretGraph
+from blowfish_privacy.testing.strategies import MAKERS, domains, known_facts, secrets
+from effort import examples
+
+
+def by_enumeration(graph, classes):
+    pairs, touched = set(), defaultdict(set)
+    for x, y in combinations(graph.domain.cells(), 2):
+        a, b = classes.of(x), classes.of(y)
+        if a != b and graph.adjacent(x, y):
+            pairs.add((min(a, b), max(a, b)))
+            touched[a].add(x)
+            touched[b].add(y)
+    return tuple(sorted(pairs)), tuple(len(touched[c]) >= 2 for c in range(classes.size))
+
+
+@st.composite
+def graphs_and_classes(draw, kind):
+    domain = draw(domains(40, 3, kind))
+    known = draw(st.lists(known_facts(domain), min_size=1, max_size=4))
+    return draw(secrets(domain, kind)).on(domain), classes_of(domain, known)
+
+
+@pytest.mark.parametrize("kind", MAKERS, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+@settings(max_examples=examples(80), deadline=None)
+def test_arcs_are_those_found_by_enumeration(kind, data):
+    graph, classes = data.draw(graphs_and_classes(kind))
+    found = class_arcs(graph, classes)
+    pairs, ends = by_enumeration(graph, classes)
+    assert found.exact
+    assert found.pairs == pairs
+    assert all(said or not true for said, true in zip(found.ends, ends, strict=True))
+    if kind is not bp.PerAttribute:
+        assert found.ends == ends
+
+
+@given(data=st.data())
+@settings(max_examples=examples(80), deadline=None)
+def test_blocks_of_equal_width_are_never_counted(data):
+    domain = bp.Domain(a=bp.Integer(0, data.draw(st.integers(0, 14))), b=bp.Integer(0, data.draw(st.integers(0, 4))))
+    widths = {name: data.draw(st.integers(1, 5)) for name in domain}
+    classes = classes_of(domain, data.draw(st.lists(known_facts(domain), min_size=1, max_size=3)))
+    graph = bp.Partition(widths=widths).on(domain)
+    found = class_arcs(graph, classes)
+    assert (found.pairs, found.ends) == by_enumeration(graph, classes)
+
+
+class Odd(SecretGraph):
+    """A graph of a kind nobody has heard of: positions whose sum is odd are secret from each other."""
+
+    def __init__(self, domain):
+        self.domain = domain
+
+    def adjacent(self, x, y):
+        return sum(x) % 2 == 1 and sum(y) % 2 == 1 and x != y
+
+    hops = component = connected = project = widest_edge = joins = canonical = _words = None
+
+
+def line(size, *boxes):
+    domain = bp.Domain(v=bp.Integer(0, size - 1))
+    return domain, classes_of(domain, [bp.KnownCount(where={"v": box}) for box in boxes])
+
+
+def test_an_unknown_graph_is_enumerated_where_it_is_small_and_complete_where_it_is_large():
+    domain, classes = line(6, [0], [1, 2])
+    found = class_arcs(Odd(domain), classes)
+    assert found.exact
+    assert (found.pairs, found.ends) == by_enumeration(Odd(domain), classes)
+    domain, classes = line(1000, [0], [1, 2])
+    found = class_arcs(Odd(domain), classes)
+    assert not found.exact
+    assert found.pairs == ((0, 1), (0, 2), (1, 2))
+    assert all(found.ends)
+
+
+def test_only_the_values_next_to_a_cut_are_touched():
+    # The counts of 0..499 and of 500..999 are known, theta = 1: only 499 and 500 are joined, one value of each class.
+    domain, classes = line(1000, (0, 499))
+    assert class_arcs(bp.DistanceThreshold(1).on(domain), classes).ends == (False, False)
+    assert class_arcs(bp.DistanceThreshold(2).on(domain), classes).ends == (True, True)
+
+
+def test_large_domains_are_not_enumerated():
+    domain = bp.Domain(x=bp.Integer(0, 10**9 - 1), y=bp.Integer(0, 10**9 - 1))
+    known = [bp.KnownCount(where={"x": (0, 9), "y": (0, 9)}), bp.KnownCount(where={"x": (12, 20), "y": (11, 20)})]
+    classes = classes_of(domain, known)
+    outside = classes.of((10**8, 10**8))
+    start = perf_counter()
+    near, far = (class_arcs(bp.DistanceThreshold(t).on(domain), classes).pairs for t in (4, 5))
+    # From (9, 9) to (12, 11) are 3 + 2 = 5 steps.
+    assert all(outside in pair for pair in near)
+    assert len(far) == len(near) + 1 == 3
+    assert len(class_arcs(bp.Partition(widths={"x": 3, "y": 3}).on(domain), classes).pairs) == 2
+    assert len(class_arcs(bp.Attributes().on(domain), classes).pairs) == 2
+    assert perf_counter() - start < 1
+
+
+def test_too_many_arcs_are_refused():
+    domain = bp.Domain(x=bp.Integer(0, 1999))
+    classes = classes_of(domain, [bp.KnownMarginal("x")])
+    with pytest.raises(RefusalError, match="too many pairs of classes"):
+        class_arcs(bp.FullDomain().on(domain), classes)
+    # Neighbouring values only: 1,999 arcs.
+    assert len(class_arcs(bp.DistanceThreshold(1).on(domain), classes).pairs) == 1999
+
+
+def test_numbers_too_large_for_exact_distances_give_a_superset():
+    domain = bp.Domain(x=bp.Integer(0, 2**61))
+    classes = classes_of(domain, [bp.KnownCount(where={"x": (0, 5)}), bp.KnownCount(where={"x": (50, 60)})])
+    found = class_arcs(bp.DistanceThreshold(3).on(domain), classes)
+    assert not found.exact
+    assert len(found.pairs) == 3
