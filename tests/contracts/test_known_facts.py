@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.known_facts import simple_cycles
+from blowfish_privacy.ledger.composition import check_parallel
 from blowfish_privacy.testing import oracle
 from blowfish_privacy.testing.known_facts import Tally, check, instances, report
 from blowfish_privacy.testing.oracle import linear_sensitivity, moves_together, neighbours
@@ -217,3 +218,30 @@ def test_large_domains_are_never_enumerated():
     policy = bp.Policy(domain, secrets=bp.Attributes(), known=known)
     assert histogram(policy).value == 2000
     assert bp.sensitivity(bp.Sum("e"), policy).value == Fraction(999 * 999)
+
+
+@given(policies(most_cells=6, most_attributes=2, most_facts=2), st.data())
+@settings(max_examples=examples(200), deadline=None)
+def test_parts_charged_their_maximum_never_change_together(policy, data):
+    name = data.draw(st.sampled_from(policy.domain.names))
+    axis = policy.domain.axis(name)
+    try:
+        check_parallel(policy, name)
+    except bp.RefusalError as refused:
+        assert "epsilons add up" in str(refused)
+        return
+    if policy.known:
+        for moves in moves_together(policy, 4):
+            assert len({cell[axis] for move in moves for cell in move}) == 1
+
+
+def test_facts_inside_parts_are_not_enough_when_others_may_move_anywhere():
+    domain = bp.Domain(zone=bp.Integer(0, 1), ill=bp.Integer(0, 1))
+    secrets = bp.PerAttribute(zone=bp.Public(), ill=bp.FullDomain())
+    known = [bp.KnownCount({"zone": 0, "ill": 1})]
+    policy = bp.Policy(domain, secrets=secrets, known=known)
+    with pytest.raises(bp.RefusalError, match="a change in one part may force a change in another"):
+        check_parallel(policy, "zone")
+    together = [moves for moves in moves_together(policy, 2) if len(moves) == 2]
+    assert any({x[0] for x, _ in moves} | {y[0] for _, y in moves} == {0, 1} for moves in together)
+    check_parallel(replace(policy, compensation="secret-moves"), "zone")

@@ -19,7 +19,7 @@ from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.queries import QUERIES
-from blowfish_privacy.testing.oracle import neighbours
+from blowfish_privacy.testing.oracle import moves_together, neighbours
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
 
@@ -117,6 +117,35 @@ def scales_of(mechanism, rows):
     return listed + [Fraction(0)] * (rows - len(listed))
 
 
+def loss_between(mechanism, own, axes, scales, tables):
+    """The worst log-ratio of probabilities between two tables."""
+    rows = [noisy_rows(mechanism, own, table, axes) for table in tables]
+    changes = [abs(int(a) - int(b)) for a, b in zip(*rows, strict=True)]
+    assert all(scale or not change for change, scale in zip(changes, scales, strict=True)), "a secret without noise"
+    return sum((change / scale for change, scale in zip(changes, scales, strict=True) if change), Fraction(0))
+
+
+@INDEPENDENT
+@given(policy=policies(most_cells=6, most_attributes=2, most_facts=3), epsilon=EPSILONS)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+def test_known_facts_never_push_the_loss_above_the_certificate(kind, policy, epsilon, silent):
+    query = query_for(kind, policy.domain)
+    assume(query is not None and policy.known)
+    try:
+        mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=5)
+    except bp.RefusalError as refused:
+        assert "cross each other" in str(refused)
+        return
+    axes = [policy.domain.axis(name) for name in query.attributes]
+    own = policy.domain.project(query.attributes)
+    certificate = mechanism.certify(policy)
+    assert certificate.epsilon in (0, epsilon)
+    scales = scales_of(mechanism, mechanism.rows)
+    for moves in moves_together(policy, 4):
+        tables = [[x for x, _ in moves], [y for _, y in moves]]
+        assert loss_between(mechanism, own, axes, scales, tables) <= certificate.epsilon
+
+
 @INDEPENDENT
 @given(policy=policies(most_cells=7, most_attributes=2), epsilon=EPSILONS)
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
@@ -132,10 +161,7 @@ def test_the_loss_on_every_neighbour_is_within_the_certificate(kind, policy, eps
     scales = scales_of(mechanism, mechanism.rows)
     worst = Fraction(0)
     for x, y in neighbours(policy, 2):
-        rows = [noisy_rows(mechanism, own, table, axes) for table in (x, y)]
-        changes = [abs(int(a) - int(b)) for a, b in zip(*rows, strict=True)]
-        assert all(scale or not change for change, scale in zip(changes, scales, strict=True)), "a secret without noise"
-        loss = sum((change / scale for change, scale in zip(changes, scales, strict=True) if change), Fraction(0))
+        loss = loss_between(mechanism, own, axes, scales, (x, y))
         moved = [(a, b) for a, b in zip(x, y, strict=True) if a != b]
         ends = [tuple(tuple(cell[axis] for axis in axes) for cell in pair) for pair in moved]
         assert loss == mechanism.loss(*ends[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from math import isinf
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.exact import show
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import explain_pair
+from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import Cumulative, Histogram, Query, Sum
 from blowfish_privacy.sensitivities import sensitivity
 
@@ -24,10 +26,15 @@ def policy() -> None:
 
 @policy.command()
 @file_argument
+@click.option("--picture", metavar="PNG", help="Where to draw the policy graph of known facts; - for nowhere.")
 @as_json
-def check(file: str, as_json: bool) -> None:  # noqa: FBT001
-    """Say whether FILE is valid, how much common queries can change, and what is left unprotected."""
+def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT001
+    """Say whether FILE is valid, how much common queries can change, and what is left unprotected.
+
+    With known facts, the policy graph is drawn beside the file unless --picture says otherwise.
+    """
     loaded = load_file(file).policy
+    drawn = _draw(loaded, str(Path(file).with_suffix(".facts.png")) if picture is None else picture)
     words = loaded.words()
     found: dict[str, Any] = {
         "valid": True,
@@ -39,6 +46,7 @@ def check(file: str, as_json: bool) -> None:  # noqa: FBT001
         "known_facts": [fact.words(loaded.domain) for fact in loaded.known],
         "records": loaded.records,
         "sensitivities": common_sensitivities(loaded),
+        "picture": drawn,
     }
     if as_json:
         print_json(found)
@@ -53,6 +61,24 @@ def check(file: str, as_json: bool) -> None:  # noqa: FBT001
     click.echo("\nHow much one secret step can change common queries (the noise is that much over epsilon):")
     rows = [[row["query"], row["sensitivity"] or "refused", row["note"]] for row in found["sensitivities"]]
     print_table(["query", "sensitivity", ""], rows)
+    if loaded.known:
+        from blowfish_privacy.known_facts.words import what_facts_do
+
+        click.echo("\nWhat the known facts do:")
+        for sentence in what_facts_do(loaded):
+            click.echo(f"  - {sentence}")
+    if drawn is not None:
+        click.echo(f"\nThe policy graph is drawn in {drawn}.")
+
+
+def _draw(loaded: Policy, path: str) -> str | None:
+    if not loaded.known or path == "-":
+        return None
+    from blowfish_privacy.plots.policy_graph import draw_policy_graph
+
+    with spinner("Drawing the policy graph"):
+        draw_policy_graph(loaded, path)
+    return path
 
 
 @policy.command()
@@ -91,7 +117,8 @@ def _row(title: str, query: Query, loaded: Policy) -> dict[str, Any]:
         value = sensitivity(query, loaded).value
     except BlowfishError as error:
         return {"query": title, "sensitivity": None, "note": error.message}
-    return {"query": title, "sensitivity": show(value), "note": "" if value else "published exactly, without noise"}
+    free = "follows from the known facts" if loaded.known else "published exactly, without noise"
+    return {"query": title, "sensitivity": show(value), "note": "" if value else free}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -30,6 +30,11 @@ from blowfish_privacy.queries.query import LinearForm
 ALONE = "known counts leave single moves only, inside classes that may hold a record"
 
 
+def crosses(policy: Policy) -> bool:
+    """Say whether a secret pair changes a known count, so that records have to move together."""
+    return bool(policy.known) and setting(policy, ()).crossing.exists
+
+
 def under_facts(form: LinearForm, policy: Policy) -> Found | None:
     """Find the largest change of a query between neighbours, in units; None where the facts change nothing."""
     here = setting(policy, form.domain.names)

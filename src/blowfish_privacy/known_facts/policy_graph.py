@@ -131,8 +131,7 @@ def _names(policy: Policy, classes: Classes) -> Iterator[str]:
 
 
 def _shown(attribute: Attribute, chosen: Subset) -> str:
-    runs = [(attribute.show(start), attribute.show(stop - 1)) for start, stop in chosen.runs[:_MOST_RUNS]]
-    said = [
-        low if low == high else f"{low} to {high}" if attribute.ordered else f"{low} .. {high}" for low, high in runs
-    ]
-    return " or ".join(said) + (" or .." if len(chosen.runs) > _MOST_RUNS else "")
+    runs = chosen.runs if attribute.ordered else tuple((place, place + 1) for place in islice(chosen, _MOST_RUNS + 1))
+    ends = [(attribute.show(start), attribute.show(stop - 1)) for start, stop in runs[:_MOST_RUNS]]
+    said = [low if low == high else f"{low} to {high}" for low, high in ends]
+    return " or ".join(said) + (" or .." if len(runs) > _MOST_RUNS else "")

@@ -22,6 +22,7 @@ def explain_policy(policy: Policy) -> str:
         ("How strongly", list(_strength(policy))),
         ("What is NOT protected", list(_unprotected(policy, words))),
         ("What is assumed to be public", list(_public(policy))),
+        *([("What the known facts do", list(_facts(policy)))] if policy.known else []),
         ("Whose protection", list(_unit(policy))),
     ]
     return "\n\n".join(f"{title}\n" + "\n".join(f"  - {line}" for line in lines) for title, lines in sections)
@@ -124,6 +125,12 @@ def _public(policy: Policy) -> Iterator[str]:
             "Compensation is limited to secret moves: this protects only against attackers who already know each "
             "record up to values that are all secret pairs of each other. It is weaker than the default."
         )
+
+
+def _facts(policy: Policy) -> Iterator[str]:
+    from blowfish_privacy.known_facts.words import what_facts_do
+
+    yield from what_facts_do(policy)
 
 
 def _unit(policy: Policy) -> Iterator[str]:

@@ -1,0 +1,81 @@
+"""What known facts do, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from warnings import catch_warnings, simplefilter
+
+from blowfish_privacy.errors import BlowfishWarning, RefusalError
+from blowfish_privacy.exact import show
+from blowfish_privacy.known_facts.dispatch import crosses, under_facts
+from blowfish_privacy.known_facts.setting import Found
+from blowfish_privacy.policies import KnownFact, Policy
+from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.query import some_edge
+
+_SHOWN = 5
+_CHEAP = 3
+"""Facts that make the noise at most so many times larger are called cheap."""
+
+
+def what_facts_do(policy: Policy) -> Iterator[str]:
+    """Say what each known fact does to the noise of the full table, and what all do together."""
+    plain = 2 if some_edge(policy.graph) is not None else 0
+    for fact in policy.known[:_SHOWN]:
+        yield _alone(policy, fact, plain)
+    if len(policy.known) > _SHOWN:
+        yield f"And {len(policy.known) - _SHOWN:,} more facts."
+    yield from _together(policy, plain)
+
+
+def _alone(policy: Policy, fact: KnownFact, plain: int) -> str:
+    said = f"Knowing {fact.words(policy.domain)}"
+    with catch_warnings():
+        simplefilter("ignore", BlowfishWarning)
+        single = replace(policy, known=(fact,), size=policy.size if policy.records is None else policy.records)
+    if not crosses(single):
+        return f"{said} costs nothing: no secret pair changes it."
+    found = _table(single)
+    value = plain if found is None else found.value
+    changed = " or ".join(name for name in fact.attributes if policy.graph.changes(name))
+    balanced = f"{said} forces a change of one person's {changed} to be balanced by other people's"
+    if not value:
+        return f"{said} discloses the whole table by itself: nothing is left that could be protected."
+    return f"{balanced}: the full table's sensitivity {plain} becomes {_at_most(found)}{value:,}."
+
+
+def _together(policy: Policy, plain: int) -> Iterator[str]:
+    if not crosses(policy):
+        yield "The known facts are free: every secret pair leaves all of them as they are, and noise is as without them."
+        return
+    try:
+        found = _table(policy)
+    except RefusalError as refused:
+        yield f"RUINOUS together: {refused.message} What to do: {refused.hint}"
+        return
+    value = plain if found is None else found.value
+    if not value:
+        yield (
+            "THE KNOWN FACTS ALREADY DISCLOSE EVERYTHING: all counts of the full table follow from them, so there is "
+            "nothing left to protect, and the table would be published without noise."
+        )
+        return
+    times = f"{show(value)} instead of {plain}" if plain else show(value)
+    weight = "cheap" if value <= _CHEAP * plain else "expensive"
+    advice = ""
+    if weight == "expensive":
+        advice = " If fewer or coarser counts are really public, list only those; a query of fewer attributes may pay less."
+    these = "Together these facts are" if len(policy.known) > 1 else "That is"
+    yield (
+        f"{these} {weight}: records that must move together change the full table by "
+        f"{_at_most(found)}{times}, and its noise grows by as much.{advice}"
+    )
+
+
+def _table(policy: Policy) -> Found | None:
+    return under_facts(HistogramForm(policy.domain), policy)
+
+
+def _at_most(found: Found | None) -> str:
+    return "" if found is None or found.exact else "at most "
