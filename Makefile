@@ -57,8 +57,11 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/release.py
 	$(BIN)/python benchmarks/ordered.py
+	$(BIN)/python benchmarks/known_facts.py
+	$(BIN)/python benchmarks/known_facts_cycles.py
 
 audit: $(VENV)/.test
+	$(BIN)/python -m blowfish_privacy.testing.known_facts --instances 20000
 	BLOWFISH_EFFORT=20 $(BIN)/python -m pytest -n $(WORKERS) tests/contracts
 
 reproduce: $(VENV)/.test

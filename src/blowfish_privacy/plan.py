@@ -84,6 +84,11 @@ class Plan:
                 f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
                 "published exactly. If that is not what you want, change the policy."
             )
+        if self.policy.known and self.epsilon and _crosses(self.policy):
+            said.append(
+                "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
+                "a comparison with it is one of accuracy only."
+            )
         if not self.certificate.sensitivity.exact:
             said.append("The sensitivity is an upper bound: the true privacy loss may be smaller than stated.")
         return said
@@ -93,6 +98,12 @@ class Plan:
         from blowfish_privacy.plan_words import explain_plan
 
         return explain_plan(self)
+
+
+def _crosses(policy: Policy) -> bool:
+    from blowfish_privacy.known_facts import crosses
+
+    return crosses(policy)
 
 
 def make_plan(

@@ -26,7 +26,6 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.graph import Edge
 from blowfish_privacy.queries.query import LinearForm
 
-
 ALONE = "known counts leave single moves only, inside classes that may hold a record"
 
 

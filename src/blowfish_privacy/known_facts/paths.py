@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.known_facts.tours import long_cycle
+
 Ints: TypeAlias = npt.NDArray[np.int64]
 Weights: TypeAlias = Mapping[tuple[int, int], int]
 
@@ -140,12 +142,17 @@ def _circuit(
 ) -> Route | None:
     """Ask OR-tools for a cycle of at least three vertices; a path is a cycle through an outer vertex."""
     bound = at_most(vertices, weights, most)
+    guess = long_cycle(vertices, weights, through)
+    guess = guess if len(guess) <= most else ()
+    followed = dict(zip(guess, guess[1:] + guess[:1], strict=True))
+    if guess and sum(weights[arc] for arc in followed.items()) == bound:
+        return Route(bound, guess)
     try:
         from ortools.sat.python import cp_model
     except ImportError:
-        return Route(bound, ())
+        return Route(bound, guess)
     if seconds <= 0:
-        return Route(bound, ())
+        return Route(bound, guess)
     model = cp_model.CpModel()
     number = {vertex: place for place, vertex in enumerate(vertices)}
     used: dict[tuple[int, int], Any] = {arc: model.new_bool_var("") for arc in weights}
@@ -159,6 +166,9 @@ def _circuit(
             # There and back is looked at elsewhere, and without it the relaxation is far tighter.
             model.add_at_most_one(literal, used[b, a])
     model.maximize(sum(weights[arc] * literal for arc, literal in used.items()))
+    for (a, b), literal in used.items():
+        if guess:
+            model.add_hint(literal, followed.get(a) == b)
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.linearization_level = 2
@@ -166,7 +176,7 @@ def _circuit(
     if status == cp_model.INFEASIBLE:
         return None
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Route(bound, ())
+        return Route(bound, guess)
     following = {a: b for (a, b), literal in used.items() if solver.value(literal)}
     proven = round(solver.objective_value if status == cp_model.OPTIMAL else np.floor(solver.best_objective_bound))
     return Route(min(bound, int(proven)), _walk(following, through))

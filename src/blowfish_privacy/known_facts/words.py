@@ -47,7 +47,7 @@ def _alone(policy: Policy, fact: KnownFact, plain: int) -> str:
 
 def _together(policy: Policy, plain: int) -> Iterator[str]:
     if not crosses(policy):
-        yield "The known facts are free: every secret pair leaves all of them as they are, and noise is as without them."
+        yield "The known facts are free: no secret pair changes any of them, and noise is as without them."
         return
     try:
         found = _table(policy)
@@ -65,7 +65,9 @@ def _together(policy: Policy, plain: int) -> Iterator[str]:
     weight = "cheap" if value <= _CHEAP * plain else "expensive"
     advice = ""
     if weight == "expensive":
-        advice = " If fewer or coarser counts are really public, list only those; a query of fewer attributes may pay less."
+        advice = (
+            " If fewer or coarser counts are public in truth, list only those; queries of few attributes may pay less."
+        )
     these = "Together these facts are" if len(policy.known) > 1 else "That is"
     yield (
         f"{these} {weight}: records that must move together change the full table by "
