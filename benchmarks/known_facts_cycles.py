@@ -56,8 +56,9 @@ def unsplit(classes: Classes, arcs: Arcs, seconds: float) -> int:
 def measure(many: int, theta: int, seconds: float) -> dict[str, object]:
     """Time one case and its peer."""
     domain = bp.Domain(x=bp.Integer(1, SIDE), y=bp.Integer(1, SIDE))
+    known = boxes(many, seed=1)
     start = perf_counter()
-    classes = classes_of(domain, boxes(many, seed=1))
+    classes = classes_of(domain, known)
     arcs = class_arcs(bp.DistanceThreshold(theta).on(domain), classes)
     geometry = perf_counter() - start
     both = {arc: 0 for a, b in arcs.pairs for arc in ((a, b), (b, a))}

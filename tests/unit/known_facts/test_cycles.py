@@ -135,6 +135,17 @@ def test_a_dense_part_is_left_to_the_solver():
     assert heaviest_cycle(25, both_ways(grid.edges), [1] * 25, longest=9).weight == 8
 
 
+def test_dense_graphs_need_no_solver(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+    complete, cube = nx.complete_graph(150), nx.hypercube_graph(7)
+    for graph in (complete, nx.convert_node_labels_to_integers(cube)):
+        found = heaviest_cycle(len(graph), both_ways(graph.edges), [3] * len(graph))
+        assert found.exact
+        assert found.weight == 3 * len(graph)
+        assert weigh(both_ways(graph.edges), [3] * len(graph), found.nodes) == found.weight
+        assert len(set(found.nodes)) == len(graph)
+
+
 def test_large_weights_are_rounded_up():
     huge = 10**30
     arcs = {(0, 1): huge, (1, 0): 1, (1, 2): 7, (2, 1): 7}
