@@ -54,12 +54,15 @@ def heaviest_path(
     vertices: Sequence[int], weights: Weights, start: Mapping[int, int], end: Mapping[int, int], seconds: float
 ) -> Route | None:
     """Find the path of at least two vertices that is heaviest, counting what starting and ending there weighs."""
+    if not any(u != v for u in start for v in end):
+        return None
     if len(vertices) > SMALL:
         outer = max(vertices) + 1
         closed = dict(weights)
         closed |= {(outer, vertex): weight for vertex, weight in start.items()}
         closed |= {(vertex, outer): weight for vertex, weight in end.items()}
-        found = _circuit([*vertices, outer], closed, len(vertices) + 1, seconds, through=outer)
+        bound = path_at_most(vertices, weights, start, end)
+        found = _circuit([*vertices, outer], closed, len(vertices) + 1, bound, seconds, through=outer)
         return found and Route(found.bound, tuple(vertex for vertex in found.vertices if vertex != outer))
     return _by_subsets(list(vertices), weights, start, end, len(vertices))
 
@@ -67,7 +70,7 @@ def heaviest_path(
 def heaviest_cycle_within(vertices: Sequence[int], weights: Weights, most: int, seconds: float) -> Route | None:
     """Find the heaviest cycle of at most so many vertices."""
     if len(vertices) > SMALL:
-        found = _circuit(list(vertices), weights, most, seconds)
+        found = _circuit(list(vertices), weights, most, at_most(vertices, weights, most), seconds)
         short = there_and_back(weights)
         return _heavier(short and Route(weights[short] + weights[short[1], short[0]], short), found)
     best: Route | None = None
@@ -131,17 +134,30 @@ def _trace(table: Ints, arcs: Ints, members: int, last: int) -> list[int]:
 
 def at_most(vertices: Sequence[int], weights: Weights, most: int) -> int:
     """Return a sum of weights that no cycle of at most so many vertices exceeds."""
+    return sum(sorted(_entering(vertices, weights).values(), reverse=True)[:most])
+
+
+def path_at_most(vertices: Sequence[int], weights: Weights, start: Mapping[int, int], end: Mapping[int, int]) -> int:
+    """Return a sum of weights that no path of at least two vertices exceeds; 0 where there is no end to it."""
+    entering = _entering(vertices, weights)
+    # A path enters each of its vertices but the first.
+    first = sorted(((weight - entering[vertex], vertex) for vertex, weight in start.items()), reverse=True)[:2]
+    last = sorted(((weight, vertex) for vertex, weight in end.items()), reverse=True)[:2]
+    ends = [one + other for one, u in first for other, v in last if u != v]
+    return sum(entering.values()) + max(ends) if ends else 0
+
+
+def _entering(vertices: Sequence[int], weights: Weights) -> dict[int, int]:
     entering = dict.fromkeys(vertices, 0)
     for (_, b), weight in weights.items():
         entering[b] = max(entering[b], weight)
-    return sum(sorted(entering.values(), reverse=True)[:most])
+    return entering
 
 
 def _circuit(
-    vertices: list[int], weights: Weights, most: int, seconds: float, *, through: int | None = None
+    vertices: list[int], weights: Weights, most: int, bound: int, seconds: float, *, through: int | None = None
 ) -> Route | None:
     """Ask OR-tools for a cycle of at least three vertices; a path is a cycle through an outer vertex."""
-    bound = at_most(vertices, weights, most)
     guess = long_cycle(vertices, weights, through)
     guess = guess if len(guess) <= most else ()
     followed = dict(zip(guess, guess[1:] + guess[:1], strict=True))
