@@ -106,7 +106,7 @@ def through_hub(hub: int, tree: Tree, weights: Weights, clock: Clock) -> Route |
         starts, ends = into.within(block), out.within(block)
 
         def search(first: Mapping[int, Route], last: Mapping[int, Route]) -> Route | None:
-            path = heaviest_path(block, own, _bounds(first), _bounds(last), clock.left(tasks))  # noqa: B023
+            path = heaviest_path(block, own, _bounds(first), _bounds(last), clock, tasks)  # noqa: B023
             return path and Route(path.bound, _joined(path.vertices, first, last))
 
         if _could_beat(best, block, own, starts, ends):

@@ -32,12 +32,9 @@ _MOST_EDGES = 40
 
 def largest_change(here: Setting, form: LinearForm, seen: Span, *, widest: int, anywhere: Bound) -> Found:
     """Find the largest change of a query when all records that move follow secret pairs."""
-    if here.incidence.nullity == 0:
-        found = _around(here, form, seen, widest)
-    else:
-        found = _searched(here, form, seen)
-        if found is None:
-            found = _bound(anywhere())
+    found = _around(here, form, seen, widest) if here.incidence.nullity == 0 else _searched(here, form, seen)
+    if found is None:
+        return _bound(anywhere())
     try:
         other = _bound(anywhere()) if not found.exact else found
     except RefusalError:
@@ -48,7 +45,10 @@ def largest_change(here: Setting, form: LinearForm, seen: Span, *, widest: int, 
 def most_moves(here: Setting) -> int | None:
     """Return the most records that move together; None when no theorem bounds them."""
     if here.incidence.nullity == 0:
-        joined = class_arcs(here.crossing.graph, here.classes).pairs
+        try:
+            joined = class_arcs(here.crossing.graph, here.classes).pairs
+        except RefusalError:
+            return None
         both = [pair for a, b in joined if here.live[a] and here.live[b] for pair in ((a, b), (b, a))]
         cycle = _cycle(here, dict.fromkeys(both, 1), {})
         return 1 if cycle is None else max(1, cycle.weight)
@@ -64,7 +64,7 @@ def _bound(found: Found) -> Found:
     return Found(found.value, found.value == 0, found.method)
 
 
-def _around(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found:
+def _around(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found | None:
     if here.inner is None:
         return _unlisted(here, form, seen, widest)
     if seen.scalars:
@@ -103,9 +103,12 @@ def _listed(here: Setting, form: LinearForm, weigh: Weigh, *, by_class: bool = F
     return Found(cycle.weight, exact, METHOD, moves if exact else None)
 
 
-def _unlisted(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found:
-    """Bound what secret pairs change where they are too many to look at one by one."""
-    joined = class_arcs(here.crossing.graph, here.classes)
+def _unlisted(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found | None:
+    """Bound what secret pairs change where they are too many to look at one by one; None for too many classes."""
+    try:
+        joined = class_arcs(here.crossing.graph, here.classes)
+    except RefusalError:
+        return None
     both = [pair for a, b in joined.pairs if here.live[a] and here.live[b] for pair in ((a, b), (b, a))]
     labels = here.labels.tolist()
     inside = min(widest, max((int(seen.diameters[label]) for label in labels), default=0))
