@@ -9,12 +9,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Attribute, Domain, Integer
+from blowfish_privacy.domain import Attribute, Domain, Integer, Lattice
 from blowfish_privacy.engines.cells import Layout
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.columns import ColumnType, accepts, wanted
 from blowfish_privacy.engines.faults import shielded
 from blowfish_privacy.engines.progress import Progress, watched
+from blowfish_privacy.engines.soft import soft_query, soft_sums
 from blowfish_privacy.engines.sources import Opened, Source
 from blowfish_privacy.engines.sql import check_query, counts_query
 from blowfish_privacy.errors import DataError
@@ -46,10 +47,26 @@ class DuckDBEngine:
 
         return self._safely(count)
 
+    def soft(
+        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add up what the rows give the nodes of a lattice, checking every row in the same scan."""
+        own = domain.project(names)
+
+        def add_up() -> npt.NDArray[np.int64]:
+            opened = self._open(own)
+            query = soft_query(opened.types, own, lattice)
+            self.reads += 1
+            with watched(self._source.percentage, progress):
+                found = opened.ask(query).fetchnumpy()
+            return soft_sums(own, lattice, found)
+
+        return self._safely(add_up)
+
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
-        """Check columns, types and the size of the table from the source's description alone."""
-        layout = Layout(domain.project(names))
-        self._safely(lambda: self._open(layout.domain))
+        """Check columns and types from the source's description alone."""
+        own = domain.project(names)
+        self._safely(lambda: self._open(own))
 
     def rows(self) -> int:
         """Count the rows."""

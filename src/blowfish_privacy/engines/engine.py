@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import Domain, Lattice
 from blowfish_privacy.engines.check import DataCheck
 from blowfish_privacy.engines.memory import Counts, MemoryEngine
 from blowfish_privacy.engines.progress import Progress
@@ -35,8 +35,17 @@ class Engine(Protocol):
         """
         ...
 
+    def soft(
+        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add up what the rows give each node of a lattice over some attributes, in the shape of the lattice.
+
+        Rows are checked as for :meth:`counts`. The caller has made sure that rows times ``lattice.unit`` fit 64 bits.
+        """
+        ...
+
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
-        """Check, without reading a row, that :meth:`counts` can be asked: columns, types, size of the table."""
+        """Check, without reading a row, that the data can be asked about some attributes: columns and types."""
         ...
 
     def rows(self) -> int:

@@ -11,10 +11,13 @@ from blowfish_privacy.mechanisms.ordered import Ordered
 from blowfish_privacy.mechanisms.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered_hierarchical import OrderedHierarchical
 from blowfish_privacy.mechanisms.smooth_hierarchy import SmoothHierarchy
+from blowfish_privacy.mechanisms.soft_grid import SoftGrid
+from blowfish_privacy.mechanisms.synopsis import Points, Synopsis
 from blowfish_privacy.queries import Query
 
 MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind for kind in (SmoothHierarchy, Ordered, OrderedHierarchical, GridFlow, GridHierarchy, Laplace)
+    kind.name: kind
+    for kind in (SmoothHierarchy, Ordered, OrderedHierarchical, GridFlow, GridHierarchy, Laplace, SoftGrid)
 }
 """Every mechanism by its name."""
 
@@ -42,6 +45,9 @@ __all__ = [
     "Ordered",
     "OrderedFamily",
     "OrderedHierarchical",
+    "Points",
     "SmoothHierarchy",
+    "SoftGrid",
+    "Synopsis",
     "candidates",
 ]
