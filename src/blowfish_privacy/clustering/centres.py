@@ -37,9 +37,10 @@ def cluster(points: Points, k: int, *, seed: int, restarts: int = _RESTARTS) -> 
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found: Any = Lloyd(k, n_init=restarts, random_state=seed).fit(points.places, sample_weight=points.weights)
+        clusterer: Any = Lloyd
+        found: Any = clusterer(k, n_init=restarts, random_state=seed).fit(points.places, sample_weight=points.weights)
     labels = np.asarray(found.labels_, dtype=np.int64)
-    sizes = np.bincount(labels, points.weights, minlength=k)
+    sizes = np.bincount(labels, points.weights, minlength=k).astype(np.float64)
     order = np.argsort(-sizes, kind="stable")
     ranks = np.empty(k, dtype=np.int64)
     ranks[order] = np.arange(k)

@@ -12,12 +12,13 @@ from blowfish_privacy.mechanisms.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered_hierarchical import OrderedHierarchical
 from blowfish_privacy.mechanisms.smooth_hierarchy import SmoothHierarchy
 from blowfish_privacy.mechanisms.soft_grid import SoftGrid
+from blowfish_privacy.mechanisms.soft_mesh import SoftMesh
 from blowfish_privacy.mechanisms.synopsis import Points, Synopsis
 from blowfish_privacy.queries import Query
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
-    for kind in (SmoothHierarchy, Ordered, OrderedHierarchical, GridFlow, GridHierarchy, Laplace, SoftGrid)
+    for kind in (SmoothHierarchy, Ordered, OrderedHierarchical, GridFlow, GridHierarchy, Laplace, SoftGrid, SoftMesh)
 }
 """Every mechanism by its name."""
 
@@ -48,6 +49,7 @@ __all__ = [
     "Points",
     "SmoothHierarchy",
     "SoftGrid",
+    "SoftMesh",
     "Synopsis",
     "candidates",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
 import numpy as np
@@ -32,7 +32,8 @@ def lattice_sensitivity(lattice: Lattice, names: tuple[str, ...], policy: Policy
     graph = policy.graph.project(names)
     bound = 2 * most_varied(lattice, graph)
     if not bound:
-        return Sensitivity(Fraction(0), True, "no secret pair changes the lattice [docs/proofs/soft_grid.md]", None)
+        theorem = "no secret pair changes the lattice [docs/proofs/soft_grid.md]"
+        return Sensitivity(Fraction(0), exact=True, theorem=theorem, witness=None)
     worst = max(_candidates(lattice, graph), key=lambda edge: change(lattice, *edge), default=None)
     attained = worst is not None and change(lattice, *worst) == bound
     witness = (graph.domain.record(worst[0]), graph.domain.record(worst[1])) if worst is not None and attained else None
@@ -124,7 +125,7 @@ def _linear(lattice: Lattice, graph: ThresholdGraph) -> Fraction:
 
 
 def _step(bounds: tuple[Fraction, ...]) -> Fraction:
-    return min(high - low for low, high in zip(bounds, bounds[1:], strict=False))
+    return min(high - low for low, high in pairwise(bounds))
 
 
 def _is_exact(axis: Axis) -> bool:

@@ -80,8 +80,11 @@ class SoftGrid(Synopsis):
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """Up to eight attributes."""
-        return len(query.attributes) <= MOST_DIMENSIONS
+        """Up to eight attributes, and too few records for a mesh, or blocks whose counts are public."""
+        from blowfish_privacy.mechanisms.soft_mesh import SoftMesh
+
+        mesh = SoftMesh.suits(query, policy, epsilon=epsilon, records=records)
+        return len(query.attributes) <= MOST_DIMENSIONS and not mesh
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
@@ -148,7 +151,7 @@ class SoftGrid(Synopsis):
         if not graph.has_edges:
             return found
         theorem = "block counts are public; inside a block shares change by at most 2 [docs/proofs/soft_grid.md]"
-        return Sensitivity(Fraction(2 * policy.rows_per_person), False, theorem, None)
+        return Sensitivity(Fraction(2 * policy.rows_per_person), exact=False, theorem=theorem, witness=None)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Divide the change of the shares by the scale; inside blocks, bound it by twice a record."""

@@ -151,8 +151,8 @@ def checked_points(points: npt.ArrayLike, width: int) -> Floats:
     try:
         table = np.asarray(points, dtype=np.float64)
     except (ValueError, TypeError):
-        table = np.zeros(0)
-    if table.ndim != 2 or table.shape[1] != width:
+        table: Floats = np.zeros(0)
+    if table.ndim != 2 or int(table.shape[-1]) != width:
         raise QueryError(f"points are a table of numbers with {width} columns, one for each attribute.")
     if not np.isfinite(table).all():
         raise QueryError("points must be finite numbers.")
