@@ -34,8 +34,10 @@ def cluster(points: Points, k: int, *, seed: int, restarts: int = _RESTARTS) -> 
     # The import takes seconds, and only clusters need it.
     from sklearn.cluster import KMeans as Lloyd
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
-    with warnings.catch_warnings():
+    # So few points do not repay several threads, and on a busy machine threads wait for one another.
+    with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore", ConvergenceWarning)
         clusterer: Any = Lloyd
         found: Any = clusterer(k, n_init=restarts, random_state=seed).fit(points.places, sample_weight=points.weights)
