@@ -57,6 +57,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/release.py
 	$(BIN)/python benchmarks/ordered.py
+	$(BIN)/python benchmarks/kmeans.py --quick
 
 audit: $(VENV)/.test
 	BLOWFISH_EFFORT=20 $(BIN)/python -m pytest -n $(WORKERS) tests/contracts

@@ -93,5 +93,3 @@ def _column(domain: Domain, name: str, column: Floats) -> npt.NDArray[Any]:
 
 def _number(clusters: object) -> Any:
     return int(clusters) if isinstance(clusters, np.integer) else clusters
-
-

@@ -22,7 +22,14 @@ def cluster_sums(points: Floats, centers: Floats) -> tuple[Floats, Floats]:
 
 
 def not_private_published_sulq_kmeans(
-    points: Floats, k: int, *, epsilon: float, claimed_sensitivity: float, low: Floats, high: Floats, seed: int,
+    points: Floats,
+    k: int,
+    *,
+    epsilon: float,
+    claimed_sensitivity: float,
+    low: Floats,
+    high: Floats,
+    seed: int,
     rounds: int = 10,
 ) -> Floats:
     """Run k-means with the noise the paper prints, which protects nobody; for comparisons on public data only.
