@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy import document, spec
-from blowfish_privacy.domain import Lattice
+from blowfish_privacy.domain import Assignment, Lattice
 from blowfish_privacy.engines import Engine, check_countable, scan_bar
 from blowfish_privacy.errors import BlowfishError, DataError, PolicyError, QueryError
 from blowfish_privacy.ledger import Entry, Ledger
@@ -128,6 +128,14 @@ class Reading:
         with scan_bar() as progress:
             domain, names = self._plan.policy.domain, self._plan.query.attributes
             return self._checked(self._engine.soft(domain, names, lattice, progress=progress), lattice.unit)
+
+    def assigned(self, assignment: Assignment) -> npt.NDArray[np.int64]:
+        """Return each centre's number of records and their clipped offsets added up."""
+        with scan_bar() as progress:
+            domain, names = self._plan.policy.domain, self._plan.query.attributes
+            found = self._engine.assigned(domain, names, assignment, progress=progress)
+        self._checked(found[:, 0], 1)
+        return found
 
     def _checked(self, sums: npt.NDArray[np.int64], unit: int) -> npt.NDArray[np.int64]:
         self.records = int(sums.sum()) // unit

@@ -39,6 +39,9 @@ class Spy:
         self.seen.append(self.ledger_of().spent)
         return self.inner.soft(*arguments, **options)
 
+    def assigned(self, *arguments, **options):
+        return self.inner.assigned(*arguments, **options)
+
     def prepare(self, domain, names):
         self.inner.prepare(domain, names)
 

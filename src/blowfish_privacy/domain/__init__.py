@@ -1,5 +1,6 @@
 """The declared domain of a table."""
 
+from blowfish_privacy.domain.assignment import Assignment
 from blowfish_privacy.domain.attribute import Attribute, Positions
 from blowfish_privacy.domain.binned import Bin, Binned
 from blowfish_privacy.domain.categorical import Categorical
@@ -10,6 +11,7 @@ from blowfish_privacy.domain.product import Cell, Domain
 from blowfish_privacy.domain.subset import Subset
 
 __all__ = [
+    "Assignment",
     "Attribute",
     "Axis",
     "Bin",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Domain, Lattice
+from blowfish_privacy.domain import Assignment, Domain, Lattice
 from blowfish_privacy.engines.cells import Layout
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.progress import Progress
@@ -42,6 +42,12 @@ class ArrayEngine:
     ) -> npt.NDArray[np.int64]:
         """Add up what the rows give the nodes of a lattice."""
         return lattice.sums(self._read(domain.project(names)))
+
+    def assigned(
+        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Assign the rows to their nearest centres."""
+        return assignment.sums(self._read(domain.project(names)))
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check that the columns are there."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from sqlglot import exp
 
-from blowfish_privacy.domain import Attribute, Domain, Integer, Lattice
+from blowfish_privacy.domain import Assignment, Attribute, Domain, Integer, Lattice
+from blowfish_privacy.engines.assigned import assigned_query, assigned_sums
 from blowfish_privacy.engines.cells import Layout
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.columns import ColumnType, accepts, wanted
@@ -55,13 +57,27 @@ class DuckDBEngine:
 
         def add_up() -> npt.NDArray[np.int64]:
             opened = self._open(own)
-            query = soft_query(opened.types, own, lattice)
-            self.reads += 1
-            with watched(self._source.percentage, progress):
-                found = opened.ask(query).fetchnumpy()
-            return soft_sums(own, lattice, found)
+            return soft_sums(own, lattice, self._found(opened, soft_query(opened.types, own, lattice), progress))
 
         return self._safely(add_up)
+
+    def assigned(
+        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add up the rows by their nearest centres, checking every row in the same scan."""
+        own = domain.project(names)
+
+        def add_up() -> npt.NDArray[np.int64]:
+            opened = self._open(own)
+            query = assigned_query(opened.types, own, assignment)
+            return assigned_sums(own, assignment, self._found(opened, query, progress))
+
+        return self._safely(add_up)
+
+    def _found(self, opened: Opened, query: exp.Select, progress: Progress | None) -> dict[str, Any]:
+        self.reads += 1
+        with watched(self._source.percentage, progress):
+            return opened.ask(query).fetchnumpy()
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check columns and types from the source's description alone."""

@@ -30,8 +30,9 @@ def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice) ->
     places = range(len(lattice.axes))
     placed = positions_query(domain.attributes, types, [Verdicts.told(attribute) for attribute in domain.attributes])
     points = [_on_runs(axis, place).as_(f"v{place}", quoted=True) for place, axis in enumerate(lattice.axes)]
-    problem = _total([exp.Mul(this=_problem(place), expression=number(4**place)) for place in places])
-    pointed = exp.select(*points, problem.as_("problem", quoted=True)).from_(_nested(placed, "placed"))
+    pointed = exp.select(*points, problem_code(len(places)).as_("problem", quoted=True)).from_(
+        _nested(placed, "placed")
+    )
     lower = [
         _divided(_column(f"v{place}"), axis.resolution).as_(f"i{place}", quoted=True)
         for place, axis in enumerate(lattice.axes)
@@ -54,17 +55,29 @@ def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice) ->
 def soft_sums(domain: Domain, lattice: Lattice, found: dict[str, Any]) -> Integers:
     """Turn the groups that :func:`soft_query` finds into the sums of all nodes, or say what is wrong with the rows."""
     cells = np.asarray(found["cell"], dtype=np.int64)
-    if len(cells) and cells.min() < 0:
-        digits = -cells[cells < 0]
-        wrong = [
+    raise_problems(domain, cells)
+    moments = [np.asarray(found[f"m{rank}"], dtype=np.int64) for rank in range(len(lattice.subsets()))]
+    return lattice.from_moments(cells, moments)
+
+
+def problem_code(attributes: int) -> exp.Expr:
+    """Express what is wrong with a row as one number: 0, or minus a base-4 digit for each attribute."""
+    return _total([exp.Mul(this=_problem(place), expression=number(4**place)) for place in range(attributes)])
+
+
+def raise_problems(domain: Domain, cells: Integers) -> None:
+    """Say what is wrong with rows whose group is marked with a negative number."""
+    if not len(cells) or cells.min() >= 0:
+        return
+    digits = -cells[cells < 0]
+    raise data_problem(
+        [
             (name, attribute, problem)
             for place, (name, attribute) in enumerate(zip(domain.names, domain.attributes, strict=True))
             for problem in (MISSING, OUTSIDE, MALFORMED)
             if bool(np.any(digits // 4**place % 4 == problem))
         ]
-        raise data_problem(wrong)
-    moments = [np.asarray(found[f"m{rank}"], dtype=np.int64) for rank in range(len(lattice.subsets()))]
-    return lattice.from_moments(cells, moments)
+    )
 
 
 def _on_runs(axis: Axis, place: int) -> exp.Expr:

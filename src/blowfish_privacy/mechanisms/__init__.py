@@ -6,6 +6,7 @@ from blowfish_privacy.mechanisms.error import Error, ExpectedError
 from blowfish_privacy.mechanisms.grid_flow import GridFlow
 from blowfish_privacy.mechanisms.grid_hierarchy import GridHierarchy
 from blowfish_privacy.mechanisms.laplace import Laplace
+from blowfish_privacy.mechanisms.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered import Ordered
 from blowfish_privacy.mechanisms.ordered_family import OrderedFamily
@@ -18,7 +19,17 @@ from blowfish_privacy.queries import Query
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
-    for kind in (SmoothHierarchy, Ordered, OrderedHierarchical, GridFlow, GridHierarchy, Laplace, SoftGrid, SoftMesh)
+    for kind in (
+        SmoothHierarchy,
+        Ordered,
+        OrderedHierarchical,
+        GridFlow,
+        GridHierarchy,
+        Laplace,
+        SoftGrid,
+        SoftMesh,
+        NoisyLloyd,
+    )
 }
 """Every mechanism by its name."""
 
@@ -43,6 +54,7 @@ __all__ = [
     "GridHierarchy",
     "Laplace",
     "Mechanism",
+    "NoisyLloyd",
     "Ordered",
     "OrderedFamily",
     "OrderedHierarchical",

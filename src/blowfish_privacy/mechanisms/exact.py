@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Lattice
+from blowfish_privacy.domain import Assignment, Lattice
 
 Integers = npt.NDArray[np.int64]
 
@@ -22,6 +22,10 @@ class Exact(Protocol):
 
     def soft(self, lattice: Lattice) -> Integers:
         """Add up what the records give each node of a lattice over the query's attributes."""
+        ...
+
+    def assigned(self, assignment: Assignment) -> Integers:
+        """Return each centre's number of records and their clipped offsets added up."""
         ...
 
 
@@ -39,6 +43,11 @@ class Counted:
         """Add up from the counts."""
         return lattice.contract(self.table)
 
+    def assigned(self, assignment: Assignment) -> Integers:
+        """Assign the filled cells."""
+        filled = np.nonzero(self.table)
+        return assignment.sums(filled, self.table[filled])
+
 
 @dataclass(frozen=True, eq=False)
 class Placed:
@@ -55,3 +64,7 @@ class Placed:
     def soft(self, lattice: Lattice) -> Integers:
         """Add up from the positions."""
         return lattice.sums(self.positions)
+
+    def assigned(self, assignment: Assignment) -> Integers:
+        """Assign the records."""
+        return assignment.sums(self.positions)

@@ -57,7 +57,7 @@ class Mesh:
         """Read the code of a mesh."""
         place = 0
 
-        def cut(level: int, cells: Integers) -> npt.NDArray[np.bool_]:
+        def cut(_: int, cells: Integers) -> npt.NDArray[np.bool_]:
             nonlocal place
             part = code[place : place + len(cells)]
             place += len(cells)
