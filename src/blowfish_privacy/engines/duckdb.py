@@ -17,7 +17,7 @@ from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.columns import ColumnType, accepts, wanted
 from blowfish_privacy.engines.faults import shielded
 from blowfish_privacy.engines.progress import Progress, watched
-from blowfish_privacy.engines.soft import soft_query, soft_sums
+from blowfish_privacy.engines.soft import problems_query, raise_problems, soft_query, soft_sums
 from blowfish_privacy.engines.sources import Opened, Source
 from blowfish_privacy.engines.sql import check_query, counts_query
 from blowfish_privacy.errors import DataError
@@ -57,7 +57,12 @@ class DuckDBEngine:
 
         def add_up() -> npt.NDArray[np.int64]:
             opened = self._open(own)
-            return soft_sums(own, lattice, self._found(opened, soft_query(opened.types, own, lattice), progress))
+            sums = soft_sums(lattice, self._found(opened, soft_query(opened.types, own, lattice), progress))
+            if sums is None:
+                found = self._found(opened, problems_query(opened.types, own), progress)
+                raise_problems(own, np.asarray(found["cell"], dtype=np.int64))
+                raise DataError("the data changed while they were read.")
+            return sums
 
         return self._safely(add_up)
 

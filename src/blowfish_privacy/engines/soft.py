@@ -9,6 +9,7 @@ are used, so that every engine gives the same integers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,15 @@ from blowfish_privacy.engines.sql import positions_query
 
 Integers = npt.NDArray[np.int64]
 
+_NARROW = 2**31
+
 
 def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice) -> exp.Select:
-    """Ask for each group's lower node (``cell``; negative for rows with problems) and its sums ``m0``, ``m1``, ..."""
+    """Ask for each group's lower node (``cell``), its sums ``m0``, ``m1``, ..., and its worst ``problem``: 0 for none.
+
+    Rows with a problem are counted at a node like all others, and the answer is thrown away when there are any: so the
+    database knows the range of the nodes' numbers beforehand, and groups twice as fast.
+    """
     places = range(len(lattice.axes))
     placed = positions_query(domain.attributes, types, [Verdicts.told(attribute) for attribute in domain.attributes])
     points = [_on_runs(axis, place).as_(f"v{place}", quoted=True) for place, axis in enumerate(lattice.axes)]
@@ -34,28 +41,37 @@ def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice) ->
         _nested(placed, "placed")
     )
     lower = [
-        _divided(_column(f"v{place}"), axis.resolution).as_(f"i{place}", quoted=True)
+        _divided(_column(f"v{place}"), axis.resolution, _kind(axis)).as_(f"i{place}", quoted=True)
         for place, axis in enumerate(lattice.axes)
     ]
     carried = [_column(f"v{place}") for place in lattice.shared]
     noded = exp.select(*lower, *carried, _column("problem")).from_(_nested(pointed, "pointed"))
     cell = _total([_times(_column(f"i{place}"), lattice.strides[place]) for place in places])
-    marked = exp.Case().when(exp.LT(this=_column("problem"), expression=number(0)), _column("problem")).else_(cell)
     shares = [
         exp.Sub(this=_column(f"v{place}"), expression=_times(_column(f"i{place}"), lattice.axes[place].resolution)).as_(
             f"w{place}", quoted=True
         )
         for place in lattice.shared
     ]
-    shared = exp.select(marked.as_("cell", quoted=True), *shares).from_(_nested(noded, "noded"))
-    sums = [_moment(subset).as_(f"m{rank}", quoted=True) for rank, subset in enumerate(lattice.subsets())]
-    return exp.select(_column("cell"), *sums).from_(_nested(shared, "shared")).group_by(number(1))
+    named = (cell.as_("cell", quoted=True), *shares, _column("problem"))
+    shared = exp.select(*named).from_(_nested(noded, "noded"))
+    sums = [_moment(subset, lattice).as_(f"m{rank}", quoted=True) for rank, subset in enumerate(lattice.subsets())]
+    worst = exp.cast(exp.Min(this=_column("problem")), "BIGINT").as_("problem", quoted=True)
+    return exp.select(_column("cell"), *sums, worst).from_(_nested(shared, "shared")).group_by(number(1))
 
 
-def soft_sums(domain: Domain, lattice: Lattice, found: dict[str, Any]) -> Integers:
-    """Turn the groups that :func:`soft_query` finds into the sums of all nodes, or say what is wrong with the rows."""
-    cells = np.asarray(found["cell"], dtype=np.int64)
-    raise_problems(domain, cells)
+def problems_query(types: Sequence[ColumnType], domain: Domain) -> exp.Select:
+    """Ask for all combinations of problems that rows have, as ``cell``."""
+    placed = positions_query(domain.attributes, types, [Verdicts.told(attribute) for attribute in domain.attributes])
+    coded = exp.select(problem_code(len(domain.names)).as_("cell", quoted=True)).from_(_nested(placed, "placed"))
+    return exp.select(_column("cell")).from_(_nested(coded, "coded")).group_by(number(1))
+
+
+def soft_sums(lattice: Lattice, found: dict[str, Any]) -> Integers | None:
+    """Turn the groups that :func:`soft_query` finds into the sums of all nodes; None when rows have problems."""
+    cells, problems = (np.asarray(found[name], dtype=np.int64) for name in ("cell", "problem"))
+    if len(cells) and problems.min() < 0:
+        return None
     moments = [np.asarray(found[f"m{rank}"], dtype=np.int64) for rank in range(len(lattice.subsets()))]
     return lattice.from_moments(cells, moments)
 
@@ -82,7 +98,7 @@ def raise_problems(domain: Domain, cells: Integers) -> None:
 
 def _on_runs(axis: Axis, place: int) -> exp.Expr:
     """Express a position's place along the axis, counted in shares: R times its lower node plus the upper's shares."""
-    position = _column(f"p{place}")
+    position = exp.cast(_column(f"p{place}"), _kind(axis))
     pieces = [_coordinate(run, first, axis, position) for run, first in zip(axis.runs, axis.firsts, strict=True)]
     return _bisect(axis.runs, pieces, position)
 
@@ -102,24 +118,34 @@ def _bisect(runs: Sequence[Run], pieces: Sequence[exp.Expr], position: exp.Expr)
 def _coordinate(run: Run, first: int, axis: Axis, position: exp.Expr) -> exp.Expr:
     offset = _plus(position.copy(), -run.start)
     if run.nodes == 1:
-        return _times(_plus(_divided(offset, run.width), first), axis.resolution)
-    piece = _divided(offset.copy(), run.width) if run.count > 1 else None
+        return _times(_plus(_divided(offset, run.width, _kind(axis)), first), axis.resolution)
+    piece = _divided(offset.copy(), run.width, _kind(axis)) if run.count > 1 else None
     inside = offset if piece is None else exp.Sub(this=offset, expression=_times(piece.copy(), run.width))
     u = _clamped(_plus(_times(inside, run.slope), run.shift), run.step * (run.nodes - 1))
     if axis.resolution != run.step:
-        u = _divided(_plus(_times(u, 2 * axis.resolution), run.step), 2 * run.step)
+        u = _divided(_plus(_times(u, 2 * axis.resolution), run.step), 2 * run.step, _kind(axis))
     base = _plus(u, first * axis.resolution)
     if piece is None:
         return base
     return exp.Add(this=base, expression=_times(piece, run.nodes * axis.resolution))
 
 
-def _moment(subset: Sequence[int]) -> exp.Expr:
+def _kind(axis: Axis) -> str:
+    """Use 32-bit numbers where they suffice: engines divide and group them much faster."""
+    largest = max(
+        2 * (run.slope * run.width + abs(run.shift) + run.step * run.nodes) * axis.resolution for run in axis.runs
+    )
+    return "INT" if max(largest, axis.nodes * axis.resolution, axis.size) < _NARROW else "BIGINT"
+
+
+def _moment(subset: Sequence[int], lattice: Lattice) -> exp.Expr:
     if not subset:
         return exp.cast(exp.Count(this=exp.Star()), "BIGINT")
-    term: exp.Expr = _column(f"w{subset[0]}")
-    for place in subset[1:]:
-        term = exp.Mul(this=term, expression=_column(f"w{place}"))
+    wide = prod(lattice.axes[place].resolution for place in subset) >= _NARROW
+    terms = [exp.cast(_column(f"w{place}"), "BIGINT") if wide else _column(f"w{place}") for place in subset]
+    term: exp.Expr = terms[0]
+    for factor in terms[1:]:
+        term = exp.Mul(this=term, expression=factor)
     return exp.cast(exp.Sum(this=term), "BIGINT")
 
 
@@ -143,15 +169,17 @@ def _times(value: exp.Expr, factor: int) -> exp.Expr:
     return value if factor == 1 else exp.Mul(this=exp.Paren(this=value), expression=number(factor))
 
 
-def _divided(value: exp.Expr, divisor: int) -> exp.Expr:
+def _divided(value: exp.Expr, divisor: int, kind: str) -> exp.Expr:
     """Divide a non-negative whole number, leaving out the remainder."""
     if divisor == 1:
         return value
-    return exp.cast(exp.IntDiv(this=exp.Paren(this=value), expression=number(divisor)), "BIGINT")
+    return exp.cast(exp.IntDiv(this=exp.Paren(this=value), expression=number(divisor)), kind)
 
 
 def _clamped(value: exp.Expr, top: int) -> exp.Expr:
-    return exp.Least(this=exp.Greatest(this=value, expressions=[number(0)]), expressions=[number(top)])
+    below = exp.LT(this=value, expression=number(0))
+    above = exp.GT(this=value.copy(), expression=number(top))
+    return exp.Case().when(below, number(0)).when(above, number(top)).else_(value.copy())
 
 
 def _nested(query: exp.Select, alias: str) -> exp.Subquery:
