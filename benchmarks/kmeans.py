@@ -1,11 +1,11 @@
 """Private k-means: ratios of objectives on real and made data, and speed, beside the published figures.
 
-    python benchmarks/kmeans.py [--data FOLDER] [--repeats 50] [--quick] [--rows 100000000] [--only accuracy|cabs|unseen|speed]
+    python benchmarks/kmeans.py [--data FOLDER] [--repeats 50] [--quick] [--rows 100000000] [--only PART]
 
 Ratio: the sum of squared distances of all records to the nearest private centre, over that of a non-private run. As in
-the 2014 paper the reference is Lloyd's algorithm with 10 rounds from a uniform start (mean of 50 runs), k = 4; "best" is
-scikit-learn's best of 20 (cabs and made data: 15) restarts. Ours is bounded (epsilon, policy)-Blowfish; diffprivlib's
-KMeans is unbounded (add or remove) epsilon-differential privacy with its published calibration, run at the same epsilon.
+the 2014 paper the reference is Lloyd's algorithm with 10 rounds from a uniform start (mean of 50 runs), k = 4; "best"
+is scikit-learn's best of 20 (cabs and made data: 15) restarts. Ours is bounded (epsilon, policy)-Blowfish; diffprivlib's
+KMeans is unbounded (add or remove) epsilon-differential privacy as published, run at the same epsilon.
 The data (Skin, tweets, cabs) are read from a folder, by default $BLOWFISH_DATA; without it only made data are used.
 """
 
@@ -242,7 +242,7 @@ def speed_on_skin(folder: Path, rounds: int) -> None:
         start = perf_counter()
         Lloyd(4, n_init=20).fit(points)
         middle = perf_counter()
-        bp.Session(frame, policy, budget=1).release(bp.KMeans(list(frame), k=4), epsilon="0.5").centers
+        _ = bp.Session(frame, policy, budget=1).release(bp.KMeans(list(frame), k=4), epsilon="0.5").centers
         times.append((perf_counter() - middle, middle - start))
     ratios = [ours / theirs for ours, theirs in times]
     row = [
@@ -270,7 +270,8 @@ def speed_in_sql(rows: int, rounds: int) -> None:
         )
         engine, connection = open_engine(str(path)), duckdb.connect()
         cell = "((2 * {0} + 1) * 64 // 2000)"
-        raw = f"SELECT {cell.format('a')} * 64 + {cell.format('b')} AS cell, count(*) FROM read_parquet('{path}') GROUP BY 1"
+        cells = f"{cell.format('a')} * 64 + {cell.format('b')}"
+        raw = f"SELECT {cells} AS cell, count(*) FROM read_parquet('{path}') GROUP BY 1"
         times = []
         for turn in range(rounds + 1):
             start = perf_counter()

@@ -28,8 +28,8 @@ class KMeansEstimator(BaseEstimator):
 
     After ``fit``: ``cluster_centers_``, ``cluster_sizes_`` (estimated), ``release_`` (the result: other k, pictures,
     synthetic points, the document), ``n_features_in_``. Nothing here is an exact function of the data: there are no
-    ``labels_`` and no ``inertia_``, since both would tell about single records. ``predict`` labels whatever points it is
-    given; labels of private records are as private as these.
+    ``labels_`` and no ``inertia_``, since both would tell about single records. ``predict`` labels whatever points it
+    is given; labels of private records are as private as these.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """A public lattice of nodes laid over positions, between which every record is shared in whole numbers.
 
 Along one axis a record at position p lies between two neighbouring nodes and gives each a whole number of shares, R
-together, in proportion to how near it is. With several axes shares multiply, so a record gives its up to 2^d surrounding
-nodes exactly ``unit`` (the product of all R) together. Everything is arithmetic on non-negative integers, so that every
+together, in proportion to how near it is. With several axes shares multiply, so a record gives its up to 2^d nodes
+exactly ``unit`` (the product of all R) together. Everything is arithmetic on non-negative integers, so that every
 engine computes the same numbers, in SQL or in numpy:
 
     q = (p - start) div width;  r = (p - start) - q width
@@ -197,8 +197,8 @@ class Lattice:
     def from_moments(self, cells: Integers, moments: Sequence[Integers]) -> Integers:
         """Add up shares from sums over the records of each cell, a cell being known by its lower node.
 
-        ``moments`` holds for every subset of the shared axes, in the order of :meth:`subsets`, the sum of the product of
-        the upper shares along them; the empty product counts the records.
+        ``moments`` holds for every subset of the shared axes, in the order of :meth:`subsets`, the sum of the product
+        of the upper shares along them; the empty product counts the records.
         """
         depth = len(self.shared)
         corners = np.stack([np.asarray(each, dtype=np.int64) for each in moments]).reshape((2,) * depth + (len(cells),))

@@ -2,8 +2,8 @@
 
 Giving every row to its 2^d surrounding nodes would multiply the rows. Instead rows are grouped by the node below them,
 and for every group the database adds up the products of their upper shares: from these few sums per group the shares of
-all surrounding nodes follow exactly. Only whole numbers, additions, products and divisions of non-negative whole numbers
-are used, so that every engine gives the same integers.
+all surrounding nodes follow exactly. Only additions, products and divisions of non-negative whole numbers are used, so
+that every engine gives the same integers.
 """
 
 from __future__ import annotations
@@ -29,23 +29,21 @@ _NARROW = 2**31
 
 
 def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice) -> exp.Select:
-    """Ask for each group's lower node (``cell``), its sums ``m0``, ``m1``, ..., and its worst ``problem``: 0 for none.
+    """Ask for each group's lower node (``cell``) and its sums ``m0``, ``m1``, ...; rows with problems have no node.
 
-    Rows with a problem are counted at a node like all others, and the answer is thrown away when there are any: so the
-    database knows the range of the nodes' numbers beforehand, and groups twice as fast.
+    What is wrong with them is asked for only when there are any: so the database knows the range of the nodes' numbers
+    beforehand, and groups twice as fast.
     """
     places = range(len(lattice.axes))
     placed = positions_query(domain.attributes, types, [Verdicts.told(attribute) for attribute in domain.attributes])
     points = [_on_runs(axis, place).as_(f"v{place}", quoted=True) for place, axis in enumerate(lattice.axes)]
-    pointed = exp.select(*points, problem_code(len(places)).as_("problem", quoted=True)).from_(
-        _nested(placed, "placed")
-    )
+    pointed = exp.select(*points).from_(_nested(placed, "placed"))
     lower = [
         _divided(_column(f"v{place}"), axis.resolution, _kind(axis)).as_(f"i{place}", quoted=True)
         for place, axis in enumerate(lattice.axes)
     ]
     carried = [_column(f"v{place}") for place in lattice.shared]
-    noded = exp.select(*lower, *carried, _column("problem")).from_(_nested(pointed, "pointed"))
+    noded = exp.select(*lower, *carried).from_(_nested(pointed, "pointed"))
     cell = _total([_times(_column(f"i{place}"), lattice.strides[place]) for place in places])
     shares = [
         exp.Sub(this=_column(f"v{place}"), expression=_times(_column(f"i{place}"), lattice.axes[place].resolution)).as_(
@@ -53,11 +51,10 @@ def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice) ->
         )
         for place in lattice.shared
     ]
-    named = (cell.as_("cell", quoted=True), *shares, _column("problem"))
+    named = (cell.as_("cell", quoted=True), *shares)
     shared = exp.select(*named).from_(_nested(noded, "noded"))
     sums = [_moment(subset, lattice).as_(f"m{rank}", quoted=True) for rank, subset in enumerate(lattice.subsets())]
-    worst = exp.cast(exp.Min(this=_column("problem")), "BIGINT").as_("problem", quoted=True)
-    return exp.select(_column("cell"), *sums, worst).from_(_nested(shared, "shared")).group_by(number(1))
+    return exp.select(_column("cell"), *sums).from_(_nested(shared, "shared")).group_by(number(1))
 
 
 def problems_query(types: Sequence[ColumnType], domain: Domain) -> exp.Select:
@@ -69,9 +66,9 @@ def problems_query(types: Sequence[ColumnType], domain: Domain) -> exp.Select:
 
 def soft_sums(lattice: Lattice, found: dict[str, Any]) -> Integers | None:
     """Turn the groups that :func:`soft_query` finds into the sums of all nodes; None when rows have problems."""
-    cells, problems = (np.asarray(found[name], dtype=np.int64) for name in ("cell", "problem"))
-    if len(cells) and problems.min() < 0:
+    if np.ma.getmaskarray(np.ma.asanyarray(found["cell"])).any():
         return None
+    cells = np.asarray(found["cell"], dtype=np.int64)
     moments = [np.asarray(found[f"m{rank}"], dtype=np.int64) for rank in range(len(lattice.subsets()))]
     return lattice.from_moments(cells, moments)
 
@@ -100,7 +97,8 @@ def _on_runs(axis: Axis, place: int) -> exp.Expr:
     """Express a position's place along the axis, counted in shares: R times its lower node plus the upper's shares."""
     position = exp.cast(_column(f"p{place}"), _kind(axis))
     pieces = [_coordinate(run, first, axis, position) for run, first in zip(axis.runs, axis.firsts, strict=True)]
-    return _bisect(axis.runs, pieces, position)
+    placed = _bisect(axis.runs, pieces, position)
+    return exp.Case().when(exp.LT(this=_column(f"p{place}"), expression=number(0)), exp.null()).else_(placed)
 
 
 def _bisect(runs: Sequence[Run], pieces: Sequence[exp.Expr], position: exp.Expr) -> exp.Expr:

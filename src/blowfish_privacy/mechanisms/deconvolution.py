@@ -39,8 +39,8 @@ def deconvolve(matrix: Any, rows: Floats, scale: float) -> Floats:
     """Find non-negative weights of points whose rows come as near as the noise lets one tell.
 
     ``matrix`` (rows x points) shares points among rows and its columns add up to one; every column of ``rows`` is a
-    problem of its own. Multiplicative rounds (Richardson and Lucy's) keep totals and signs; they end where the misfit is
-    below the noise, for further rounds would fit the noise.
+    problem of its own. Multiplicative rounds (Richardson and Lucy's) keep totals and signs; they end where the misfit
+    is below the noise, for further rounds would fit the noise.
     """
     many, points = matrix.shape
     totals = rows.sum(axis=0)

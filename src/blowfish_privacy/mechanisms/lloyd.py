@@ -35,7 +35,7 @@ _FINEST_WEIGHT = 64
 class NoisyLloyd(Synopsis):
     """In every round the size of each cluster and the sums of its clipped offsets, with noise.
 
-    Privacy: (epsilon, P)-Blowfish: the rounds' losses add up, each 2 / size scale + 2 R / sum scale, R the sum of reaches.
+    Privacy: (epsilon, P)-Blowfish: the rounds' losses add up, each 2 / size scale + 2 R / sum scale, R = all reaches.
     Sensitivity: a record that moves leaves one cluster and joins another: sizes change by 2, sums by at most 2 R in L1.
     Error: variance 2 q / (1 - q)^2 per number, q = exp(-1 / scale), in positions.
     Cost: one scan for each round; time linear in rows times clusters times attributes.

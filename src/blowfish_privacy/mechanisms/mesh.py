@@ -1,8 +1,8 @@
 """A mesh: a box cut again and again into 2^d equal cells, finely where many records lie.
 
-The rows of a mesh are sums on the finest lattice that are handed on: a node that no leaf can use as a corner gives what it
-has to the corners around it, level by level. Handing on splits a whole number into whole parts that grow with it, so the
-L1 distance of two tables of sums never grows. See docs/proofs/soft_mesh.md.
+The rows of a mesh are sums on the finest lattice that are handed on: a node that no leaf can use as a corner gives
+what it has to the corners around it, level by level. Handing on splits a whole number into whole parts that grow with
+it, so the L1 distance of two tables of sums never grows. See docs/proofs/soft_mesh.md.
 """
 
 from __future__ import annotations

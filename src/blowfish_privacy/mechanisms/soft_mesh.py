@@ -171,7 +171,7 @@ class SoftMesh(Synopsis):
     def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
         """Look once, choose a mesh from the noisy numbers, measure on it.
 
-        The numbers are, in this order: the first look; the mesh's depth, the length of its code and the code; its nodes.
+        The numbers are: the first look; the mesh's depth, the length of its code and the code; its nodes.
         """
         lattice = self._lattice(self.first)
         sums = exact.soft(lattice).reshape(-1)
@@ -218,8 +218,7 @@ class SoftMesh(Synopsis):
         rows = project((look / unit)[:, None], np.array([float(records)]))
         table = deconvolve(matrix, rows, noise)[:, 0].reshape((2**fine,) * dimensions)
         masses = [table]
-        while masses[0].shape[0] > 1:
-            half = masses[0].shape[0] // 2
+        for half in (2**level for level in range(fine - 1, -1, -1)):
             masses.insert(0, masses[0].reshape([half, 2] * dimensions).sum(axis=tuple(range(1, 2 * dimensions, 2))))
         return masses, noise
 
@@ -259,8 +258,8 @@ class SoftMesh(Synopsis):
         scale = show(self.first.scale / self._lattice(self.first).unit)
         depths = " or ".join(str(2**level.depth) for level in self.levels)
         return (
-            f"A first look on {2**self.first.depth} cells along every attribute, with noise of scale {scale} records, says "
-            f"where to look closer; then a mesh of cells down to 1/{depths} of the box is measured with the rest."
+            f"A first look on {2**self.first.depth} cells along every attribute, with noise of scale {scale} records, "
+            f"says where to look closer; then a mesh of cells down to 1/{depths} of the box is measured with the rest."
         )
 
     def to_document(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def silent(scale, size, source=None):
 @given(policy=policies(most_cells=24, most_attributes=2), records=st.sampled_from([3, 60, 900]), data=st.data())
 @settings(deadline=None, max_examples=examples(120))
 def test_what_is_released_changes_no_more_than_certified(policy, records, data):
-    # Counts of any table, one record moved along a secret pair: exact rows may change by at most epsilon times the scale.
+    # Counts of any table, one record moved along a secret pair: rows may change by at most epsilon times the scale.
     assume(ordered(policy))
     query = bp.KMeans(list(policy.domain.names), k=1)
     made = SoftGrid.calibrated(query, policy, epsilon=Fraction(2), records=records)
