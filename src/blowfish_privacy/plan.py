@@ -127,9 +127,10 @@ def make_plan(
     kinds = candidates(query, mechanism)
 
     def calibrate(amount: Fraction) -> Mechanism:
-        if len(kinds) == 1:
-            return kinds[0].calibrated(query, policy, epsilon=amount, records=records)
-        return _most_accurate(kinds, query, policy, amount, records)
+        suited = [kind for kind in kinds if mechanism or kind.suits(query, policy, epsilon=amount, records=records)]
+        if len(suited) == 1:
+            return suited[0].calibrated(query, policy, epsilon=amount, records=records)
+        return _most_accurate(suited, query, policy, amount, records)
 
     if epsilon is None:
         with spinner("Solving for epsilon"):

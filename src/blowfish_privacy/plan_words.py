@@ -8,6 +8,7 @@ from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from blowfish_privacy.exact import show
+from blowfish_privacy.queries import KMeans
 from blowfish_privacy.sensitivities import Records
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def _what(plan: Plan) -> Iterator[str]:
     form = plan.query.on(plan.policy.domain)
     attributes = ", ".join(plan.query.attributes)
     many = f"{form.outputs:,} numbers" if form.outputs > 1 else "one number"
+    if isinstance(plan.query, KMeans):
+        many = f"{plan.query.k} centres, and any other number of them for free"
     yield f"Release {plan.name!r}: the {plan.query.keyword} of {attributes} ({many})."
     if plan.records is not None and plan.policy.records is None:
         yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."
