@@ -78,7 +78,12 @@ class Plan:
     def notices(self) -> list[str]:
         """Say loudly what must not be overlooked."""
         said: list[str] = []
-        if self.epsilon == 0:
+        if self.epsilon == 0 and self.policy.known and self.policy.graph.project(self.query.attributes).has_edges:
+            said.append(
+                "NO NOISE: the known facts leave nothing in this answer that a secret pair could change, so it will be "
+                "published exactly."
+            )
+        elif self.epsilon == 0:
             attributes = ", ".join(self.query.attributes)
             said.append(
                 f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "

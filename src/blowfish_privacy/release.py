@@ -24,7 +24,7 @@ from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.plan import Plan
-from blowfish_privacy.policies.agreement import contradicted
+from blowfish_privacy.policies.agreement import contradicted, stated_facts
 from blowfish_privacy.progress import spinner
 
 
@@ -106,7 +106,7 @@ class Door:
             check_countable(plan.policy.domain.project(names))
         engine = self.open()
         engine.prepare(plan.policy.domain, names)
-        for fact in plan.policy.known:
+        for fact in stated_facts(plan.policy):
             engine.prepare(plan.policy.domain, fact.attributes)
         return engine
 
@@ -205,7 +205,8 @@ def _compare(engine: Engine, plan: Plan) -> None:
         said = "; ".join(fact.words(plan.policy.domain) for fact in wrong[:3])
         raise DataError(
             f"the data contradict a known fact of the policy: {said}.",
-            hint="correct the fact, or the data; blowfish data check compares them before anything is spent.",
+            hint="correct the fact, or the data. Nothing was handed out; a corrected policy is another one and needs a "
+            "new ledger. blowfish data check compares before anything is spent.",
         )
 
 

@@ -24,6 +24,7 @@ from blowfish_privacy.known_facts.spans import Scalar, Span
 from blowfish_privacy.queries.query import LinearForm
 
 METHOD = "secret moves only: cycles of classes that secret pairs join"
+SPARSE = "secret moves only: cycles and paths of the policy graph [he2014, Theorem 8.2, corrected]"
 Bound: TypeAlias = Callable[[], Found]
 Weigh: TypeAlias = Callable[[Arc], int]
 
@@ -33,6 +34,8 @@ _MOST_EDGES = 40
 def largest_change(here: Setting, form: LinearForm, seen: Span, *, widest: int, anywhere: Bound) -> Found:
     """Find the largest change of a query when all records that move follow secret pairs."""
     found = _around(here, form, seen, widest) if here.incidence.nullity == 0 else _searched(here, form, seen)
+    if found is None:
+        found = _sparse(here, widest)
     if found is None:
         return _bound(anywhere())
     try:
@@ -57,6 +60,17 @@ def most_moves(here: Setting) -> int | None:
         return None
     found = atoms.search(_secret_moves(here, lambda _: 1), records=here.records)
     return None if found is None else max(1, found.longest)
+
+
+def _sparse(here: Setting, widest: int) -> Found | None:
+    """Bound the records that move by cycles and paths of the policy graph, where secret pairs touch few counts."""
+    from blowfish_privacy.known_facts.policy_graph import policy_graph
+
+    try:
+        bound = policy_graph(here.policy).bound
+    except RefusalError:
+        return None
+    return None if bound is None else Found(bound // 2 * widest, exact=False, method=SPARSE)
 
 
 def _bound(found: Found) -> Found:
