@@ -4,8 +4,8 @@
 
 Ratio: the sum of squared distances of all records to the nearest private centre, over that of a non-private run. As in
 the 2014 paper the reference is Lloyd's algorithm with 10 rounds from a uniform start (mean of 50 runs), k = 4; "best"
-is scikit-learn's best of 20 (cabs and made data: 15) restarts. Ours is bounded (epsilon, policy)-Blowfish;
-diffprivlib's KMeans is unbounded (add or remove) epsilon-differential privacy as published, run at the same epsilon.
+is scikit-learn's best of 20 (cabs and made data: 15) restarts. Ours is bounded (epsilon, policy)-Blowfish; KMeans of
+diffprivlib is unbounded (add or remove) epsilon-differential privacy as published, run at the same epsilon.
 The data (Skin, tweets, cabs) are read from a folder, by default $BLOWFISH_DATA; without it only made data are used.
 """
 

@@ -75,6 +75,20 @@ class Plan:
             return {}
         return typical_errors(self.mechanism, self.records)
 
+    def typical_ratios(self) -> dict[str, float]:
+        """Say how much larger private clusters' squared distances typically are, on public synthetic points.
+
+        For clusters only; empty otherwise. The points have about as many records as the data; nothing is read.
+        """
+        from blowfish_privacy.mechanisms import Synopsis
+
+        if not isinstance(self.mechanism, Synopsis) or not self.records or not self.epsilon:
+            return {}
+        from blowfish_privacy.clustering.typical import typical_ratios
+
+        with spinner("Simulating on public synthetic points"):
+            return typical_ratios(self.mechanism, getattr(self.query, "k", 1), self.records)
+
     def notices(self) -> list[str]:
         """Say loudly what must not be overlooked."""
         said: list[str] = []

@@ -89,6 +89,10 @@ def _error(plan: Plan) -> Iterator[str]:
     if typical:
         said = ", ".join(f"{number(rmse)} ({shape})" for shape, rmse in typical.items())
         yield f"After ordering, simulated on public synthetic shapes with as many records: {said}."
+    ratios = plan.typical_ratios()
+    if ratios:
+        said = ", ".join(f"{number(ratio)} ({shape})" for shape, ratio in ratios.items())
+        yield f"Squared distances over those of non-private clusters, simulated on public synthetic points: {said}."
     plain = plan.plain_error()
     if plain is not None and not plan.certificate.differential_privacy:
         yield f"The same under plain differential privacy: {number(plain.rmse)}; this policy is {compare(plan)}."

@@ -271,6 +271,19 @@ def test_more_records_are_measured_on_a_mesh_and_fewer_on_a_grid():
         assert plan.mechanism.name == wanted
 
 
+def test_before_a_release_its_quality_is_simulated_on_public_points():
+    counts = np.zeros((64, 64), dtype=int)
+    counts[3, 3] = 20_000
+    policy = bp.Policy(bp.Domain(a=bp.Integer(0, 63), b=bp.Integer(0, 63)), secrets=bp.FullDomain())
+    session = bp.Session(bp.Counts(counts), policy, budget=9)
+    good, bad = (session.plan(bp.KMeans(["a", "b"], k=4), epsilon=e) for e in ("5", "0.001"))
+    assert max(good.typical_ratios().values()) < 1.1
+    assert max(bad.typical_ratios().values()) > 1.2
+    assert "public synthetic points" in good.explain()
+    assert session.plan(bp.Histogram("a"), epsilon=1).typical_ratios() == {}
+    assert session.remaining == 9
+
+
 def test_a_changed_document_is_noticed():
     counts = np.full((16, 16), 30)
     policy = bp.Policy(bp.Domain(a=bp.Integer(0, 15), b=bp.Integer(0, 15)), secrets=bp.FullDomain())
