@@ -114,7 +114,29 @@ WAYS: dict[str, Way] = {
 }
 
 
-@pytest.fixture(params=WAYS)
+def as_postgres_table(server: Any) -> Way:
+    return lambda table, folder: server.url(table=server.load(table))
+
+
+def as_postgres_query(server: Any) -> Way:
+    def as_query(table: pa.Table, folder: Path) -> Any:
+        quoted = server.load(table).replace('"', '""')
+        return server.url(query=f'SELECT * FROM "{quoted}" -- all; of it\n;')
+
+    return as_query
+
+
+SERVED: dict[str, tuple[str, Callable[[Any], Way]]] = {
+    "postgres-table": ("postgres_server", as_postgres_table),
+    "postgres-query": ("postgres_server", as_postgres_query),
+}
+"""Ways that need a server: the fixture that starts it, and what makes a way of it."""
+
+
+@pytest.fixture(params=[*WAYS, *(pytest.param(name, marks=pytest.mark.servers) for name in SERVED)])
 def way(request: pytest.FixtureRequest) -> Way:
     """Turn an Arrow table into data of one kind, in a folder."""
-    return WAYS[request.param]
+    if request.param in WAYS:
+        return WAYS[request.param]
+    fixture, make = SERVED[request.param]
+    return make(request.getfixturevalue(fixture))

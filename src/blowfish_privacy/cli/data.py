@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
-from blowfish_privacy.engines import open_engine
+from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import SpecError
 
 
@@ -25,7 +25,7 @@ def check(file: str, as_json: bool) -> int:  # noqa: FBT001
     loaded = load_file(file)
     if loaded.data is None:
         raise SpecError("the file names no data.", hint="add data: table.csv.")
-    report = open_engine(str(Path(file).parent / loaded.data)).check(loaded.policy.domain)
+    report = open_engine(located(loaded.data, Path(file).parent)).check(loaded.policy.domain)
     if as_json:
         print_json({**asdict(report), "fits": report.fits})
     else:

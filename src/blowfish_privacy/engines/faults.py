@@ -34,8 +34,18 @@ def shielded(action: Callable[[], Result], what: str) -> Result:
         raise
     except Exception as error:
         interrupted = _was_interrupted(error)
-        failure = DataError(f"{what} could not be read ({type(error).__name__}).", hint=_hint(error))
+        failure = _failure(error, what)
     raise KeyboardInterrupt if interrupted else failure
+
+
+def _failure(error: Exception, what: str) -> DataError:
+    kind = type(error).__name__
+    if any(each.__module__.partition(".")[0] == "psycopg" for each in type(error).__mro__):
+        from blowfish_privacy.postgresql import trouble
+
+        said, hint = trouble(error)
+        return DataError(f"{what} could not be read: {said} ({kind}).", hint=hint)
+    return DataError(f"{what} could not be read ({kind}).", hint=_hint(error))
 
 
 def _hint(error: Exception) -> str:

@@ -44,9 +44,8 @@ class RelationSource(Source):
         picked = _put(self._relation, numbered(given, len(names), choose(names)))
         return Opened([column_type(each) for each in picked.types], lambda query: _put(picked, query))
 
-    def percentage(self) -> float:
+    def percentage(self) -> None:
         """Say nothing: the connection is the caller's."""
-        return -1.0
 
     def close(self) -> None:
         """Do nothing: the connection is the caller's."""

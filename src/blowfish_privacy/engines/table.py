@@ -1,4 +1,4 @@
-"""Counting with DuckDB: in this process, in parallel, and larger than memory."""
+"""Counting the cells of a table with whatever engine holds it: what all SQL engines share."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from blowfish_privacy.errors import DataError
 Result = TypeVar("Result")
 
 
-class DuckDBEngine:
-    """Exact counts of a source that DuckDB can read. Calls from several threads wait for one another."""
+class TableEngine:
+    """Exact counts of a source that answers SQL. Calls from several threads wait for one another."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -38,7 +38,7 @@ class DuckDBEngine:
 
         def count() -> npt.NDArray[np.int64]:
             opened = self._open(layout.domain)
-            query = counts_query(opened.types, layout)
+            query = counts_query(opened.types, layout, opened.dialect)
             self.reads += 1
             with watched(self._source.percentage, progress):
                 found = opened.ask(query).fetchnumpy()
@@ -78,7 +78,7 @@ class DuckDBEngine:
 
     def describe(self) -> str:
         """Name the engine and the kind of source."""
-        return f"DuckDB over {self._source.label}"
+        return f"{self._source.engine} over {self._source.label}"
 
     def close(self) -> None:
         """Close the connection, if it is ours, and remove what it spilled."""
@@ -87,7 +87,10 @@ class DuckDBEngine:
 
     def _safely(self, action: Callable[[], Result]) -> Result:
         with self._lock:
-            return shielded(action, f"the data ({self._source.label})")
+            try:
+                return shielded(action, f"the data ({self._source.label})")
+            finally:
+                self._source.rest()
 
     def _open(self, domain: Domain) -> Opened:
         opened = self._source.open(lambda names: [_find(name, names) for name in domain.names])
@@ -100,7 +103,7 @@ class DuckDBEngine:
         self.reads += 1
         if fitting:
             opened = self._source.open(lambda names: [_find(name, names) for name in fitting])
-            query = check_query([domain[name] for name in fitting], opened.types)
+            query = check_query([domain[name] for name in fitting], opened.types, opened.dialect)
             rows, *tallies = (int(each) for each in opened.ask(query).fetchall()[0])
         else:
             rows, tallies = self._source.rows(), []
