@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import psycopg
 import pyarrow as pa
+import pytest
+
+psycopg: Any = pytest.importorskip("psycopg")
 
 PASSWORD = "CANARY-password-5d1e"
 DATABASE = "postgres"
@@ -108,8 +110,8 @@ class PostgresServer:
             **options,
         )
 
-    def execute(self, *statements: str) -> None:
-        with self.connect(autocommit=True) as connection:
+    def execute(self, *statements: str, user: str = "owner") -> None:
+        with self.connect(user, autocommit=True) as connection:
             for statement in statements:
                 connection.execute(statement.encode())
 
@@ -118,8 +120,10 @@ class PostgresServer:
         written = "&".join(f"{name}={quote(value, safe=' ')}" for name, value in parameters.items())
         return f"postgresql://{user}@127.0.0.1:{self.port}/{DATABASE}" + (f"?{written}" if written else "")
 
-    def name(self, prefix: str) -> str:
+    def name(self, prefix: str, *, plain: bool = False) -> str:
         self._names += 1
+        if plain:
+            return f"{prefix}-{self._names}"
         return f'{prefix} "{self._names}" \''
 
     def load(self, table: pa.Table) -> str:

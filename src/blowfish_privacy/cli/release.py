@@ -18,6 +18,7 @@ from blowfish_privacy.exact import show
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.plan import Plan, make_plan
 from blowfish_privacy.plan_words import compare, number
+from blowfish_privacy.postgresql import is_address
 from blowfish_privacy.release import describe
 from blowfish_privacy.session import Session
 
@@ -94,7 +95,8 @@ def open_session(file: str, loaded: spec.PolicyFile) -> Session:
     if loaded.ledger is None:
         raise SpecError("the file names no ledger.", hint="add ledger: table.ledger and budget: 1.0.")
     base = Path(file).parent
-    return Session(located(loaded.data, base), loaded.policy, budget=loaded.budget, ledger=base / loaded.ledger)
+    ledger = loaded.ledger if is_address(loaded.ledger) else base / loaded.ledger
+    return Session(located(loaded.data, base), loaded.policy, budget=loaded.budget, ledger=ledger)
 
 
 def _plans(file: str, loaded: spec.PolicyFile, *, needed: bool) -> list[Plan]:
