@@ -53,7 +53,8 @@ test: $(VENV)/.test
 # The servers are started by the tests themselves, on the loopback interface.
 test-engines: $(VENV)/.engines
 	@tests/servers/install
-	$(BIN)/python -m pytest -m servers -n 0
+	$(BIN)/python -m pytest -m servers
+	$(BIN)/python -m pytest -m cluster
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .

@@ -20,3 +20,30 @@ def postgres_server() -> Iterator[Any]:
     finally:
         del os.environ["PGPASSWORD"]
         server.close()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    from servers.spark import session
+
+    made = session("local[2]")
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    from servers.spark import Cluster
+
+    made = Cluster()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def cluster_session(cluster: Any) -> Iterator[Any]:
+    from servers.spark import session
+
+    made = session(cluster.master, **{"spark.executor.memory": "500m", "spark.executor.cores": "1"})
+    yield made
+    made.stop()

@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,8 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 
+from servers.ports import free_port
+
 psycopg: Any = pytest.importorskip("psycopg")
 
 PASSWORD = "CANARY-password-5d1e"
@@ -26,12 +27,6 @@ _TYPES = {
     pa.int64(): "bigint", pa.string(): "text", pa.bool_(): "boolean", pa.float64(): "double precision",
     pa.decimal128(12, 3): "numeric(12, 3)",
 }  # fmt: skip
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def binaries() -> Path:

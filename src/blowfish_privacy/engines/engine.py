@@ -83,6 +83,8 @@ def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
     - a DuckDB relation, which is queried on its own connection;
     - an address of PostgreSQL that names a table or a query:
       ``postgresql://user@host/database?table=schema.table``, see :mod:`blowfish_privacy.engines.postgres`;
+    - a Spark DataFrame; ``spark:PATH`` for Parquet files that Spark reads, ``spark:?table=schema.table`` for a table of
+      its catalog, see :mod:`blowfish_privacy.engines.spark`;
     - :class:`Counts`, or an engine, which is returned as it is.
 
     ``memory_limit``, such as ``"2GB"``, bounds the engine's memory; what does not fit goes to a private
@@ -96,6 +98,10 @@ def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
         from blowfish_privacy.engines.postgres import open_postgres
 
         return TableEngine(open_postgres(data))
+    if isinstance(data, str) and data.startswith(f"{SPARK}:"):
+        from blowfish_privacy.engines.spark import open_spark
+
+        return TableEngine(open_spark(data.removeprefix(f"{SPARK}:")))
     if isinstance(data, str | os.PathLike):
         from blowfish_privacy.engines.files import open_path
 
@@ -109,5 +115,5 @@ def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
         return data
     raise DataError(
         f"data cannot be a {type(data).__name__}.",
-        hint="give a path, a pandas, Polars or Arrow table, a DuckDB relation, or Counts(array).",
+        hint="give a path, an address, a pandas, Polars, Arrow or Spark table, a DuckDB relation, or Counts(array).",
     )

@@ -17,6 +17,11 @@ _HINTS = {
     "ResourceInUseException": "close the other connection to this file, or pass a relation of that connection.",
     "PermissionException": "a view that reads other files must be passed as a relation of your own connection.",
     "InvalidInputException": "a CSV file needs rows of equal length, closed quotes, one kind of line end and UTF-8.",
+    "AnalysisException": "check that Spark finds the path or table, and that it may be read.",
+    "Py4JError": "the Spark driver or its cluster is gone; start it and try again: nothing is charged twice.",
+    "Py4JJavaError": "see the logs of the Spark cluster, which may quote the data, for what went wrong.",
+    "PySparkException": "see the logs of the Spark cluster, which may quote the data, for what went wrong.",
+    "ConnectionError": "the server or cluster is gone; start it and try again: nothing is charged twice.",
     "ModuleNotFoundError": "install the packages for tables: pip install 'blowfish-privacy[frames]'.",
 }
 _HINT = "check the source with the program that wrote it; what it said is left out, as it may quote the data."

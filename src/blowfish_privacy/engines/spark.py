@@ -1,0 +1,207 @@
+"""A Spark DataFrame, a table of Spark's catalog, or Parquet files that Spark reads: the cluster counts.
+
+``spark:PATH`` (a Parquet file, folder or pattern, on any file system that Spark knows) and ``spark:?table=name.name``
+use the session of this program, or start one as ``spark-defaults.conf`` or ``PYSPARK_SUBMIT_ARGS`` say.
+A task that fails is run again by Spark; each question is one query, whose answer is one number for each cell.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cached_property, partial
+from importlib import import_module
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from blowfish_privacy.engines.columns import ColumnType
+from blowfish_privacy.engines.dialect import SPARK
+from blowfish_privacy.engines.sources import Choice, Opened, Source
+from blowfish_privacy.engines.sql import SOURCE
+from blowfish_privacy.errors import DataError
+
+# Under other settings the same text means something else: overflow wraps, GROUP BY 1 groups by the number 1, ...
+_REQUIRED = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+}
+_OWN = {
+    **_REQUIRED,
+    "spark.sql.caseSensitive": "true",
+    # The values of folders such as year=2020 stay text.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+}
+_WIDTHS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+_KINDS: Mapping[str, Any] = {
+    "float": "float",
+    "double": "float",
+    "string": "text",
+    "varchar": "text",
+    "boolean": "boolean",
+    "void": "null",
+}
+_PATTERN = "{}[]*?\\"
+
+
+def open_spark(address: str) -> SparkSource:
+    """Read what follows ``spark:``; nothing is started yet."""
+    _spark()
+    if address.startswith("?"):
+        name, _, table = address[1:].partition("=")
+        if name != "table" or not table:
+            raise DataError("an address of Spark names a path or a table.", hint="spark:PATH or spark:?table=NAME.")
+        return SparkSource(lambda: _own_session().table(table), "a table")
+    if not address:
+        raise DataError("an address of Spark names a path or a table.", hint="spark:PATH or spark:?table=NAME.")
+    return SparkSource(lambda: _own_session().read.parquet(_literal(address)), "Parquet")
+
+
+class SparkSource(Source):
+    """Rows that Spark reads; ``frame`` is called at each question, so that new files are seen."""
+
+    engine = "Spark"
+
+    def __init__(self, frame: Callable[[], Any], label: str) -> None:
+        self._frame, self.label = frame, label
+        self._cleanup: list[Callable[[], Any]] = []
+        self._group = f"blowfish-{uuid4().hex}"
+        self._furthest = 0.0
+        self._context: Any = None
+
+    def open(self, choose: Choice) -> Opened:
+        """Choose columns by place: names may need quoting, differ only in case, or occur twice."""
+        frame = self._frame()
+        session = frame.sparkSession
+        _check(session)
+        fields = frame.schema.fields
+        places = choose([field.name for field in fields])
+        numbered = frame.toDF(*(f"a{place}" for place in range(len(fields))))
+        view = f"blowfish_{uuid4().hex}"
+        numbered.selectExpr(*(f"a{place} AS c{rank}" for rank, place in enumerate(places))).createTempView(view)
+        self._cleanup.append(partial(session.catalog.dropTempView, view))
+        everything = exp.select(exp.Star()).from_(exp.to_identifier(view, quoted=True))
+
+        def ask(query: exp.Select) -> _Answer:
+            text = query.with_(exp.to_identifier(SOURCE, quoted=True), as_=everything, copy=False).sql(SPARK.name)
+            self._watch(session)
+            return _Answer(session, text)
+
+        return Opened([column_type(fields[place].dataType) for place in places], ask, SPARK)
+
+    def percentage(self) -> float | None:
+        """Add up the finished tasks of all stages so far known."""
+        if self._context is None:
+            return None
+        tracker = self._context.statusTracker()
+        stages = [
+            tracker.getStageInfo(stage)
+            for job in tracker.getJobIdsForGroup(self._group)
+            for stage in getattr(tracker.getJobInfo(job), "stageIds", ())
+        ]
+        tasks = sum(stage.numTasks for stage in stages if stage is not None)
+        done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+        # Stages appear as those before them end: the share must not seem to shrink.
+        self._furthest = max(self._furthest, 100 * done / tasks if tasks else -1.0)
+        return self._furthest
+
+    def rest(self) -> None:
+        """Forget the columns chosen, and stop what still runs."""
+        context, self._context = self._context, None
+        if context is not None:
+            self._cleanup += [
+                partial(context.cancelJobGroup, self._group),
+                partial(context.setLocalProperty, "spark.jobGroup.id", None),
+            ]
+        while self._cleanup:
+            # The cluster may be gone, which is what the question itself has reported.
+            with suppress(Exception):
+                self._cleanup.pop()()
+
+    def close(self) -> None:
+        """Leave the session, which others may use, running."""
+        self.rest()
+
+    def _watch(self, session: Any) -> None:
+        self._furthest = 0.0
+        with suppress(Exception):
+            # A remote session has no context: then nothing is known of its tasks.
+            context = session.sparkContext
+            context.setJobGroup(self._group, "blowfish-privacy counts cells", interruptOnCancel=True)
+            self._context = context
+
+
+class _Answer:
+    """A query of Spark."""
+
+    def __init__(self, session: Any, text: str) -> None:
+        self._session, self._text = session, text
+
+    @cached_property
+    def _table(self) -> Any:
+        with warnings.catch_warnings():
+            # Spark warns of versions of pandas, which is not used here.
+            warnings.simplefilter("ignore")
+            return self._session.sql(self._text).toArrow()
+
+    def fetchnumpy(self) -> dict[str, npt.NDArray[np.int64]]:
+        """Run the query and return its columns."""
+        return {name: np.asarray(self._table.column(name)) for name in self._table.column_names}
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Run the query and return its rows."""
+        return list(zip(*(column.to_pylist() for column in self._table.columns), strict=True))
+
+
+def column_type(given: Any) -> ColumnType:
+    """Say what a type of Spark holds."""
+    name = str(given.typeName()).partition(" ")[0].partition("(")[0]
+    if name in _WIDTHS:
+        return ColumnType.integer(-(2 ** (_WIDTHS[name] - 1)), 2 ** (_WIDTHS[name] - 1) - 1)
+    if name == "decimal":
+        return ColumnType.decimal(int(given.precision), int(given.scale))
+    return ColumnType(_KINDS.get(name, "other"))
+
+
+def _spark() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return import_module("pyspark.sql")
+    except ImportError:
+        hint = "pip install 'blowfish-privacy[spark]', and a Java runtime, version 17 or newer."
+    raise DataError("Spark needs the pyspark package.", hint=hint)
+
+
+def _own_session() -> Any:
+    """A session with settings of its own, in the application that runs or in a new one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sessions = _spark().SparkSession
+        builder = sessions.builder.appName("blowfish-privacy").config("spark.ui.showConsoleProgress", "false")
+        session = sessions.getActiveSession() or builder.getOrCreate()
+    own = session.newSession()
+    for name, value in _OWN.items():
+        own.conf.set(name, value)
+    return own
+
+
+def _check(session: Any) -> None:
+    for name, needed in _REQUIRED.items():
+        if str(session.conf.get(name)).lower() != needed:
+            raise DataError(
+                f"Spark's setting {name} must be {needed}.", hint=f'spark.conf.set("{name}", "{needed}") first.'
+            )
+
+
+def _literal(path: str) -> str:
+    """Keep brackets and stars of a file's own name from being taken for a pattern."""
+    if not os.path.exists(path):
+        return path
+    return "".join(f"\\{letter}" if letter in _PATTERN else letter for letter in os.path.abspath(path))
