@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _PARAMETERS = ("table", "query", "statement_timeout")
 _TIMEOUT = "1h"
-_PACKED = 2**18
-"""Groups are sent in packets of at most so many neighbouring cells: a few megabytes each."""
+_PACKED = 18
+"""Groups are sent in packets of 2^18 neighbouring cells: a few megabytes each."""
 
 _TYPES = {
     16: ColumnType("boolean"),
@@ -170,7 +170,7 @@ class _Answer:
         for each in numbers[1:]:
             packed = exp.DPipe(this=packed, expression=exp.Anonymous(this="int8send", expressions=[each]))
         empty = exp.cast(exp.Literal.string(""), "VARBINARY")
-        packet = exp.Div(this=numbers[0].copy(), expression=exp.Literal.number(_PACKED))
+        packet = exp.BitwiseRightShift(this=numbers[0].copy(), expression=exp.Literal.number(_PACKED))
         rows = self._query.subquery(exp.to_identifier("answer", quoted=True), copy=False)
         strings = exp.select(exp.Anonymous(this="string_agg", expressions=[packed, empty])).from_(rows, copy=False)
         text = _text(strings.group_by(packet, copy=False))
