@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import select
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Literal
 
-Moment = Literal["before", "after"]
+Moment = Literal["before", "during", "after"]
 
 
 class Proxy:
@@ -25,7 +26,7 @@ class Proxy:
         self._accepting.start()
 
     def cut(self, word: bytes, moment: Moment, times: int = 1) -> None:
-        """Cut the wire when the client says a word: before the server hears it, or after the server has answered."""
+        """Cut the wire when the client says a word: before the server hears it, at work, or after it has answered."""
         self._word, self._moment, self.cuts_left = word, moment, times
 
     def close(self) -> None:
@@ -60,8 +61,11 @@ class Proxy:
         if not self.cuts_left or self._word not in data:
             return False
         self.cuts_left -= 1
-        if self._moment == "after":
+        if self._moment != "before":
             server.sendall(data)
+        if self._moment == "during":
+            time.sleep(0.2)
+        if self._moment == "after":
             # The answer tells that the server is done; nobody hears it.
             server.recv(65536)
         return True

@@ -199,13 +199,12 @@ def _describe(connection: Connection[Any], text: bytes) -> list[_Column]:
 
 
 def _columns(connection: Connection[Any], text: bytes) -> Sequence[tuple[str, int]]:
-    """Let the server parse one statement, and say the names and types of its columns without running it."""
+    """Let the server parse one statement, and say the names and types of its columns; no row is read."""
     psycopg = driver(DataError)
     # The first statement begins the transaction.
     connection.execute("SELECT 1")
     prepared = connection.pgconn.prepare(b"", text)
-    if prepared.status == psycopg.pq.ExecStatus.COMMAND_OK:
-        prepared = connection.pgconn.describe_prepared(b"")
     if prepared.status != psycopg.pq.ExecStatus.COMMAND_OK:
         raise psycopg.errors.error_from_result(prepared)
-    return [((prepared.fname(place) or b"").decode(), prepared.ftype(place)) for place in range(prepared.nfields)]
+    described = connection.execute(b"SELECT * FROM (\n" + text + b"\n) AS described LIMIT 0").description
+    return [(column.name, column.type_code) for column in described or ()]
