@@ -12,7 +12,7 @@ A release is split into scan (our query, of which a single row is fetched), tran
 noise (drawing it), solve (reading back and estimating) and rest (ledger and document). Privacy's share is what a
 release takes beyond own, as a part of own, taken in each round. Peak memory is that of a process of its own that makes
 one release, less that of one that only imports (for PostgreSQL: of the client). Rows of 10^9 are extrapolated from the
-two largest sizes measured, and marked so.
+two largest sizes measured, and marked so. Each finished line is also written to standard error.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def main() -> None:
             make(Path(folder), size)
             for engine in options.engines:
                 for row in measure(engine, Path(folder), size, options.rounds):
-                    print(f"{engine}, {size:,} rows, {row['cells']:,} cells: done", file=sys.stderr, flush=True)
+                    print(json.dumps(row), file=sys.stderr, flush=True)
                     rows.append(row)
     rows += extrapolated(rows, 10**9)
     print(json.dumps(rows, indent=2)) if options.json else show(rows)

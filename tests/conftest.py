@@ -44,6 +44,8 @@ def cluster() -> Iterator[Any]:
 def cluster_session(cluster: Any) -> Iterator[Any]:
     from servers.spark import session
 
-    made = session(cluster.master, **{"spark.executor.memory": "500m", "spark.executor.cores": "1"})
+    # One core of each worker: another application finds the other.
+    share = {"spark.executor.memory": "500m", "spark.executor.cores": "1", "spark.cores.max": "2"}
+    made = session(cluster.master, **share)
     yield made
     made.stop()

@@ -62,7 +62,7 @@ class Cluster:
         self._wait(2)
 
     def add_worker(self) -> subprocess.Popen[bytes]:
-        place = ["--host", "127.0.0.1", "--cores", "1", "--memory", "700m", "--webui-port", "0"]
+        place = ["--host", "127.0.0.1", "--cores", "2", "--memory", "1100m", "--webui-port", "0"]
         worker = self._start("worker.Worker", *place, "--work-dir", str(self.folder / "work"), self.master)
         self._processes.append(worker)
         return worker

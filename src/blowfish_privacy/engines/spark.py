@@ -7,10 +7,11 @@ A task that fails is run again by Spark; each question is one query, whose answe
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from importlib import import_module
 from typing import Any
@@ -121,7 +122,7 @@ class SparkSource(Source):
             ]
         while self._cleanup:
             # The cluster may be gone, which is what the question itself has reported.
-            with suppress(Exception):
+            with suppress(Exception), _hushed():
                 self._cleanup.pop()()
 
     def close(self) -> None:
@@ -145,9 +146,7 @@ class _Answer:
 
     @cached_property
     def _table(self) -> Any:
-        with warnings.catch_warnings():
-            # Spark warns of versions of pandas, which is not used here.
-            warnings.simplefilter("ignore")
+        with _hushed():
             return self._session.sql(self._text).toArrow()
 
     def fetchnumpy(self) -> dict[str, npt.NDArray[np.int64]]:
@@ -157,6 +156,21 @@ class _Answer:
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Run the query and return its rows."""
         return list(zip(*(column.to_pylist() for column in self._table.columns), strict=True))
+
+
+@contextmanager
+def _hushed() -> Generator[None]:
+    """Keep Spark's client from telling what it reports as an error as well, in words that may quote the data."""
+    logger = logging.getLogger("py4j")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            # It also warns of versions of pandas, which is not used here.
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)
 
 
 def column_type(given: Any) -> ColumnType:
@@ -171,8 +185,7 @@ def column_type(given: Any) -> ColumnType:
 
 def _spark() -> Any:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _hushed():
             return import_module("pyspark.sql")
     except ImportError:
         hint = "pip install 'blowfish-privacy[spark]', and a Java runtime, version 17 or newer."
@@ -181,8 +194,7 @@ def _spark() -> Any:
 
 def _own_session() -> Any:
     """A session with settings of its own, in the application that runs or in a new one."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _hushed():
         sessions = _spark().SparkSession
         builder = sessions.builder.appName("blowfish-privacy").config("spark.ui.showConsoleProgress", "false")
         session = sessions.getActiveSession() or builder.getOrCreate()
