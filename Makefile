@@ -3,6 +3,7 @@
 # make test-engines  the engine servers' tests: PostgreSQL and Spark, started and stopped by the tests
 # make check      format, lint, types, imports
 # make bench      every performance claim, as ratios measured side by side
+# make bench-scale  how a release grows with rows and cells, on every engine
 # make audit      the oracle checks on twenty times as many random policies
 # make reproduce  what of the 2014 paper runs here so far: its counterexamples
 # make docs       the documentation, checked
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraints.txt
 WORKERS ?= auto
 
-.PHONY: help demo test test-engines check bench audit reproduce docs schema clean
+.PHONY: help demo test test-engines check bench bench-scale audit reproduce docs schema clean
 .DEFAULT_GOAL := help
 
 help:
@@ -69,6 +70,10 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/release.py
 	$(BIN)/python benchmarks/ordered.py
+
+bench-scale: $(VENV)/.engines
+	@tests/servers/install
+	$(BIN)/python benchmarks/scale.py
 
 audit: $(VENV)/.test
 	BLOWFISH_EFFORT=20 $(BIN)/python -m pytest -n $(WORKERS) tests/contracts

@@ -97,7 +97,7 @@ def on_spark(folder: Path, _rows: int) -> Iterator[tuple[Any, Callable[[str], An
     """The same Parquet files, read by Spark on the cores of this machine."""
     from servers.spark import session
 
-    spark = session("local[*]", **{"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "8"})
+    spark = session("local[*]", **{"spark.driver.memory": "8g", "spark.sql.shuffle.partitions": "8"})
 
     def own(column: str) -> Any:
         return spark.read.parquet(str(folder)).groupBy(column).count().toArrow().column("count").to_numpy()
