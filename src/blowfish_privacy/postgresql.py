@@ -112,7 +112,7 @@ _STATES = {
     "42501": ("PostgreSQL does not permit this", "ask the owner to grant it."),
     "42P01": ("PostgreSQL has no such table", "check the spelling and the schema."),
     "57014": ("PostgreSQL cancelled the request, or it took too long", "raise it: &statement_timeout=2h."),
-    "57P": _AWAY,
+    "57P03": _AWAY,
     "57": ("the PostgreSQL server stopped or ended the connection", "try again; nothing is charged twice."),
     "53": ("the PostgreSQL server is short of memory, disk or connections", "try again later."),
     "55P03": ("others kept the rows locked for too long", "try again."),

@@ -23,6 +23,7 @@ from sqlglot import exp
 
 from blowfish_privacy.engines.columns import ColumnType
 from blowfish_privacy.engines.dialect import SPARK
+from blowfish_privacy.engines.interrupts import interruptible
 from blowfish_privacy.engines.sources import Choice, Opened, Source
 from blowfish_privacy.engines.sql import SOURCE
 from blowfish_privacy.errors import DataError
@@ -78,7 +79,12 @@ class SparkSource(Source):
 
     def open(self, choose: Choice) -> Opened:
         """Choose columns by place: names may need quoting, differ only in case, or occur twice."""
-        frame = self._frame()
+        # Not in this thread: Spark's own handling of Ctrl-C would run into the call that it interrupts.
+        return interruptible(lambda: self._open(choose), self._stop)
+
+    def _open(self, choose: Choice) -> Opened:
+        with _hushed():
+            frame = self._frame()
         session = frame.sparkSession
         _check(session)
         fields = frame.schema.fields
@@ -91,16 +97,16 @@ class SparkSource(Source):
 
         def ask(query: exp.Select) -> _Answer:
             text = query.with_(exp.to_identifier(SOURCE, quoted=True), as_=everything, copy=False).sql(SPARK.name)
-            self._watch(session)
-            return _Answer(session, text)
+            return _Answer(lambda: interruptible(lambda: self._run(session, text), self._stop))
 
         return Opened([column_type(fields[place].dataType) for place in places], ask, SPARK)
 
     def percentage(self) -> float | None:
         """Add up the finished tasks of all stages so far known."""
-        if self._context is None:
+        context = self._context
+        if context is None:
             return None
-        tracker = self._context.statusTracker()
+        tracker = context.statusTracker()
         stages = [
             tracker.getStageInfo(stage)
             for job in tracker.getJobIdsForGroup(self._group)
@@ -114,12 +120,6 @@ class SparkSource(Source):
 
     def rest(self) -> None:
         """Forget the columns chosen, and stop what still runs."""
-        context, self._context = self._context, None
-        if context is not None:
-            self._cleanup += [
-                partial(context.cancelJobGroup, self._group),
-                partial(context.setLocalProperty, "spark.jobGroup.id", None),
-            ]
         while self._cleanup:
             # The cluster may be gone, which is what the question itself has reported.
             with suppress(Exception), _hushed():
@@ -129,25 +129,39 @@ class SparkSource(Source):
         """Leave the session, which others may use, running."""
         self.rest()
 
-    def _watch(self, session: Any) -> None:
+    def _run(self, session: Any, text: str) -> Any:
+        with _hushed(), self._watched(session):
+            return session.sql(text).toArrow()
+
+    @contextmanager
+    def _watched(self, session: Any) -> Generator[None]:
+        """Name the tasks of a query, so that they can be counted and stopped."""
         self._furthest = 0.0
         with suppress(Exception):
             # A remote session has no context: then nothing is known of its tasks.
-            context = session.sparkContext
-            context.setJobGroup(self._group, "blowfish-privacy counts cells", interruptOnCancel=True)
-            self._context = context
+            self._context = session.sparkContext
+            self._context.setJobGroup(self._group, "blowfish-privacy counts cells", interruptOnCancel=True)
+        try:
+            yield
+        finally:
+            with suppress(Exception):
+                self._context.setLocalProperty("spark.jobGroup.id", None)
+            self._context = None
+
+    def _stop(self) -> None:
+        with suppress(Exception), _hushed():
+            self._context.cancelJobGroup(self._group)
 
 
 class _Answer:
-    """A query of Spark."""
+    """A query of Spark, run when its rows are first fetched."""
 
-    def __init__(self, session: Any, text: str) -> None:
-        self._session, self._text = session, text
+    def __init__(self, run: Callable[[], Any]) -> None:
+        self._run = run
 
     @cached_property
     def _table(self) -> Any:
-        with _hushed():
-            return self._session.sql(self._text).toArrow()
+        return self._run()
 
     def fetchnumpy(self) -> dict[str, npt.NDArray[np.int64]]:
         """Run the query and return its columns."""
@@ -161,16 +175,23 @@ class _Answer:
 @contextmanager
 def _hushed() -> Generator[None]:
     """Keep Spark's client from telling what it reports as an error as well, in words that may quote the data."""
-    logger = logging.getLogger("py4j")
+    logger, root = logging.getLogger("py4j"), logging.getLogger()
     before = logger.level
     logger.setLevel(logging.CRITICAL + 1)
+    # One of its complaints goes to the root logger.
+    root.addFilter(_is_not_of_spark)
     try:
         with warnings.catch_warnings():
             # It also warns of versions of pandas, which is not used here.
             warnings.simplefilter("ignore")
             yield
     finally:
+        root.removeFilter(_is_not_of_spark)
         logger.setLevel(before)
+
+
+def _is_not_of_spark(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
 
 
 def column_type(given: Any) -> ColumnType:
