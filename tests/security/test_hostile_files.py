@@ -36,6 +36,7 @@ HOSTILE = [
     "$body$",
     "%s %(x)s %%",
     "{x} {{x}} ${x} #{x}",
+    "${env:HOME} ${spark.app.name}",
     "? :x @x $1",
     "COLUMNS(*)",
     "*",

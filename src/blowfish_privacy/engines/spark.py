@@ -97,7 +97,9 @@ class SparkSource(Source):
 
         def ask(query: exp.Select) -> _Answer:
             text = query.with_(exp.to_identifier(SOURCE, quoted=True), as_=everything, copy=False).sql(SPARK.name)
-            return _Answer(lambda: interruptible(lambda: self._run(session, text), self._stop))
+            # Spark would put its settings, or the environment's, in the place of ${...}, inside quotes too.
+            safe = text.replace("${", "\\u0024{")
+            return _Answer(lambda: interruptible(lambda: self._run(session, safe), self._stop))
 
         return Opened([column_type(fields[place].dataType) for place in places], ask, SPARK)
 
