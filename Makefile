@@ -1,7 +1,9 @@
 # make demo       the tour, in a few seconds
 # make test       all tests but the engine servers'
+# make test-engines  the engine servers' tests: PostgreSQL and Spark, started and stopped by the tests
 # make check      format, lint, types, imports
 # make bench      every performance claim, as ratios measured side by side
+# make bench-scale  how a release grows with rows and cells, on every engine
 # make audit      the oracle checks on twenty times as many random policies
 # make reproduce  what of the 2014 paper runs here so far: its counterexamples
 # make docs       the documentation, checked
@@ -12,7 +14,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraints.txt
 WORKERS ?= auto
 
-.PHONY: help demo test check bench audit reproduce docs schema clean
+.PHONY: help demo test test-engines check bench bench-scale audit reproduce docs schema clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,9 +35,14 @@ $(VENV)/.test: $(VENV)/.base
 	@$(PIP) -e '.[test]'
 	@touch $@
 
+$(VENV)/.engines: $(VENV)/.test
+	@echo "Adding PostgreSQL's and Spark's clients (once) ..."
+	@$(PIP) -e '.[engines]'
+	@touch $@
+
 $(VENV)/.check: $(VENV)/.test
 	@echo "Adding the checking tools (once) ..."
-	@$(PIP) -e '.[test,check]'
+	@$(PIP) -e '.[engines,check]'
 	@touch $@
 
 demo: $(VENV)/.base
@@ -43,6 +50,12 @@ demo: $(VENV)/.base
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# The servers are started by the tests themselves, on the loopback interface.
+test-engines: $(VENV)/.engines
+	@tests/servers/install
+	$(BIN)/python -m pytest -m servers
+	$(BIN)/python -m pytest -m cluster
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .
@@ -60,6 +73,10 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/known_facts.py
 	$(BIN)/python benchmarks/known_facts_cycles.py
 	$(BIN)/python benchmarks/kmeans.py --quick
+
+bench-scale: $(VENV)/.engines
+	@tests/servers/install
+	$(BIN)/python benchmarks/scale.py
 
 audit: $(VENV)/.test
 	$(BIN)/python -m blowfish_privacy.testing.known_facts --instances 20000

@@ -12,7 +12,7 @@ from blowfish_privacy import results, spec
 from blowfish_privacy.engines import Engine, open_engine
 from blowfish_privacy.errors import LedgerError, PolicyError, QueryError, RefusalError, brief
 from blowfish_privacy.exact import positive, show
-from blowfish_privacy.ledger import Ledger, SqliteLedger
+from blowfish_privacy.ledger import Ledger, SqliteLedger, open_ledger
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.plan import Plan, make_plan
 from blowfish_privacy.policies import Policy
@@ -23,7 +23,8 @@ from blowfish_privacy.release import Door
 class Session:
     """Plans and releases over one table, under one policy and one budget.
 
-    ``ledger`` is the path of the file that keeps what was spent; without it the budget holds for this session only.
+    ``ledger`` is the path of the file, or the address of the PostgreSQL schema, that keeps what was spent; without it
+    the budget holds for this session only.
     ``source`` replaces the operating system's random bits, for tests: releases made with it say that they are not
     private.
     """
@@ -54,9 +55,9 @@ class Session:
                 raise LedgerError(f"the ledger has a budget of {show(ledger.budget)}, not {show(amount)}.")
             return ledger
         if ledger is not None and not isinstance(ledger, str | Path):
-            raise LedgerError(f"a ledger is given by its path, got {brief(ledger)}.")
+            raise LedgerError(f"a ledger is given by its path or address, got {brief(ledger)}.")
         if ledger is not None:
-            return SqliteLedger.open(ledger, budget=amount, load_policy=load_policy)
+            return open_ledger(ledger, budget=amount, load_policy=load_policy)
         if amount is None:
             raise LedgerError("a session needs a budget.", hint='budget="1.0", and ledger="name.ledger" to keep it.')
         folder = tempfile.TemporaryDirectory(prefix="blowfish-")

@@ -102,6 +102,9 @@ def loads(text: str) -> PolicyFile:
     if not isinstance(body, dict):
         raise SpecError("a policy file is a mapping.", hint="it begins with version: 1 and has a policy: section.")
     section = _validated(FileSection, body)
+    for place, named in (("data", section.data), ("ledger", section.ledger)):
+        if named is not None and "\0" in named:
+            raise SpecError(f"{place} must not hold the character NUL.")
     policy = policy_from_section(section.policy)
     budget = None if section.budget is None else positive(section.budget, "budget", error=SpecError)
     if not isinstance(section.releases, list):

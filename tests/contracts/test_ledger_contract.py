@@ -24,12 +24,25 @@ def _sqlite(tmp_path) -> Open:
     return open_ledger
 
 
-KINDS = {"sqlite": _sqlite}
+def _postgres(server: Any) -> Open:
+    url = server.url(ledger=server.name("Ledger", plain=True))
+
+    def open_ledger(budget: str | None = "1", **options: Any) -> Ledger:
+        from blowfish_privacy.ledger.postgres import PostgresLedger
+
+        options = {"load_policy": load, **options}
+        return PostgresLedger.open(url, budget=None if budget is None else Fraction(budget), **options)
+
+    return open_ledger
 
 
-@pytest.fixture(params=KINDS)
-def open_ledger(request: pytest.FixtureRequest, tmp_path) -> Open:
-    return KINDS[request.param](tmp_path)
+KINDS = {"sqlite": ("tmp_path", _sqlite), "postgres": ("postgres_server", _postgres)}
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.servers)])
+def open_ledger(request: pytest.FixtureRequest) -> Open:
+    place, opener = KINDS[request.param]
+    return opener(request.getfixturevalue(place))
 
 
 def test_a_charge_is_there_after_reopening(open_ledger: Open) -> None:

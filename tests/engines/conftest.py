@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,47 @@ WAYS: dict[str, Way] = {
 }
 
 
-@pytest.fixture(params=WAYS)
+def as_postgres_table(server: Any) -> Way:
+    return lambda table, folder: server.url(table=server.load(table))
+
+
+def as_postgres_query(server: Any) -> Way:
+    def as_query(table: pa.Table, folder: Path) -> Any:
+        quoted = server.load(table).replace('"', '""')
+        return server.url(query=f'SELECT * FROM "{quoted}" -- all; of it\n;')
+
+    return as_query
+
+
+def as_spark_frame(session: Any) -> Way:
+    def as_frame(table: pa.Table, folder: Path) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return session.createDataFrame(table)
+
+    return as_frame
+
+
+def as_spark_path(session: Any) -> Way:
+    return lambda table, folder: f"spark:{as_parquet_folder(table, folder)}"
+
+
+SERVED: dict[str, tuple[str, Callable[[Any], Way], str]] = {
+    "postgres-table": ("postgres_server", as_postgres_table, "servers"),
+    "postgres-query": ("postgres_server", as_postgres_query, "servers"),
+    "spark-frame": ("spark", as_spark_frame, "servers"),
+    "spark-path": ("spark", as_spark_path, "servers"),
+    "spark-cluster": ("cluster_session", as_spark_path, "cluster"),
+}
+"""Ways that need a server: the fixture that starts it, what makes a way of it, and the mark of its tests."""
+
+
+@pytest.fixture(
+    params=[*WAYS, *(pytest.param(name, marks=getattr(pytest.mark, mark)) for name, (_, _, mark) in SERVED.items())]
+)
 def way(request: pytest.FixtureRequest) -> Way:
     """Turn an Arrow table into data of one kind, in a folder."""
-    return WAYS[request.param]
+    if request.param in WAYS:
+        return WAYS[request.param]
+    fixture, make, _ = SERVED[request.param]
+    return make(request.getfixturevalue(fixture))

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
-from blowfish_privacy.engines import open_engine
+from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.policies.agreement import contradicted
 
@@ -26,7 +26,7 @@ def check(file: str, as_json: bool) -> int:  # noqa: FBT001
     loaded = load_file(file)
     if loaded.data is None:
         raise SpecError("the file names no data.", hint="add data: table.csv.")
-    engine, policy = open_engine(str(Path(file).parent / loaded.data)), loaded.policy
+    engine, policy = open_engine(located(loaded.data, Path(file).parent)), loaded.policy
     report = engine.check(policy.domain)
     # Rows outside the domain are counted nowhere, so facts are compared only where all rows fit.
     sound = {column.name for column in report.columns if column.fits}

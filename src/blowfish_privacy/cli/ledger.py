@@ -1,4 +1,4 @@
-"""``blowfish ledger``: what was spent."""
+"""``blowfish ledger``: what was spent, in a file or at an address of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from blowfish_privacy.cli.output import as_json, print_json, print_table
 from blowfish_privacy.cli.policy import record
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.exact import show
-from blowfish_privacy.ledger import SqliteLedger
+from blowfish_privacy.ledger import Ledger, open_ledger
+from blowfish_privacy.ledger.postgres import PostgresLedger
+from blowfish_privacy.postgresql import is_address
 from blowfish_privacy.session import load_policy
 
 _PAIR = click.option("--pair", nargs=2, metavar="A B", help="""Two values as JSON: '{"age": 30}' '{"age": 31}'.""")
@@ -22,10 +24,10 @@ def ledger() -> None:
     """Show and verify what was spent."""
 
 
-def _open(file: str) -> SqliteLedger:
-    if not Path(file).exists():
+def _open(file: str) -> Ledger:
+    if not is_address(file) and not Path(file).exists():
         raise LedgerError(f"there is no ledger {file}.", hint="give the path that 'ledger:' names in the policy file.")
-    return SqliteLedger.open(file, budget=None, load_policy=load_policy)
+    return open_ledger(file, budget=None, load_policy=load_policy)
 
 
 @ledger.command("show")
@@ -83,3 +85,15 @@ def verify(file: str, as_json: bool) -> int:  # noqa: FBT001
         for problem in report.problems:
             click.echo(f"Problem: {problem}")
     return 0 if report.ok else 5
+
+
+@ledger.command()
+@click.argument("address")
+@click.argument("role")
+def admit(address: str, role: str) -> None:
+    """Let a ROLE of the database spend from the ledger at ADDRESS: it can add rows, and change none."""
+    opened = _open(address)
+    if not isinstance(opened, PostgresLedger):
+        raise LedgerError("only a ledger in PostgreSQL has roles.", hint="a file's permissions say who may use it.")
+    opened.admit(role)
+    click.echo(f"{role} can now spend from the ledger {opened.name}.")

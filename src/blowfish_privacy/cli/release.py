@@ -12,12 +12,13 @@ import click
 
 from blowfish_privacy import results, spec
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
-from blowfish_privacy.engines import open_engine
+from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, SpecError
 from blowfish_privacy.exact import show
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.plan import Plan, make_plan
 from blowfish_privacy.plan_words import compare, number
+from blowfish_privacy.postgresql import is_address
 from blowfish_privacy.release import describe
 from blowfish_privacy.session import Session
 
@@ -94,14 +95,15 @@ def open_session(file: str, loaded: spec.PolicyFile) -> Session:
     if loaded.ledger is None:
         raise SpecError("the file names no ledger.", hint="add ledger: table.ledger and budget: 1.0.")
     base = Path(file).parent
-    return Session(str(base / loaded.data), loaded.policy, budget=loaded.budget, ledger=base / loaded.ledger)
+    ledger = loaded.ledger if is_address(loaded.ledger) else base / loaded.ledger
+    return Session(located(loaded.data, base), loaded.policy, budget=loaded.budget, ledger=ledger)
 
 
 def _plans(file: str, loaded: spec.PolicyFile, *, needed: bool) -> list[Plan]:
     records = loaded.policy.records
     asked = any(planned.query.needs_records for planned in loaded.releases)
     if asked and records is None and loaded.policy.size == "known" and loaded.data is not None:
-        records = _rows(str(Path(file).parent / loaded.data), needed=needed)
+        records = _rows(located(loaded.data, Path(file).parent), needed=needed)
     return [
         make_plan(
             planned.query,

@@ -12,15 +12,19 @@ from sqlglot import exp
 from blowfish_privacy.domain import Assignment, Domain
 from blowfish_privacy.engines.columns import ColumnType
 from blowfish_privacy.engines.comparisons import number
+from blowfish_privacy.engines.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.positions import Verdicts
 from blowfish_privacy.engines.soft import problem_code, raise_problems
 from blowfish_privacy.engines.sql import positions_query
 
 
-def assigned_query(types: Sequence[ColumnType], domain: Domain, assignment: Assignment) -> exp.Select:
+def assigned_query(
+    types: Sequence[ColumnType], domain: Domain, assignment: Assignment, dialect: Dialect = DUCKDB
+) -> exp.Select:
     """Ask for each centre's number (``cell``; negative for rows with problems), rows ``m0`` and offsets ``m1``, ..."""
     axes = range(len(assignment.weights))
-    placed = positions_query(domain.attributes, types, [Verdicts.told(attribute) for attribute in domain.attributes])
+    verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
+    placed = positions_query(domain.attributes, types, verdicts, dialect)
     far = [
         _distance(centre, assignment.weights).as_(f"d{place}", quoted=True)
         for place, centre in enumerate(assignment.centres)

@@ -50,6 +50,8 @@ class _Edges:
 def bin_position(value: Value, binned: Binned, alias: str) -> tuple[exp.Expr, Lookup | None]:
     """Return the position of a number that lies within the bins, and the table it is looked up in, if any."""
     edges = _Edges.of(value, binned)
+    if value.dialect.bucketed and len(edges.edges) > _BISECTED:
+        return _bucket(value, edges), None
     ruler = _Ruler.over(binned, edges) if len(edges.edges) > _BISECTED else None
     if ruler is None:
         return _bisect(value, edges, 0, len(edges.edges)), None
@@ -64,6 +66,15 @@ def bin_position(value: Value, binned: Binned, alias: str) -> tuple[exp.Expr, Lo
         key=ruler.place(value, binned),
     )
     return position, lookup
+
+
+def _bucket(value: Value, edges: _Edges) -> exp.Expr:
+    """Let the engine search the edges: it says how many of them the value reaches."""
+    kind = {"float": "DOUBLE", "decimal": "DECIMAL", "integer": "BIGINT"}[value.type.kind]
+    wanted, literals = value.alongside(edges.edges)
+    array = exp.cast(exp.array(*literals), f"{kind}[]")
+    place = exp.Anonymous(this="width_bucket", expressions=[exp.cast(wanted, kind), array])
+    return exp.Add(this=place, expression=number(edges.passed))
 
 
 def _bisect(value: Value, edges: _Edges, first: int, last: int) -> exp.Expr:
@@ -114,5 +125,5 @@ class _Ruler:
         """Say what is known of the numbers at a place."""
         first, last = bisect_left(self.at, place - 1), bisect_right(self.at, place + 1)
         near = [value.literal(edge) for edge in self.edges[first:last]]
-        near += [exp.null()] * (_NEAR - len(near))
+        near += [value.nothing()] * (_NEAR - len(near))
         return number(place), number(passed + first), *near

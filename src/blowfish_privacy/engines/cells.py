@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -35,7 +36,7 @@ class Layout:
         size, axes = self.domain.size, len(self.domain.names)
         if size > _LARGEST_TABLE or size * 4**axes > _LARGEST_NUMBER:
             raise QueryError(
-                f"a table of {axes} attributes and {size:.2e} cells is too large to count at once.",
+                f"a table of {axes} attributes and {Decimal(size):.2e} cells is too large to count at once.",
                 hint="ask for fewer attributes together, or declare coarser ones.",
             )
 

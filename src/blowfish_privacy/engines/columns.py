@@ -20,6 +20,8 @@ class ColumnType:
     low: Fraction = Fraction(0)
     high: Fraction = Fraction(0)
     digits: int = 0
+    special: bool = False
+    """Whether exact numbers of any fineness stand beside NaN and infinities, as in PostgreSQL."""
 
     @classmethod
     def integer(cls, low: int, high: int) -> ColumnType:
@@ -32,6 +34,9 @@ class ColumnType:
         step = Fraction(1, 10**scale)
         return cls("decimal", step, low=(1 - 10**digits) * step, high=(10**digits - 1) * step, digits=digits)
 
+
+NUMERIC = ColumnType("decimal", special=True)
+"""PostgreSQL's exact numbers, whatever precision is declared: even then NaN is one of them."""
 
 UNPARSED = ColumnType("unparsed")
 """Text of a CSV file, which stands for whatever the declaration says."""

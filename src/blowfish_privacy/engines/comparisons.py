@@ -7,14 +7,15 @@ so no literal ever overflows the column's type. Floats are compared with the flo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, nan
+from math import ceil, lcm, nan
 
 from sqlglot import exp
 
 from blowfish_privacy.engines.columns import ColumnType
+from blowfish_privacy.engines.dialect import DUCKDB, Dialect
 
 
 @dataclass(frozen=True)
@@ -24,20 +25,35 @@ class Value:
     expression: exp.Column
     type: ColumnType
     written: exp.Column | None = None
+    dialect: Dialect = DUCKDB
 
     def at_least(self, edge: Fraction) -> exp.Condition:
         """``value >= edge``."""
         reached = self.always(edge)
         if reached is not None:
             return exp.true() if reached else exp.false()
-        return exp.GTE(this=self.expression.copy(), expression=self.literal(edge))
+        value, edges = self.alongside([edge])
+        return exp.GTE(this=value, expression=edges[0])
 
     def below(self, edge: Fraction) -> exp.Condition:
         """``value < edge``."""
         reached = self.always(edge)
         if reached is not None:
             return exp.false() if reached else exp.true()
-        return exp.LT(this=self.expression.copy(), expression=self.literal(edge))
+        value, edges = self.alongside([edge])
+        return exp.LT(this=value, expression=edges[0])
+
+    def alongside(self, edges: Sequence[Fraction]) -> tuple[exp.Expr, list[exp.Expr]]:
+        """Write the value and some edges so that they compare exactly.
+
+        Numbers of any fineness cannot be rounded to, so an edge such as 1/3 is multiplied out, with the value.
+        """
+        if not self.type.special:
+            return self.expression.copy(), [self.literal(edge) for edge in edges]
+        factor = lcm(*(edge.denominator for edge in edges))
+        value = exp.cast(self.expression.copy(), "DECIMAL")
+        scaled = value if factor == 1 else exp.Mul(this=value, expression=number(factor))
+        return scaled, [exp.cast(number(int(edge * factor)), "DECIMAL") for edge in edges]
 
     def within(self, low: Fraction, high: Fraction) -> exp.Condition:
         """``low <= value < high``, never true of a missing value."""
@@ -49,7 +65,7 @@ class Value:
 
     def always(self, edge: Fraction) -> bool | None:
         """Say whether every value, or none, reaches an edge; None when it depends on the value."""
-        if self.type.kind == "float":
+        if self.type.kind == "float" or self.type.special:
             return None
         rounded = self._rounded(edge)
         if rounded <= self.type.low:
@@ -68,14 +84,27 @@ class Value:
         digits = f"{abs(shifted):0{scale + 1}d}"
         point = len(digits) - scale
         text = f"{'-' if shifted < 0 else ''}{digits[:point]}.{digits[point:]}".rstrip(".")
+        return exp.Cast(this=exp.Literal.string(text), to=self._decimal())
+
+    def _decimal(self) -> exp.DataType:
+        scale = len(str(self.type.step.denominator)) - 1
         size = [exp.DataTypeParam(this=exp.Literal.number(part)) for part in (self.type.digits, scale)]
-        return exp.Cast(this=exp.Literal.string(text), to=exp.DataType(this=exp.DType.DECIMAL, expressions=size))
+        return exp.DataType(this=exp.DType.DECIMAL, expressions=size)
+
+    def nothing(self) -> exp.Expr:
+        """Write NULL in the column's type, where a table needs one."""
+        if self.type.kind == "decimal":
+            return exp.Cast(this=exp.null(), to=self._decimal())
+        return exp.cast(exp.null(), "DOUBLE" if self.type.kind == "float" else "BIGINT")
 
     def absent(self) -> exp.Condition:
         """``value`` is missing; a float that is not a number counts as missing."""
         missing: list[exp.Condition] = [(self.written or self.expression).is_(exp.null())]
         if self.type.kind == "float":
             missing.append(self.expression.eq(double(nan)))
+        if self.type.special:
+            not_a_number = exp.cast(exp.Literal.string("NaN"), "DECIMAL")
+            missing.append(exp.EQ(this=exp.cast(self.expression.copy(), "DECIMAL"), expression=not_a_number))
         return exp.or_(*missing)
 
     def _rounded(self, edge: Fraction) -> Fraction:

@@ -14,6 +14,10 @@ from blowfish_privacy.engines.check import DataCheck
 from blowfish_privacy.engines.memory import Counts, MemoryEngine
 from blowfish_privacy.engines.progress import Progress
 from blowfish_privacy.errors import DataError
+from blowfish_privacy.postgresql import is_address
+
+SPARK = "spark"
+"""What an address for Spark begins with."""
 
 
 @runtime_checkable
@@ -71,6 +75,16 @@ class Engine(Protocol):
         ...
 
 
+def located(data: str, folder: str | os.PathLike[str]) -> str:
+    """Return the data that a file in some folder names: a path is relative to the folder, an address stays as it is."""
+    if is_address(data):
+        return data
+    scheme, _, path = data.partition(":")
+    if scheme == SPARK and "://" not in path and not path.startswith("?"):
+        return f"{SPARK}:{os.path.join(folder, path)}"
+    return data if scheme == SPARK else os.path.join(folder, data)
+
+
 def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
     """Open data for counting; nothing is read yet.
 
@@ -82,6 +96,10 @@ def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
       it holds a single table: ``census.duckdb::persons``;
     - a pandas or Polars table (a lazy one too), a pyarrow Table or RecordBatch;
     - a DuckDB relation, which is queried on its own connection;
+    - an address of PostgreSQL that names a table or a query:
+      ``postgresql://user@host/database?table=schema.table``, see :mod:`blowfish_privacy.engines.postgres`;
+    - a Spark DataFrame; ``spark:PATH`` for Parquet files that Spark reads, ``spark:?table=schema.table`` for a table of
+      its catalog, see :mod:`blowfish_privacy.engines.spark`;
     - :class:`Counts`, or an engine, which is returned as it is.
 
     ``memory_limit``, such as ``"2GB"``, bounds the engine's memory; what does not fit goes to a private
@@ -89,20 +107,28 @@ def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
     """
     if isinstance(data, Counts):
         return MemoryEngine(data)
-    from blowfish_privacy.engines.duckdb import DuckDBEngine
+    from blowfish_privacy.engines.table import TableEngine
 
+    if isinstance(data, str) and is_address(data):
+        from blowfish_privacy.engines.postgres import open_postgres
+
+        return TableEngine(open_postgres(data))
+    if isinstance(data, str) and data.startswith(f"{SPARK}:"):
+        from blowfish_privacy.engines.spark import open_spark
+
+        return TableEngine(open_spark(data.removeprefix(f"{SPARK}:")))
     if isinstance(data, str | os.PathLike):
         from blowfish_privacy.engines.files import open_path
 
-        return DuckDBEngine(open_path(os.fspath(data), memory_limit))
+        return TableEngine(open_path(os.fspath(data), memory_limit))
     from blowfish_privacy.engines.frames import open_table
 
     source = open_table(data, memory_limit)
     if source is not None:
-        return DuckDBEngine(source)
+        return TableEngine(source)
     if isinstance(data, Engine):
         return data
     raise DataError(
         f"data cannot be a {type(data).__name__}.",
-        hint="give a path, a pandas, Polars or Arrow table, a DuckDB relation, or Counts(array).",
+        hint="give a path, an address, a pandas, Polars, Arrow or Spark table, a DuckDB relation, or Counts(array).",
     )

@@ -17,6 +17,11 @@ _HINTS = {
     "ResourceInUseException": "close the other connection to this file, or pass a relation of that connection.",
     "PermissionException": "a view that reads other files must be passed as a relation of your own connection.",
     "InvalidInputException": "a CSV file needs rows of equal length, closed quotes, one kind of line end and UTF-8.",
+    "AnalysisException": "check that Spark finds the path or table, and that it may be read.",
+    "Py4JError": "the Spark driver or its cluster is gone; start it and try again: nothing is charged twice.",
+    "Py4JJavaError": "see the logs of the Spark cluster, which may quote the data, for what went wrong.",
+    "PySparkException": "see the logs of the Spark cluster, which may quote the data, for what went wrong.",
+    "ConnectionError": "the server or cluster is gone; start it and try again: nothing is charged twice.",
     "ModuleNotFoundError": "install the packages for tables: pip install 'blowfish-privacy[frames]'.",
 }
 _HINT = "check the source with the program that wrote it; what it said is left out, as it may quote the data."
@@ -34,8 +39,18 @@ def shielded(action: Callable[[], Result], what: str) -> Result:
         raise
     except Exception as error:
         interrupted = _was_interrupted(error)
-        failure = DataError(f"{what} could not be read ({type(error).__name__}).", hint=_hint(error))
+        failure = _failure(error, what)
     raise KeyboardInterrupt if interrupted else failure
+
+
+def _failure(error: Exception, what: str) -> DataError:
+    kind = type(error).__name__
+    if any(each.__module__.partition(".")[0] == "psycopg" for each in type(error).__mro__):
+        from blowfish_privacy.postgresql import trouble
+
+        said, hint = trouble(error)
+        return DataError(f"{what} could not be read: {said} ({kind}).", hint=hint)
+    return DataError(f"{what} could not be read ({kind}).", hint=_hint(error))
 
 
 def _hint(error: Exception) -> str:

@@ -44,9 +44,8 @@ class RelationSource(Source):
         picked = _put(self._relation, numbered(given, len(names), choose(names)))
         return Opened([column_type(each) for each in picked.types], lambda query: _put(picked, query))
 
-    def percentage(self) -> float:
+    def percentage(self) -> None:
         """Say nothing: the connection is the caller's."""
-        return -1.0
 
     def close(self) -> None:
         """Do nothing: the connection is the caller's."""
@@ -168,7 +167,14 @@ def _put(relation: DuckDBPyRelation, query: exp.Select) -> DuckDBPyRelation:
     return cast(Any, relation.query(SOURCE, query.sql(DIALECT)))
 
 
-_OPENERS: dict[tuple[str, str], type[Any]] = {
+def _spark_frame(data: Any, memory_limit: str | None) -> Source:  # noqa: ARG001  # as all openers
+    from blowfish_privacy.engines.spark import SparkSource
+
+    return SparkSource(lambda: data, "a DataFrame")
+
+
+_OPENERS: dict[tuple[str, str], Callable[[Any, str | None], Source]] = {
+    ("pyspark", "DataFrame"): _spark_frame,
     ("duckdb", "DuckDBPyRelation"): RelationSource,
     ("pandas", "DataFrame"): PandasSource,
     ("polars", "DataFrame"): PolarsSource,

@@ -10,14 +10,17 @@ from typing import TypeAlias
 
 from blowfish_privacy.progress import PATIENCE
 
-Progress: TypeAlias = Callable[[float], None]
-"""Told the finished share of a scan, 0 to 1, from a thread of its own, and only when it takes over two seconds."""
+Progress: TypeAlias = Callable[[float | None], None]
+"""Told the finished share of a scan, 0 to 1, from a thread of its own, and only when it takes over two seconds.
+
+None stands for a scan under way whose share cannot be known.
+"""
 
 _INTERVAL = 0.2
 
 
 @contextmanager
-def watched(percentage: Callable[[], float], progress: Progress | None) -> Generator[None]:
+def watched(percentage: Callable[[], float | None], progress: Progress | None) -> Generator[None]:
     """Tell ``progress`` how far a query is while the body runs."""
     if progress is None:
         yield
@@ -28,9 +31,11 @@ def watched(percentage: Callable[[], float], progress: Progress | None) -> Gener
         wait = PATIENCE
         while not done.wait(wait):
             wait = _INTERVAL
-            share = percentage() / 100
-            if 0 <= share <= 1:
-                progress(share)
+            done_so_far = percentage()
+            if done_so_far is None:
+                progress(None)
+            elif 0 <= done_so_far <= 100:
+                progress(done_so_far / 100)
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()
@@ -52,4 +57,9 @@ def scan_bar(title: str = "Reading the data") -> Generator[Progress | None]:
 
     with Bar(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=1.0, visible=False)
-        yield lambda share: bar.update(task, completed=share, visible=True)
+
+        def show(share: float | None) -> None:
+            # Without a total the bar only shows that something is going on.
+            bar.update(task, completed=share or 0.0, total=None if share is None else 1.0, visible=True)
+
+        yield show

@@ -20,6 +20,7 @@ from blowfish_privacy.domain import Axis, Domain, Lattice, Run
 from blowfish_privacy.engines.cells import MALFORMED, MISSING, OUTSIDE, data_problem
 from blowfish_privacy.engines.columns import ColumnType
 from blowfish_privacy.engines.comparisons import number
+from blowfish_privacy.engines.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.positions import Verdicts
 from blowfish_privacy.engines.sql import positions_query
 
@@ -28,14 +29,15 @@ Integers = npt.NDArray[np.int64]
 _NARROW = 2**31
 
 
-def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice) -> exp.Select:
+def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect = DUCKDB) -> exp.Select:
     """Ask for each group's lower node (``cell``) and its sums ``m0``, ``m1``, ...; rows with problems have no node.
 
     What is wrong with them is asked for only when there are any: so the database knows the range of the nodes' numbers
     beforehand, and groups twice as fast.
     """
     places = range(len(lattice.axes))
-    placed = positions_query(domain.attributes, types, [Verdicts.told(attribute) for attribute in domain.attributes])
+    verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
+    placed = positions_query(domain.attributes, types, verdicts, dialect)
     points = [_on_runs(axis, place).as_(f"v{place}", quoted=True) for place, axis in enumerate(lattice.axes)]
     pointed = exp.select(*points).from_(_nested(placed, "placed"))
     lower = [
@@ -57,9 +59,10 @@ def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice) ->
     return exp.select(_column("cell"), *sums).from_(_nested(shared, "shared")).group_by(number(1))
 
 
-def problems_query(types: Sequence[ColumnType], domain: Domain) -> exp.Select:
+def problems_query(types: Sequence[ColumnType], domain: Domain, dialect: Dialect = DUCKDB) -> exp.Select:
     """Ask for all combinations of problems that rows have, as ``cell``."""
-    placed = positions_query(domain.attributes, types, [Verdicts.told(attribute) for attribute in domain.attributes])
+    verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
+    placed = positions_query(domain.attributes, types, verdicts, dialect)
     coded = exp.select(problem_code(len(domain.names)).as_("cell", quoted=True)).from_(_nested(placed, "placed"))
     return exp.select(_column("cell")).from_(_nested(coded, "coded")).group_by(number(1))
 

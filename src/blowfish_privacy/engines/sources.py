@@ -1,15 +1,16 @@
-"""Where the rows come from: a source shows DuckDB just the columns that are asked for."""
+"""Where the rows come from: a source shows its engine just the columns that are asked for."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from sqlglot import exp
 
 from blowfish_privacy.engines.columns import ColumnType
+from blowfish_privacy.engines.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.sql import SOURCE
 from blowfish_privacy.engines.workbench import Workbench
 
@@ -22,18 +23,33 @@ Choice: TypeAlias = Callable[[Sequence[object]], Sequence[int]]
 """Given the names of all columns, exactly as the data spell them, says the places of those wanted."""
 
 
+class Answer(Protocol):
+    """What a query gives, in the manner of DuckDB."""
+
+    def fetchnumpy(self) -> Any:
+        """Return the columns as arrays, by name."""
+        ...
+
+    def fetchall(self) -> Any:
+        """Return the rows."""
+        ...
+
+
 @dataclass(frozen=True)
 class Opened:
     """Some columns of a source, named c0, c1, ... in the order asked; a query knows them as :data:`SOURCE`."""
 
     types: Sequence[ColumnType]
-    ask: Callable[[exp.Select], Any]
-    """Runs a query and returns a result of DuckDB, with its ``fetchnumpy`` and ``fetchall``."""
+    ask: Callable[[exp.Select], Answer]
+    """Runs a query."""
+    dialect: Dialect = DUCKDB
 
 
 class Source(ABC):
-    """One table of data, as DuckDB sees it."""
+    """One table of data, as its engine sees it."""
 
+    engine: str = "DuckDB"
+    """The engine's name, for documents."""
     label: str
     """The kind of source, for documents."""
 
@@ -47,8 +63,11 @@ class Source(ABC):
         return int(self.open(lambda names: [0]).ask(counted).fetchall()[0][0])
 
     @abstractmethod
-    def percentage(self) -> float:
-        """Say how much of the running query is done; -1 when that cannot be known."""
+    def percentage(self) -> float | None:
+        """Say how much of the running query is done; -1 when that is not known yet, None when it never will be."""
+
+    def rest(self) -> None:  # noqa: B027  # most sources hold nothing between questions
+        """Let go of what one question needed, such as a connection; called after each."""
 
     @abstractmethod
     def close(self) -> None:

@@ -21,6 +21,7 @@ from blowfish_privacy.engines.bins import Lookup
 from blowfish_privacy.engines.cells import MALFORMED, MISSING, OUTSIDE, Layout
 from blowfish_privacy.engines.columns import ColumnType
 from blowfish_privacy.engines.comparisons import Value, number
+from blowfish_privacy.engines.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.positions import Placement, Verdicts, place
 from blowfish_privacy.engines.text import needs_parsing, parsed
 
@@ -35,6 +36,7 @@ class Field:
     attribute: Attribute
     type: ColumnType
     verdicts: Verdicts
+    dialect: Dialect = DUCKDB
 
     @property
     def column(self) -> exp.Column:
@@ -56,7 +58,8 @@ class Field:
     def raw(self) -> exp.Expr:
         """The column as it is grouped: text byte for byte, whatever collation it was stored with."""
         if self.type.kind in ("text", "unparsed"):
-            return exp.Collate(this=self.column, expression=_name("C")).as_(self.column.name, quoted=True)
+            order = exp.to_identifier(self.dialect.bytewise, quoted=self.dialect.quoted)
+            return exp.Collate(this=self.column, expression=order).as_(self.column.name, quoted=True)
         return self.column
 
     def reading(self) -> list[exp.Expr]:
@@ -68,7 +71,7 @@ class Field:
     @cached_property
     def placement(self) -> Placement:
         """The position of the column's value, over the columns of :meth:`reading`."""
-        value = Value(self.column, self.type)
+        value = Value(self.column, self.type, dialect=self.dialect)
         if self._unparsed:
             value = Value(self.column, ColumnType("text"))
             if needs_parsing(self.attribute):
@@ -76,10 +79,10 @@ class Field:
         return place(self.attribute, value, self.verdicts, f"d{self.axis}")
 
 
-def counts_query(types: Sequence[ColumnType], layout: Layout) -> exp.Select:
+def counts_query(types: Sequence[ColumnType], layout: Layout, dialect: Dialect = DUCKDB) -> exp.Select:
     """Ask for the number of rows (``n``) of each ``cell`` that has any; problems are marked in the cell's number."""
     fields = [
-        Field(axis, attribute, column, Verdicts.declared(attribute, layout, axis))
+        Field(axis, attribute, column, Verdicts.declared(attribute, layout, axis), dialect)
         for axis, (attribute, column) in enumerate(zip(layout.domain.attributes, types, strict=True))
     ]
     early = [field for field in fields if not field.grouped_first]
@@ -95,9 +98,9 @@ def counts_query(types: Sequence[ColumnType], layout: Layout) -> exp.Select:
     return _grouped([_cell(late, layout, *carried)], exp.Sum(this=_column("n")), read, late)
 
 
-def check_query(attributes: Sequence[Attribute], types: Sequence[ColumnType]) -> exp.Select:
+def check_query(attributes: Sequence[Attribute], types: Sequence[ColumnType], dialect: Dialect = DUCKDB) -> exp.Select:
     """Ask for the number of rows and, per attribute, of missing, outside and malformed ones, in this order."""
-    positions = positions_query(attributes, types, [Verdicts.bare()] * len(attributes))
+    positions = positions_query(attributes, types, [Verdicts.bare()] * len(attributes), dialect)
     sums = [
         _tally(_column(f"p{axis}"), mark) for axis in range(len(attributes)) for mark in (MISSING, OUTSIDE, MALFORMED)
     ]
@@ -105,11 +108,14 @@ def check_query(attributes: Sequence[Attribute], types: Sequence[ColumnType]) ->
 
 
 def positions_query(
-    attributes: Sequence[Attribute], types: Sequence[ColumnType], verdicts: Sequence[Verdicts]
+    attributes: Sequence[Attribute],
+    types: Sequence[ColumnType],
+    verdicts: Sequence[Verdicts],
+    dialect: Dialect = DUCKDB,
 ) -> exp.Select:
     """Select the positions ``p0``, ``p1``, ... of every row, or the verdicts on values that have none."""
     fields = [
-        Field(axis, attribute, column, verdict)
+        Field(axis, attribute, column, verdict, dialect)
         for axis, (attribute, column, verdict) in enumerate(zip(attributes, types, verdicts, strict=True))
     ]
     placed = [field.placement.position.as_(f"p{field.axis}", quoted=True) for field in fields]
@@ -143,6 +149,8 @@ def _joined(query: exp.Select, fields: Sequence[Field]) -> exp.Select:
         lookup = field.placement.lookup
         if lookup is not None:
             query = _join(query, lookup, f"d{field.axis}")
+            if field.dialect.broadcast:
+                query = query.hint(exp.Anonymous(this="BROADCAST", expressions=[_name(f"d{field.axis}")]), copy=False)
     return query
 
 

@@ -13,12 +13,30 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sqlglot import exp
 
+from blowfish_privacy.engines.interrupts import interruptible
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 DIALECT = "duckdb"
 ATTACHED = "data"
 """The name a DuckDB file is attached under."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A query that Ctrl-C stops."""
+
+    connection: DuckDBPyConnection
+    text: str
+
+    def fetchnumpy(self) -> Any:
+        """Run the query and return its columns."""
+        return interruptible(lambda: self.connection.execute(self.text).fetchnumpy(), self.connection.interrupt)
+
+    def fetchall(self) -> Any:
+        """Run the query and return its rows."""
+        return interruptible(lambda: self.connection.execute(self.text).fetchall(), self.connection.interrupt)
 
 
 @dataclass(eq=False)
@@ -55,9 +73,9 @@ class Workbench:
         """Look up the columns of a query without running it."""
         return cast(Any, self.connection.sql(query.sql(DIALECT)))
 
-    def run(self, query: exp.Expr) -> Any:
-        """Run a query."""
-        return self.connection.execute(query.sql(DIALECT, copy=False))
+    def run(self, query: exp.Expr) -> Running:
+        """Prepare a query, which runs when its rows are fetched."""
+        return Running(self.connection, query.sql(DIALECT, copy=False))
 
     def close(self) -> None:
         """Close the connection and remove what it spilled."""

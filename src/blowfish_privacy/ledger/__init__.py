@@ -3,6 +3,7 @@
 from blowfish_privacy.ledger.account import Account, OverBudgetError
 from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy
 from blowfish_privacy.ledger.ledger import Ledger, Loss
+from blowfish_privacy.ledger.opening import open_ledger
 from blowfish_privacy.ledger.shelf import PolicyLoader
 from blowfish_privacy.ledger.sqlite import SqliteLedger
 from blowfish_privacy.ledger.verification import Report
@@ -18,4 +19,5 @@ __all__ = [
     "Report",
     "SqliteLedger",
     "StoredPolicy",
+    "open_ledger",
 ]

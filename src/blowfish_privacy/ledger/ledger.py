@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import inf
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from blowfish_privacy.errors import BlowfishError, LedgerError, RefusalError
 from blowfish_privacy.exact import show
@@ -27,6 +27,7 @@ from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.ledger.verification import Report, verify_rows
 from blowfish_privacy.policies import Policy
 
+Result = TypeVar("Result")
 Loss: TypeAlias = Fraction | float
 """A loss; ``math.inf`` where nothing is protected."""
 Clock: TypeAlias = Callable[[], datetime]
@@ -50,6 +51,11 @@ class Ledger(ABC):
     @abstractmethod
     def _writing(self) -> AbstractContextManager[Store]:
         """Open a transaction that excludes other writers; its end makes it durable, an exception undoes it."""
+
+    def _write(self, action: Callable[[Store], Result]) -> Result:
+        """Run an action in a transaction of its own. It must find out by itself whether it was done before."""
+        with self._writing() as store:
+            return action(store)
 
     @property
     def spent(self) -> Fraction:
@@ -132,7 +138,8 @@ class Ledger(ABC):
     def record(self, key: str, document_text: str) -> str:
         """Store the document of a charge and return what may be handed out: the document stored first, always."""
         storable(document_text, "the document")
-        with self._writing() as store:
+
+        def add(store: Store) -> str:
             entry = store.entry(key)
             if entry is None:
                 raise LedgerError("there is no charge with this key.", hint="charge first, then record.")
@@ -143,7 +150,9 @@ class Ledger(ABC):
             new = Document(before.documents + 1, entry.number, self._now(), document_text, sha256(document_text))
             new = replace(new, chain=new.link(before.documents_head))
             store.append(new, before=before, after=before.after_document(new))
-        return document_text
+            return document_text
+
+        return self._write(add)
 
     def document(self, key: str) -> str | None:
         """Return the document stored for a charge, byte for byte; None when there is none."""
@@ -210,8 +219,7 @@ class Ledger(ABC):
                 return made
             # Finding the price may take seconds: not while others wait to write.
             self._shelf.price(store.base(), policy)
-        with self._writing() as store:
-            return _already_made(store, wanted) or self._append(store, wanted, policy)
+        return self._write(lambda store: _already_made(store, wanted) or self._append(store, wanted, policy))
 
     def _append(self, store: Store, wanted: Entry, policy: Policy) -> Entry:
         price, before = self._shelf.price(store.base(), policy), store.account()

@@ -8,7 +8,8 @@ from typing import Any
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy, read_amount, write_amount
+from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy
+from blowfish_privacy.ledger.rows import account_row, entry_row, read_account, read_document, read_entry
 from blowfish_privacy.ledger.store import Store
 
 APPLICATION = int.from_bytes(b"BPLg")
@@ -72,7 +73,7 @@ class SqliteStore(Store):
 
     def open_account(self, account: Account) -> None:
         """Write the first balance."""
-        self._connection.execute("INSERT INTO account VALUES (1, ?, ?, ?, ?, ?, ?, ?)", _account_row(account))
+        self._connection.execute("INSERT INTO account VALUES (1, ?, ?, ?, ?, ?, ?, ?)", account_row(account))
 
     def account(self) -> Account:
         """Read the one row."""
@@ -81,8 +82,7 @@ class SqliteStore(Store):
         ).fetchone()
         if row is None:
             raise LedgerError("the ledger has lost its balance.", hint="restore it from a backup.")
-        budget, created, spent, *rest = _typed(row, (str, str, str, int, str, int, str))
-        return Account(read_amount(budget), created, read_amount(spent), *rest)
+        return read_account(row)
 
     def base(self) -> StoredPolicy | None:
         """Look at the first entry, and for a text among the policies of the same hash."""
@@ -95,27 +95,27 @@ class SqliteStore(Store):
     def entry(self, key: str) -> Entry | None:
         """Look up the key."""
         row = self._connection.execute(f"{_ENTRIES} WHERE e.key = ?", (key,)).fetchone()
-        return None if row is None else _entry(row)
+        return None if row is None else read_entry(row)
 
     def entries(self) -> Iterator[Entry]:
         """Go through the entries by number."""
-        return map(_entry, self._connection.execute(f"{_ENTRIES} ORDER BY e.number"))
+        return map(read_entry, self._connection.execute(f"{_ENTRIES} ORDER BY e.number"))
 
     def document(self, entry: int) -> Document | None:
         """Look up the entry."""
         row = self._connection.execute(f"{_DOCUMENTS} WHERE entry = ?", (entry,)).fetchone()
-        return None if row is None else _document(row)
+        return None if row is None else read_document(row)
 
     def documents(self) -> Iterator[Document]:
         """Go through the documents by number."""
-        return map(_document, self._connection.execute(f"{_DOCUMENTS} ORDER BY number"))
+        return map(read_document, self._connection.execute(f"{_DOCUMENTS} ORDER BY number"))
 
     def append(self, row: Entry | Document, *, before: Account, after: Account) -> None:
         """Swap the balance and add the row."""
         swapped = self._connection.execute(
             "UPDATE account SET spent = ?, entries = ?, entries_head = ?, documents = ?, documents_head = ? "
             "WHERE spent = ? AND entries = ? AND entries_head = ? AND documents = ? AND documents_head = ?",
-            (*_account_row(after)[2:], *_account_row(before)[2:]),
+            (*account_row(after)[2:], *account_row(before)[2:]),
         )
         if swapped.rowcount != 1:
             raise LedgerError("the balance changed while it was being charged.", hint="try again with the same key.")
@@ -132,10 +132,7 @@ class SqliteStore(Store):
         )
         self._connection.execute(
             "INSERT INTO entries SELECT ?, ?, ?, id, ?, ?, ?, ?, ?, ?, ? FROM policies WHERE hash = ? AND text = ?",
-            (
-                *(row.number, row.key, row.made, write_amount(row.epsilon), write_amount(row.charged), row.rule),
-                *(row.description, row.mechanism, row.detail, row.chain, row.policy.hash, row.policy.text),
-            ),
+            entry_row(row),
         )
 
     def damage(self) -> list[str]:
@@ -143,45 +140,3 @@ class SqliteStore(Store):
         found = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check(10)") if line != "ok"]
         loose = self._connection.execute("PRAGMA foreign_key_check").fetchall()
         return [*found, *(f"a row of the table {table} refers to a missing one." for table, *_ in loose)]
-
-
-def _account_row(account: Account) -> tuple[str | int, ...]:
-    return (
-        write_amount(account.budget),
-        account.created,
-        write_amount(account.spent),
-        account.entries,
-        account.entries_head,
-        account.documents,
-        account.documents_head,
-    )
-
-
-def _entry(row: Any) -> Entry:
-    number, key, made, *policy, epsilon, charged, rule, description, mechanism, detail, chain = _typed(
-        row, (int, *(str,) * 12)
-    )
-    return Entry(
-        number,
-        key,
-        made,
-        StoredPolicy(*policy),
-        read_amount(epsilon),
-        read_amount(charged),
-        rule,
-        description,
-        mechanism,
-        detail,
-        chain,
-    )
-
-
-def _document(row: Any) -> Document:
-    return Document(*_typed(row, (int, int, str, str, str, str)))
-
-
-def _typed(row: Any, types: tuple[type, ...]) -> Any:
-    """Check what SQLite does not: that a column holds what it was declared for."""
-    if not all(isinstance(value, kind) for value, kind in zip(row, types, strict=True)):
-        raise LedgerError("a row is not as it was written.", hint="the ledger was changed by other software.")
-    return row

@@ -1,4 +1,4 @@
-"""Counting with DuckDB: in this process, in parallel, and larger than memory."""
+"""Counting the cells of a table with whatever engine holds it: what all SQL engines share."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from blowfish_privacy.errors import DataError
 Result = TypeVar("Result")
 
 
-class DuckDBEngine:
-    """Exact counts of a source that DuckDB can read. Calls from several threads wait for one another."""
+class TableEngine:
+    """Exact counts of a source that answers SQL. Calls from several threads wait for one another."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -41,7 +41,7 @@ class DuckDBEngine:
 
         def count() -> npt.NDArray[np.int64]:
             opened = self._open(layout.domain)
-            query = counts_query(opened.types, layout)
+            query = counts_query(opened.types, layout, opened.dialect)
             self.reads += 1
             with watched(self._source.percentage, progress):
                 found = opened.ask(query).fetchnumpy()
@@ -57,9 +57,11 @@ class DuckDBEngine:
 
         def add_up() -> npt.NDArray[np.int64]:
             opened = self._open(own)
-            sums = soft_sums(lattice, self._found(opened, soft_query(opened.types, own, lattice), progress))
+            sums = soft_sums(
+                lattice, self._found(opened, soft_query(opened.types, own, lattice, opened.dialect), progress)
+            )
             if sums is None:
-                found = self._found(opened, problems_query(opened.types, own), progress)
+                found = self._found(opened, problems_query(opened.types, own, opened.dialect), progress)
                 raise_problems(own, np.asarray(found["cell"], dtype=np.int64))
                 raise DataError("the data changed while they were read.")
             return sums
@@ -74,7 +76,7 @@ class DuckDBEngine:
 
         def add_up() -> npt.NDArray[np.int64]:
             opened = self._open(own)
-            query = assigned_query(opened.types, own, assignment)
+            query = assigned_query(opened.types, own, assignment, opened.dialect)
             return assigned_sums(own, assignment, self._found(opened, query, progress))
 
         return self._safely(add_up)
@@ -116,7 +118,7 @@ class DuckDBEngine:
 
     def describe(self) -> str:
         """Name the engine and the kind of source."""
-        return f"DuckDB over {self._source.label}"
+        return f"{self._source.engine} over {self._source.label}"
 
     def close(self) -> None:
         """Close the connection, if it is ours, and remove what it spilled."""
@@ -125,7 +127,10 @@ class DuckDBEngine:
 
     def _safely(self, action: Callable[[], Result]) -> Result:
         with self._lock:
-            return shielded(action, f"the data ({self._source.label})")
+            try:
+                return shielded(action, f"the data ({self._source.label})")
+            finally:
+                self._source.rest()
 
     def _open(self, domain: Domain) -> Opened:
         opened = self._source.open(lambda names: [_find(name, names) for name in domain.names])
@@ -138,7 +143,7 @@ class DuckDBEngine:
         self.reads += 1
         if fitting:
             opened = self._source.open(lambda names: [_find(name, names) for name in fitting])
-            query = check_query([domain[name] for name in fitting], opened.types)
+            query = check_query([domain[name] for name in fitting], opened.types, opened.dialect)
             rows, *tallies = (int(each) for each in opened.ask(query).fetchall()[0])
         else:
             rows, tallies = self._source.rows(), []

@@ -1,0 +1,44 @@
+"""Ctrl-C for work that does not listen to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Thread, current_thread, main_thread
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+_LISTEN = 0.2
+
+
+def interruptible(action: Callable[[], Result], stop: Callable[[], object]) -> Result:
+    """Run an action in a thread of its own, so that Ctrl-C is heard; ``stop`` then makes the action end.
+
+    Python handles signals in the main thread only, and only between its own steps.
+    """
+    if current_thread() is not main_thread():
+        return action()
+    results: list[Result] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(action())
+        except BaseException as failure:  # passed on below
+            failures.append(failure)
+        finally:
+            done.set()
+
+    # An event, not a join: a join that is interrupted takes the thread for finished.
+    done = Event()
+    Thread(target=run, daemon=True).start()
+    try:
+        while not done.wait(_LISTEN):
+            pass
+    except BaseException:
+        stop()
+        done.wait()
+        raise
+    if failures:
+        raise failures[0]
+    return results[0]

@@ -1,0 +1,235 @@
+"""A ledger in a schema of a PostgreSQL database, for a team on many hosts.
+
+``postgresql://user@host/database?ledger=census``: the name is that of the schema. Every operation has a connection and
+a transaction of its own. A connection that is lost, even while a commit was under way, is followed by the same
+operation on a new one, which waits for the old transaction to end and finds by its key what that did.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from blowfish_privacy.errors import BlowfishWarning, LedgerError, brief
+from blowfish_privacy.exact import positive, show
+from blowfish_privacy.ledger.account import Account
+from blowfish_privacy.ledger.ledger import Clock, Ledger, system_clock, write_time
+from blowfish_privacy.ledger.postgres_schema import DEFAULT_NAME, MARK, grants, statements
+from blowfish_privacy.ledger.postgres_store import PostgresStore
+from blowfish_privacy.ledger.shelf import PolicyLoader
+from blowfish_privacy.ledger.store import Store
+from blowfish_privacy.postgresql import Address, driver, trouble
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+Result = TypeVar("Result")
+TIMEOUT = 60.0
+"""Seconds to wait for other writers."""
+
+_NAME = re.compile(r"(?!pg_)[A-Za-z_][A-Za-z0-9_-]{0,62}")
+_ATTEMPTS = 7
+_FIRST_PAUSE = 0.1
+_TRANSIENT = ("40001", "40P01", "08", "57P")
+"""Serialisation failures, deadlocks, connections lost, a server that stops or starts."""
+_SAME_KEY = "repeat with the same key: what was charged is not charged again."
+
+
+class PostgresLedger(Ledger):
+    """A ledger in PostgreSQL; open it with :meth:`open`."""
+
+    def __init__(
+        self,
+        address: Address,
+        budget: Fraction,
+        *,
+        load_policy: PolicyLoader | None,
+        timeout: float,
+        clock: Clock | None,
+    ) -> None:
+        super().__init__(budget=budget, load_policy=load_policy, clock=clock)
+        self._address, self._timeout = address, timeout
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        budget: Fraction | None,
+        load_policy: PolicyLoader | None = None,
+        timeout: float = TIMEOUT,
+        clock: Clock | None = None,
+    ) -> PostgresLedger:
+        """Open a ledger, or make one where there is none and a budget is given; see :meth:`SqliteLedger.open`."""
+        address = Address.parse(url, ours=("ledger",), error=LedgerError)
+        name = address.options.get("ledger", DEFAULT_NAME)
+        if not _NAME.fullmatch(name):
+            raise LedgerError(f"a ledger cannot be named {brief(name)}.", hint="use up to 63 letters, digits, _ and -.")
+        if budget is not None:
+            budget = positive(budget, "the budget", error=LedgerError)
+        driver(LedgerError)
+        with _plainly(), _transaction(address, timeout) as connection:
+            _check_durable(connection)
+            if budget is not None:
+                _make(connection, name, Account.opening(budget, write_time((clock or system_clock)())))
+            account = _inspect(connection, name)
+        if budget not in (None, account.budget):
+            raise LedgerError(
+                f"the ledger {name!r} has a budget of {show(account.budget)}, not of {show(budget)}.",
+                hint="a budget is fixed when its ledger is made: leave it out, or state the same.",
+            )
+        return cls(address, account.budget, load_policy=load_policy, timeout=timeout, clock=clock)
+
+    def __repr__(self) -> str:
+        return f"PostgresLedger({self.name!r}, budget={show(self.budget)})"
+
+    @property
+    def name(self) -> str:
+        """The schema's name."""
+        return self._address.options.get("ledger", DEFAULT_NAME)
+
+    def admit(self, role: str) -> None:
+        """Let a role of the database spend and read. It can neither change nor remove a row."""
+        with _plainly(), _transaction(self._address, self._timeout) as connection:
+            for statement in grants(_quoted(self.name), _quoted(role)):
+                connection.execute(statement.encode())
+
+    @contextmanager
+    def _reading(self) -> Generator[Store]:
+        with _plainly(), closing(_connect(self._address, self._timeout, isolation="repeatable read")) as connection:
+            yield self._store(connection)
+
+    @contextmanager
+    def _writing(self) -> Generator[Store]:
+        with _transaction(self._address, self._timeout) as connection:
+            _check_durable(connection)
+            store = self._store(connection)
+            # Under this lock each statement sees what the last writer left.
+            store.hold()
+            yield store
+
+    def _write(self, action: Callable[[Store], Result]) -> Result:
+        """Run an action, and run it again when the server may not have done it."""
+        psycopg = driver(LedgerError)
+        with _plainly():
+            for attempt in range(_ATTEMPTS - 1):
+                try:
+                    return super()._write(action)
+                except psycopg.OperationalError as error:
+                    if not _transient(error):
+                        raise
+                time.sleep(_FIRST_PAUSE * 2**attempt)
+            return super()._write(action)
+
+    def _store(self, connection: Connection[Any]) -> PostgresStore:
+        connection.execute(f"SET LOCAL search_path = {_quoted(self.name)}, pg_catalog".encode())
+        return PostgresStore(connection)
+
+
+@contextmanager
+def _transaction(address: Address, timeout: float) -> Generator[Connection[Any]]:
+    """Open a connection for one transaction, which is committed at the end unless there is an error."""
+    with closing(_connect(address, timeout)) as connection, connection:
+        yield connection
+
+
+def _connect(address: Address, timeout: float, isolation: str = "read committed") -> Connection[Any]:
+    wait = f"{max(1, int(timeout * 1000))}ms"
+    return address.connect(
+        {
+            "lock_timeout": wait,
+            "statement_timeout": wait,
+            # The lock of a host that has gone away is freed.
+            "idle_in_transaction_session_timeout": "60s",
+            "default_transaction_isolation": isolation,
+            "default_transaction_read_only": "off",
+        }
+    )
+
+
+def _check_durable(connection: Connection[Any]) -> None:
+    """Make sure that a commit is on disk when it is confirmed."""
+    fsync, commit = _one(connection.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')"))
+    if fsync != "on":
+        raise LedgerError(
+            "this PostgreSQL server does not write to disk what it confirms (fsync is off).",
+            hint="keep a ledger on a server with fsync = on.",
+        )
+    if commit in ("off", "local"):
+        connection.execute("SET LOCAL synchronous_commit = on")
+
+
+def _make(connection: Connection[Any], name: str, account: Account) -> None:
+    """Make a ledger unless its schema is there; others who make the same one wait, and then find it."""
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 7))", (name,))
+    if connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", (name,)).fetchone() is not None:
+        return
+    for statement in statements(_quoted(name)):
+        connection.execute(statement.encode())
+    connection.execute(f"SET LOCAL search_path = {_quoted(name)}, pg_catalog".encode())
+    PostgresStore(connection).open_account(account)
+
+
+def _inspect(connection: Connection[Any], name: str) -> Account:
+    """Read the balance of a schema that is certainly a ledger of ours."""
+    found = connection.execute(
+        "SELECT obj_description(oid, 'pg_namespace'), has_schema_privilege('public', oid, 'USAGE'), "
+        "has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = %s",
+        (name,),
+    ).fetchone()
+    if found is None:
+        raise LedgerError(f"there is no ledger {name!r} in the database.", hint="give a budget to make one.")
+    mark, is_open, may_use = found
+    if mark != MARK:
+        raise LedgerError(
+            f"the schema {name!r} is not a ledger, or one of another version.",
+            hint="give the ledger a schema of its own: ?ledger=name.",
+        )
+    if not may_use:
+        raise LedgerError(
+            f"PostgreSQL does not permit this user to use the ledger {name!r}.",
+            hint="its owner can run: blowfish ledger admit ADDRESS ROLE.",
+        )
+    if is_open:
+        warnings.warn(
+            f"the ledger {name!r} is open to every user of the database. Hint: revoke what was granted to PUBLIC.",
+            BlowfishWarning,
+            stacklevel=4,
+        )
+    connection.execute(f"SET LOCAL search_path = {_quoted(name)}, pg_catalog".encode())
+    return PostgresStore(connection).account()
+
+
+def _transient(error: Exception) -> bool:
+    state = getattr(error, "sqlstate", None)
+    # Without a state the error comes from the connection, not from the server.
+    return state is None or state.startswith(_TRANSIENT)
+
+
+@contextmanager
+def _plainly() -> Generator[None]:
+    """Turn what PostgreSQL says into words, without its traceback."""
+    psycopg = driver(LedgerError)
+    try:
+        yield
+    except psycopg.Error as error:
+        said, hint = trouble(error)
+        kind = type(error).__name__
+        raise LedgerError(f"the ledger: {said} ({kind}).", hint=f"{hint} Then {_SAME_KEY}") from None
+
+
+def _one(cursor: Any) -> Any:
+    row = cursor.fetchone()
+    if row is None:
+        raise LedgerError("PostgreSQL gave no answer.", hint="try again.")
+    return row
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'

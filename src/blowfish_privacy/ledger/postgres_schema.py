@@ -1,0 +1,126 @@
+"""The tables of a ledger in PostgreSQL, and the rules that the server itself keeps.
+
+Whoever is admitted may read all, add rows, and move the balance on; the server lets nobody change or remove a row, and
+lets the balance move only together with the row that explains it. Whether the hashes chain is checked by ``verify``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+MARK = "a ledger of blowfish-privacy, format 1"
+"""The comment that marks a schema as a ledger of ours."""
+
+DEFAULT_NAME = "blowfish_ledger"
+
+_AMOUNT = "text NOT NULL CHECK ({0} ~ '^[0-9]+/[0-9]+$' AND length({0}) < 2300 AND {0} !~ '/0+$')"
+
+
+def statements(schema: str) -> Iterator[str]:
+    """Make everything; ``schema`` is quoted already."""
+    yield f"CREATE SCHEMA {schema}"
+    for name, columns in _TABLES.items():
+        yield f"CREATE TABLE {schema}.{name} ({columns.replace('@', schema + '.')})"
+    # A text may be too long to be indexed itself. Two texts that collide here are refused by the rules below.
+    yield f"CREATE UNIQUE INDEX policies_once ON {schema}.policies (hash, hashtextextended(text, 0))"
+    for name, body in _FUNCTIONS.items():
+        code = body.replace("@", schema + ".")
+        yield (
+            f"CREATE FUNCTION {schema}.{name}() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog "
+            f"AS $body$ BEGIN {code} END $body$"
+        )
+    for table in ("policies", "entries", "documents", "account"):
+        verbs = "DELETE" if table == "account" else "UPDATE OR DELETE"
+        yield f"CREATE TRIGGER kept BEFORE {verbs} ON {schema}.{table} FOR EACH ROW EXECUTE FUNCTION {schema}.kept()"
+        yield f"CREATE TRIGGER whole BEFORE TRUNCATE ON {schema}.{table} EXECUTE FUNCTION {schema}.kept()"
+    yield f"CREATE TRIGGER moves BEFORE UPDATE ON {schema}.account FOR EACH ROW EXECUTE FUNCTION {schema}.moves()"
+    for table, event, function in (
+        ("account", "UPDATE", "explained"),
+        ("entries", "INSERT", "entry_counted"),
+        ("documents", "INSERT", "document_counted"),
+    ):
+        yield (
+            f"CREATE CONSTRAINT TRIGGER {function} AFTER {event} ON {schema}.{table} DEFERRABLE INITIALLY DEFERRED "
+            f"FOR EACH ROW EXECUTE FUNCTION {schema}.{function}()"
+        )
+    yield f"COMMENT ON SCHEMA {schema} IS '{MARK}'"
+
+
+def grants(schema: str, role: str) -> Iterator[str]:
+    """Admit a role: it can spend and read, and nothing else; both names are quoted already."""
+    yield f"GRANT USAGE ON SCHEMA {schema} TO {role}"
+    yield f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"
+    for table in ("policies", "entries", "documents"):
+        yield f"GRANT INSERT ON {schema}.{table} TO {role}"
+    yield f"GRANT UPDATE (spent, entries, entries_head, documents, documents_head) ON {schema}.account TO {role}"
+
+
+_TABLES = {
+    "account": f"""
+        one integer PRIMARY KEY CHECK (one = 1), budget {_AMOUNT.format("budget")}, created text NOT NULL,
+        spent {_AMOUNT.format("spent")}, entries bigint NOT NULL, entries_head text NOT NULL,
+        documents bigint NOT NULL, documents_head text NOT NULL""",
+    "policies": """
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, hash text NOT NULL, canonical text NOT NULL,
+        text text NOT NULL""",
+    "entries": f"""
+        number bigint PRIMARY KEY CHECK (number > 0), key text NOT NULL UNIQUE, made text NOT NULL,
+        policy bigint NOT NULL REFERENCES @policies, epsilon {_AMOUNT.format("epsilon")},
+        charged {_AMOUNT.format("charged")}, rule text NOT NULL, description text NOT NULL, mechanism text NOT NULL,
+        detail text NOT NULL, chain text NOT NULL""",
+    "documents": """
+        number bigint PRIMARY KEY CHECK (number > 0), entry bigint NOT NULL UNIQUE REFERENCES @entries,
+        made text NOT NULL, text text NOT NULL, sha256 text NOT NULL, chain text NOT NULL""",
+}
+
+
+def _top(amount: str) -> str:
+    return f"split_part({amount}, '/', 1)::numeric"
+
+
+def _bottom(amount: str) -> str:
+    return f"split_part({amount}, '/', 2)::numeric"
+
+
+_SUM = (
+    f"{_top('NEW.spent')} * {_bottom('OLD.spent')} * {_bottom('e.charged')} = {_bottom('NEW.spent')} * "
+    f"({_top('OLD.spent')} * {_bottom('e.charged')} + {_top('e.charged')} * {_bottom('OLD.spent')})"
+)
+_COVERED = f"{_top('e.charged')} * {_bottom('e.epsilon')} >= {_top('e.epsilon')} * {_bottom('e.charged')}"
+_WITHIN = f"{_top('NEW.spent')} * {_bottom('NEW.budget')} <= {_top('NEW.budget')} * {_bottom('NEW.spent')}"
+
+_FUNCTIONS = {
+    "kept": "RAISE EXCEPTION 'rows of a ledger are only ever added';",
+    "moves": f"""
+        IF (NEW.one, NEW.budget, NEW.created) IS DISTINCT FROM (OLD.one, OLD.budget, OLD.created) THEN
+            RAISE EXCEPTION 'the budget of a ledger is fixed';
+        END IF;
+        IF NOT (
+            NEW.entries = OLD.entries + 1 AND (NEW.documents, NEW.documents_head) = (OLD.documents, OLD.documents_head)
+            OR NEW.documents = OLD.documents + 1
+                AND (NEW.entries, NEW.entries_head, NEW.spent) = (OLD.entries, OLD.entries_head, OLD.spent)
+        ) OR NOT {_WITHIN} THEN
+            RAISE EXCEPTION 'the balance moves by one row at a time, and not beyond the budget';
+        END IF;
+        RETURN NEW;""",
+    "explained": f"""
+        IF NEW.entries > OLD.entries AND NOT EXISTS (
+            SELECT FROM @entries AS e WHERE e.number = NEW.entries AND e.chain = NEW.entries_head
+                AND {_SUM} AND {_COVERED}
+        ) OR NEW.documents > OLD.documents AND NOT EXISTS (
+            SELECT FROM @documents AS d WHERE d.number = NEW.documents AND d.chain = NEW.documents_head
+        ) THEN
+            RAISE EXCEPTION 'no row explains the balance';
+        END IF;
+        RETURN NULL;""",  # noqa: S608  # names of our own only
+    "entry_counted": """
+        IF NOT EXISTS (SELECT FROM @account AS a WHERE a.entries >= NEW.number) THEN
+            RAISE EXCEPTION 'the balance does not count this row';
+        END IF;
+        RETURN NULL;""",
+    "document_counted": """
+        IF NOT EXISTS (SELECT FROM @account AS a WHERE a.documents >= NEW.number) THEN
+            RAISE EXCEPTION 'the balance does not count this row';
+        END IF;
+        RETURN NULL;""",
+}

@@ -1,0 +1,248 @@
+"""A policy file written by an enemy: no string of it becomes SQL, a path elsewhere, an object or a flood."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import blowfish_privacy as bp
+from blowfish_privacy import spec, yaml_text
+from blowfish_privacy.cli.main import run
+from blowfish_privacy.engines import open_engine
+from blowfish_privacy.errors import BlowfishError, BlowfishWarning, DataError, SpecError
+from blowfish_privacy.ledger import SqliteLedger
+
+HOSTILE = [
+    'x"; DROP TABLE victim; --',
+    "x'; DROP TABLE victim; --",
+    "x`; DROP TABLE victim; --",
+    "'); DROP TABLE victim; --",
+    '"), (SELECT * FROM victim) AS "a',
+    "\\'; DROP TABLE victim; --",
+    "' OR '1'='1",
+    "x' UNION SELECT 1, 2 --",
+    "/* */ -- #",
+    "$$; DROP TABLE victim; $$",
+    "$body$",
+    "%s %(x)s %%",
+    "{x} {{x}} ${x} #{x}",
+    "${env:HOME} ${spark.app.name}",
+    "? :x @x $1",
+    "COLUMNS(*)",
+    "*",
+    "read_csv('/etc/passwd')",
+    "a.b.c",
+    "é😀 ñ",
+    "c0",
+    "source",
+]
+
+
+def victim_lives(path: Path) -> bool:
+    with duckdb.connect(str(path)) as connection:
+        return connection.execute("SELECT count(*) FROM victim").fetchone() == (1,)
+
+
+def as_duckdb(table: pa.Table, folder: Path, hostile: str) -> str:
+    path = folder / "t.duckdb"
+    path.unlink(missing_ok=True)
+    name = '"' + hostile.replace('"', '""') + '"'
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", table)
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given; CREATE TABLE victim AS SELECT 1 AS x")
+    return f"{path}::{hostile}"
+
+
+def as_parquet(table: pa.Table, folder: Path, hostile: str) -> str:
+    path = folder / (hostile.replace("/", "") + ".parquet")
+    pq.write_table(table, path)
+    return str(path)
+
+
+def hostile_file(hostile: str, data: str, ledger: str) -> str:
+    """A policy file with the string wherever one may stand."""
+    declared = {hostile: {"categorical": [hostile, "plain"], "missing": hostile}}
+    return yaml_text.write({
+        "version": 1, "data": data, "ledger": ledger, "budget": 1,
+        "policy": {"domain": declared, "secrets": {"per_attribute": {hostile: "full"}}},
+        "releases": [{"name": "r", "histogram": [hostile], "epsilon": "0.5"}],
+    })  # fmt: skip
+
+
+def table(hostile: str) -> pa.Table:
+    return pa.Table.from_arrays([pa.array([hostile, "plain", hostile, None])], names=[hostile])
+
+
+def check(hostile: str, data: str, folder: Path) -> None:
+    loaded = spec.loads(hostile_file(hostile, data, str(folder / "a.ledger")))
+    engine = open_engine(data)
+    assert engine.counts(loaded.policy.domain, [hostile]).tolist() == [3, 1]
+    assert engine.check(loaded.policy.domain).columns[0].missing == 1
+    with pytest.raises(DataError):
+        open_engine(data).counts(bp.Domain({hostile: bp.Categorical(["other"])}), [hostile])
+    file = folder / "hostile.yaml"
+    file.write_text(hostile_file(hostile, data, "a.ledger"))
+    assert run(["release", str(file), "--yes", "--out", str(folder / "out")]) == 0
+    assert run(["ledger", "verify", str(folder / "a.ledger")]) == 0
+    assert run(["verify", str(folder / "out/r.release.json")]) == 0
+
+
+@pytest.mark.parametrize("make", [as_duckdb, as_parquet])
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_string_becomes_sql(tmp_path: Path, hostile: str, make: Callable[[pa.Table, Path, str], str]) -> None:
+    if hostile == "victim":
+        pytest.skip("the victim itself")
+    data = make(table(hostile), tmp_path, hostile)
+    check(hostile, data, tmp_path)
+    if make is as_duckdb:
+        assert victim_lives(tmp_path / "t.duckdb")
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_string_becomes_sql_in_postgres(postgres_server: Any, tmp_path: Path, hostile: str) -> None:
+    quoted = '"' + hostile.replace('"', '""') + '"'
+    postgres_server.execute(
+        "DROP TABLE IF EXISTS victim", "CREATE TABLE victim AS SELECT 1 AS x",
+        f"CREATE TABLE {quoted} ({quoted} text)",
+    )  # fmt: skip
+    try:
+        with postgres_server.connect() as connection:
+            insertion = f"INSERT INTO {quoted} VALUES (".replace("%", "%%") + "%s)"
+            for value in table(hostile).column(0).to_pylist():
+                connection.execute(insertion.encode(), (value,))
+        check(hostile, postgres_server.url(table=hostile), tmp_path)
+        with postgres_server.connect() as connection:
+            assert connection.execute("SELECT count(*) FROM victim").fetchone() == (1,)
+    finally:
+        postgres_server.execute(f"DROP TABLE {quoted}")
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_string_becomes_sql_in_spark(spark: Any, tmp_path: Path, hostile: str) -> None:
+    data = as_parquet(table(hostile), tmp_path, "t")
+    loaded = spec.loads(hostile_file(hostile, data, "a.ledger"))
+    assert open_engine(f"spark:{data}").counts(loaded.policy.domain, [hostile]).tolist() == [3, 1]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "https://example.org/t.csv", "s3://bucket/t.parquet", "http://127.0.0.1/t.parquet", "file:///etc/passwd",
+        "/etc/passwd", "../../../../etc/passwd", "/dev/zero", "/proc/self/environ", "t.duckdb::t; DROP TABLE t",
+        "postgresql://user:CANARY-secret@127.0.0.1/d?table=t", "postgres://u@h/d?table=t&password=CANARY-secret",
+        "POSTGRESQL://u:CANARY-secret@h/d", "a\0.csv", "", ".", "|ls", "$(ls).csv", "t.csv\n",
+    ],
+)  # fmt: skip
+def test_data_that_are_no_table_are_refused_before_any_charge(
+    tmp_path: Path, data: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "p.yaml"
+    body = {"domain": {"x": {"integer": [0, 2]}}, "secrets": "full"}
+    whole = {"version": 1, "data": data, "ledger": "a.ledger", "budget": 1, "policy": body}
+    file.write_text(json.dumps({**whole, "releases": [{"name": "r", "histogram": ["x"], "epsilon": 0.5}]}))
+    assert run(["release", str(file), "--yes", "--out", str(tmp_path / "out")]) in (2, 5)
+    said = "".join(capfd.readouterr())
+    assert "CANARY" not in said
+    assert "Traceback" not in said
+    ledger = tmp_path / "a.ledger"
+    assert not ledger.exists() or not SqliteLedger.open(ledger, budget=None).entries()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../r", "..", ".", "/etc/r", "a/b", "a\\b", "a\0b", "~/r", ".hidden", "", " r", "a\nb", "x" * 300, "C:r", "-r"],
+)
+def test_a_release_cannot_be_written_elsewhere(name: str) -> None:
+    body = {"domain": {"x": {"integer": [0, 2]}}, "secrets": "full"}
+    file = {"version": 1, "policy": body, "releases": [{"name": name, "histogram": ["x"], "epsilon": 0.5}]}
+    with pytest.raises(SpecError, match=r"releases\[0\]|not valid YAML|line"):
+        spec.loads(json.dumps(file))
+
+
+def test_a_link_in_the_place_of_a_release_is_replaced_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    body = {"domain": {"x": {"integer": [0, 2]}}, "secrets": "full"}
+    whole = {"version": 1, "data": "t.csv", "ledger": "a.ledger", "budget": 1, "policy": body}
+    (tmp_path / "p.yaml").write_text(
+        json.dumps({**whole, "releases": [{"name": "r", "histogram": ["x"], "epsilon": 0.5}]})
+    )
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "out").mkdir()
+    for ending in ("release.json", "csv", "png"):
+        (tmp_path / "out" / f"r.{ending}").symlink_to(tmp_path / "precious")
+    assert run(["release", str(tmp_path / "p.yaml"), "--yes", "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert not (tmp_path / "out/r.csv").is_symlink()
+
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefghi", "bcdefghij", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LAUGHS,
+        "a: &a {b: 1}\nc: {<<: *a}",
+        "!!python/object/apply:os.system ['touch CANARY']",
+        "a: !!python/name:os.system",
+        "a: !!binary aGk=",
+        "a: !!set {b}",
+        "!include /etc/passwd",
+        "[" * 100_000,
+        "{a: " * 100_000,
+        "- " * 100_000,
+        "a: " + "9" * 100_000,
+        "a: 1e999999999999",
+        "? " * 50_000,
+        "a: |\n" + " x\n" * 2_000_000,
+        "\x00",
+        "\ufeff%YAML 1.1\n---\na: 1\n---\nb: 2",
+        "a: 'x" * 1000,
+    ],
+    ids=lambda text: text[:12].encode("unicode_escape").decode(),
+)
+def test_bombs_and_tags_are_refused_at_once(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    start = time.process_time()
+    with pytest.raises(SpecError):
+        spec.loads(text)
+    assert time.process_time() - start < 20
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_domain_of_any_size_is_no_flood() -> None:
+    huge = {f"x{n}": {"integer": [0, 10**18]} for n in range(60)}
+    loaded = spec.loads(json.dumps({"version": 1, "policy": {"domain": huge, "secrets": "attributes"}}))
+    engine = open_engine(pa.table({f"x{n}": [1] for n in range(60)}))
+    with pytest.raises(BlowfishError, match="too large"):
+        engine.prepare(loaded.policy.domain, loaded.policy.domain.names)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of other systems")
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o606, 0o666])
+def test_a_ledger_that_others_can_open_is_noticed(tmp_path: Path, mode: int) -> None:
+    policy = bp.Policy(bp.Domain(x=bp.Integer(0, 2)), secrets=bp.FullDomain())
+    path = tmp_path / "a.ledger"
+    bp.Session(bp.Counts([1, 2, 3]), policy, budget=1, ledger=path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(mode)
+    with pytest.warns(BlowfishWarning, match="open to other users"):
+        bp.Session(bp.Counts([1, 2, 3]), policy, budget=1, ledger=path)
+    path.chmod(0o600)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bp.Session(bp.Counts([1, 2, 3]), policy, budget=1, ledger=path)
