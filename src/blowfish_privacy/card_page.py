@@ -1,0 +1,66 @@
+"""A card as a page: Markdown, or HTML that needs nothing but itself.
+
+Names and categories were chosen by somebody else and may be hostile: every text is escaped here, whatever it says.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+from blowfish_privacy.card import Card
+
+_SPECIAL = re.compile(r"([\\`*_\[\]#|~$!])")
+
+_STYLE = """
+:root { color-scheme: light dark }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.5rem; margin-bottom: .3rem }
+h2 { font-size: 1.05rem; margin: 1.1rem 0 .2rem; border-bottom: 1px solid #8886 }
+p.summary { font-size: 1.05rem; border-left: 4px solid #3f7d58; padding-left: .8rem }
+dl { display: grid; grid-template-columns: 11rem 1fr; gap: .15rem .8rem; margin: .3rem 0 }
+dt { font-weight: 600 } dd { margin: 0; overflow-wrap: anywhere }
+@media print { body { font-size: 10.5px; margin: 0; max-width: none } h1 { font-size: 16px } h2 { margin-top: .5rem } }
+@media (max-width: 34rem) { dl { display: block } }
+"""
+
+
+def markdown(card: Card) -> str:
+    """Write a card as Markdown."""
+    parts = [f"# {escaped(card.title)}", escaped(card.summary)]
+    for section in card.sections:
+        lines = [f"- **{escaped(item.label)}**: {escaped(item.text)}" for item in section.items]
+        parts.append(f"## {escaped(section.title)}\n\n" + "\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Write a text so that Markdown shows it as it is: no emphasis, links, tables, formulas or tags."""
+    plain = html.escape(text, quote=False)
+    return _SPECIAL.sub(r"\\\1", plain).replace("://", ":&#47;&#47;")
+
+
+def page(card: Card) -> str:
+    """Write a card as an HTML page without scripts, pictures or anything from elsewhere."""
+    sections = "\n".join(
+        f"<section>\n<h2>{html.escape(section.title)}</h2>\n<dl>\n"
+        + "\n".join(f"<dt>{html.escape(item.label)}</dt><dd>{html.escape(item.text)}</dd>" for item in section.items)
+        + "\n</dl>\n</section>"
+        for section in card.sections
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{html.escape(card.title)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>{html.escape(card.title)}</h1>
+<p class="summary">{html.escape(card.summary)}</p>
+{sections}
+</body>
+</html>
+"""
