@@ -10,7 +10,7 @@ from math import ceil, exp, log
 from blowfish_privacy.document import Release
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain
 
-MOST_LISTED = 8
+MOST_LISTED = 6
 _LONGEST = 1200
 
 
