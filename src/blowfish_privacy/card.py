@@ -98,8 +98,8 @@ class _Facts:
             self._summary(),
             tidied,
             epsilon=show(self.epsilon),
-            time=tidy(str(self.body["time"])),
-            publisher=None if self.publisher is None else tidy(self.publisher),
+            time=name(str(self.body["time"])),
+            publisher=None if self.publisher is None else name(self.publisher),
             differential_privacy=self.main.certificate.differential_privacy,
         )
 
@@ -114,7 +114,7 @@ class _Facts:
 
     def _summary(self) -> str:
         if not self.epsilon:
-            return "Published exactly: under the policy chosen, nothing in this answer is secret."
+            return "Published exactly: under the policy chosen, nothing in this answer is left to protect."
         if self.main.policy.known:
             between = "between two tables that must look alike (50 : 50)"
         else:
@@ -131,7 +131,8 @@ class _Facts:
         yield Item("Statistic", f"{what(main)}{each} ({many:,} number{'s' if many > 1 else ''}).")
         yield Item("Data", "One record for each person." if main.policy.rows_per_person == 1 else "Records of people.")
         yield Item("Values a record can have", f"{domain(main.policy.domain)}.")
-        yield Item("Published", f"{self.body['time']}" + (f", by {self.publisher}" if self.publisher else "") + ".")
+        by = f", by {name(self.publisher)}" if self.publisher else ""
+        yield Item("Published", f"{name(str(self.body['time']))}{by}.")
 
     def _protected(self) -> Iterator[Item]:
         policy, words = self.main.policy, self.main.policy.words()
@@ -139,7 +140,7 @@ class _Facts:
         for sentence in few(words.protected or ["Nothing: the policy has no secret values."]):
             yield Item("Protected", sentence)
         if not self.epsilon:
-            yield Item("Strength", "None: this answer does not depend on anything secret and has no noise.")
+            yield Item("Strength", "None: this answer has no noise, since nothing in it is left to protect.")
         elif policy.known:
             yield Item(
                 "Strength",
@@ -172,7 +173,7 @@ class _Facts:
     def _unprotected(self) -> Iterator[Item]:
         policy = self.main.policy
         if not self.epsilon:
-            yield Item("No noise", "Under the policy chosen nothing in this answer is secret: it is published exactly.")
+            yield Item("No noise", "Under the policy chosen nothing in this answer is left to protect: it is exact.")
         else:
             notices = {notice for release in self.releases for notice in release.body["notices"]}
             yield from (Item("Note", notice) for notice in sorted(notices))
@@ -237,7 +238,7 @@ class _Facts:
         yield Item("Randomness", f"{self.body['randomness']}; exact integer noise")
         package = self.body.get("package")
         version = package.get("version") if isinstance(package, dict) else None
-        yield Item("Software", f"blowfish-privacy {version or '(version not stated)'}")
+        yield Item("Software", f"blowfish-privacy {name(str(version or '(version not stated)'))}")
 
     def _composition(self) -> Iterator[Item]:
         if "parallel" in self.body:
@@ -250,7 +251,7 @@ class _Facts:
         entry = ledger.get("entry") if isinstance(ledger, dict) else None
         yield Item(
             "Composition",
-            f"This statement is about one release, entry {entry} of the publisher's ledger. Epsilons of further "
+            f"This statement is about one release, entry {name(str(entry))} of the publisher's ledger. Epsilons of further "
             "releases from the same data under the same policy add up; the publisher's ledger keeps the sum.",
         )
         yield Item("Post-processing", "Anything computed from the released numbers alone costs no further privacy.")
@@ -259,7 +260,7 @@ class _Facts:
         yield Item("Check", "blowfish verify derives the guarantee and the error anew from the document.")
         yield Item("Document", f"sha256 {self.body['sha256']}")
         yield Item("Policy", f"sha256 {self.main.policy.hash}")
-        who = f"{self.publisher} ({self._year()})" if self.publisher else f"({self._year()})"
+        who = f"{name(self.publisher)} ({self._year()})" if self.publisher else f"({self._year()})"
         yield Item(
             "Cite as",
             f"{who}. {name(self.main.name)}. {self.body['guarantee']['statement']}, blowfish-privacy; "

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 import blowfish_privacy as bp
+from blowfish_privacy import document
 from blowfish_privacy.card import make_card
 from blowfish_privacy.card_page import markdown, page
 from blowfish_privacy.card_registry import registry
@@ -206,6 +207,17 @@ def test_a_document_that_does_not_verify_gets_no_card(policy, tmp_path, capsys, 
     assert "does not verify" in captured.err
     assert captured.out == ""
     assert not (tmp_path / "a.html").exists()
+
+
+def test_what_nobody_can_verify_is_shown_as_text_and_cut_short(policy):
+    body = document.parse(released(policy, bp.Histogram("age")).text)
+    body |= {"time": "<b>" * 99, "ledger": {"entry": ["<i>"] * 99}, "package": {"version": {"<u>": 1}}}
+    card = make_card(document.dumps(body))
+    assert "<b>" not in page(card)
+    assert "<i>" not in page(card)
+    assert "<u>" not in page(card)
+    assert len(markdown(card)) < 10_000
+    assert "(no date)" in markdown(card)
 
 
 def test_predictable_noise_gets_no_card(policy):
