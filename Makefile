@@ -77,4 +77,4 @@ schema: $(VENV)/.base
 	$(BIN)/python -m blowfish_privacy.spec > docs/policy-file.schema.json
 
 clean:
-	rm -rf $(VENV) build dist site demo-output* .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist site demo-output* examples-output .pytest_cache .hypothesis

@@ -251,8 +251,8 @@ class _Facts:
         entry = ledger.get("entry") if isinstance(ledger, dict) else None
         yield Item(
             "Composition",
-            f"This statement is about one release, entry {name(str(entry))} of the publisher's ledger. Epsilons of further "
-            "releases from the same data under the same policy add up; the publisher's ledger keeps the sum.",
+            f"This statement is about one release, entry {name(str(entry))} of the publisher's ledger. Epsilons of "
+            "further releases from the same data under the same policy add up; the publisher's ledger keeps the sum.",
         )
         yield Item("Post-processing", "Anything computed from the released numbers alone costs no further privacy.")
 

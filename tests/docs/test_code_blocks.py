@@ -12,7 +12,7 @@ import blowfish_privacy as bp
 from blowfish_privacy import spec, yaml_text
 from blowfish_privacy.cli.demo import synthetic_census
 from blowfish_privacy.cli.main import GROUPS, cli
-from blowfish_privacy.plots.secret_graph import CHOICES, draw_all
+from blowfish_privacy.plots.secret_graph import CHOICES, draw_all, draw_secret_graph
 from docs.pages import LANGUAGES, PAGES, ROOT, blocks, blocks_of, matches, run_console, run_page
 
 
@@ -82,8 +82,11 @@ def test_shell_blocks_name_targets_and_commands_that_exist(page):
             assert arguments[0] in targets, line
         elif program == "blowfish":
             _parse(cli, "blowfish", arguments)
+        elif program in ("python", "python3"):
+            scripts = [argument for argument in arguments if argument.endswith(".py")]
+            assert all((ROOT / script).exists() for script in scripts), line
         else:
-            assert program in ("#", "python3", "pip", "."), f"nobody checks {line}"
+            assert program in ("#", "pip", "."), f"nobody checks {line}"
 
 
 def _parse(command: click.Command, called: str, arguments: list[str]) -> None:
@@ -138,6 +141,14 @@ def test_every_kind_of_secrets_is_drawn_and_the_pictures_are_reproducible(tmp_pa
         assert f"pictures/{drawn.name}" in (ROOT / "docs/choose-a-policy.md").read_text()
     kinds = {type(secrets) for secrets in CHOICES.values()}
     assert kinds == set(spec.Secrets.__subclasses__()) - {bp.Public}
+
+
+def test_only_a_small_map_is_drawn():
+    line = bp.Policy(bp.Domain(east=bp.Integer(1, 8)), secrets=bp.FullDomain())
+    wide = bp.Policy(bp.Domain(east=bp.Integer(1, 80), north=bp.Integer(1, 80)), secrets=bp.FullDomain())
+    for policy in (line, wide):
+        with pytest.raises(bp.PolicyError, match="two attributes and at most 200 values"):
+            draw_secret_graph(policy, (), {"east": 1})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
