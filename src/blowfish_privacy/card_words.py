@@ -17,7 +17,7 @@ _LONGEST = 1200
 def what(release: Release) -> str:
     """Say what was asked."""
     names = release.query.attributes
-    one, every = names[0], " and ".join(names)
+    one, every = names[0], " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     words = {
         "histogram": f"How many records have each {every}",
         "cumulative": f"How many records are at or below each {one}: its ranges, quantiles and shares",

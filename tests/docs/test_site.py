@@ -106,3 +106,6 @@ def test_the_reference_has_docstrings_and_no_markup_of_another_kind(site):
     session = (site / "reference/session.html").read_text()
     assert "Plans and releases over one table" in session
     assert "root mean squared" in session
+    mechanisms = (site / "reference/mechanisms.html").read_text()
+    for claim in ("Privacy", "Sensitivity", "Error", "Cost", "Numerics", "Proof"):
+        assert mechanisms.count(f"<strong>{claim}</strong>: ") >= 6
