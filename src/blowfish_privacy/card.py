@@ -180,7 +180,7 @@ class _Facts:
         for sentence in few(policy.words().unprotected):
             yield Item("Unprotected", sentence)
         for quantity in self._quantities():
-            yield Item("Published exactly or assumed known", quantity)
+            yield Item("Exact or assumed known", quantity)
         if policy.known and policy.compensation == "secret-moves":
             yield Item(
                 "Weaker than usual",

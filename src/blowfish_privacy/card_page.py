@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import re
 
-from blowfish_privacy.card import Card
+from blowfish_privacy.card import Card, Item
 
 _SPECIAL = re.compile(r"([\\`*_\[\]#|~$!])")
 
@@ -20,7 +20,14 @@ h2 { font-size: 1.05rem; margin: 1.1rem 0 .2rem; border-bottom: 1px solid #8886 
 p.summary { font-size: 1.05rem; border-left: 4px solid #3f7d58; padding-left: .8rem }
 dl { display: grid; grid-template-columns: 11rem 1fr; gap: .15rem .8rem; margin: .3rem 0 }
 dt { font-weight: 600 } dd { margin: 0; overflow-wrap: anywhere }
-@media print { body { font-size: 10.5px; margin: 0; max-width: none } h1 { font-size: 16px } h2 { margin-top: .5rem } }
+@page { size: A4; margin: 12mm }
+@media print {
+  body { font-size: 7.8pt; line-height: 1.25; margin: 0; max-width: none; padding: 0 }
+  h1 { font-size: 14pt; margin: 0 }
+  h2 { font-size: 9.5pt; margin: 5pt 0 1pt }
+  p.summary { font-size: 9pt; margin: 3pt 0 }
+  dl { grid-template-columns: 12em 1fr; gap: 1pt 6pt }
+}
 @media (max-width: 34rem) { dl { display: block } }
 """
 
@@ -40,11 +47,17 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", plain).replace("://", ":&#47;&#47;")
 
 
+def _line(item: Item, before: Item | None) -> str:
+    """Write one line; a label that stands above already is not repeated."""
+    label = "" if before is not None and before.label == item.label else html.escape(item.label)
+    return f"<dt>{label}</dt><dd>{html.escape(item.text)}</dd>"
+
+
 def page(card: Card) -> str:
     """Write a card as an HTML page without scripts, pictures or anything from elsewhere."""
     sections = "\n".join(
         f"<section>\n<h2>{html.escape(section.title)}</h2>\n<dl>\n"
-        + "\n".join(f"<dt>{html.escape(item.label)}</dt><dd>{html.escape(item.text)}</dd>" for item in section.items)
+        + "\n".join(_line(item, before) for item, before in zip(section.items, (None, *section.items), strict=False))
         + "\n</dl>\n</section>"
         for section in card.sections
     )

@@ -24,7 +24,7 @@ def registry(card: Card) -> dict[str, Any]:
         "dp_flavor": {
             "name": "Bounded differential privacy" if card.differential_privacy else "Blowfish privacy",
             "data_domain": " ".join(card.said("Values a record can have")),
-            "unprotected_quantities": card.said("No noise", "Unprotected", "Published exactly or assumed known"),
+            "unprotected_quantities": card.said("No noise", "Unprotected", "Exact or assumed known"),
         },
         "privacy_loss": {
             "privacy_unit": "Person-level",
