@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -20,23 +21,36 @@ def refuse(*_, **__):
     raise OSError("the build asked for the network")
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
 from mkdocs.__main__ import cli
-sys.argv = ["mkdocs", "build", "--strict", "--quiet", "--site-dir", sys.argv[1]]
+# Not --quiet: it would silence the very warnings that --strict counts.
+sys.argv = ["mkdocs", "build", "--strict", "--site-dir", sys.argv[1]]
 cli()
 """
+
+
+def build(source: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-c", NO_NETWORK, str(folder)]
+    return subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-c", NO_NETWORK, str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-    )
+    done = build(ROOT, folder)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.mark.parametrize(
+    "mistake", ["[there](tutorial.md#nowhere)", "[there](nowhere.md)", "::: blowfish_privacy.nowhere"]
+)
+def test_a_mistake_stops_the_build(mistake, tmp_path):
+    for part in ("docs", "src"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    with (tmp_path / "docs/glossary.md").open("a") as page:
+        page.write(f"\n{mistake}\n")
+    assert build(tmp_path, tmp_path / "site").returncode != 0
 
 
 class Page(HTMLParser):
