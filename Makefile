@@ -59,6 +59,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/ordered.py
 	$(BIN)/python benchmarks/known_facts.py
 	$(BIN)/python benchmarks/known_facts_cycles.py
+	$(BIN)/python benchmarks/kmeans.py --quick
 
 audit: $(VENV)/.test
 	$(BIN)/python -m blowfish_privacy.testing.known_facts --instances 20000

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         RefusalError,
         SpecError,
     )
+    from blowfish_privacy.estimator import KMeansEstimator
     from blowfish_privacy.policies import (
         Attributes,
         DistanceThreshold,
@@ -36,13 +37,14 @@ if TYPE_CHECKING:
         Policy,
         Public,
     )
-    from blowfish_privacy.queries import Cumulative, Histogram, Linear, Mean, Quantiles, RangeGrid, Ranges, Sum
+    from blowfish_privacy.queries import Cumulative, Histogram, KMeans, Linear, Mean, Quantiles, RangeGrid, Ranges, Sum
     from blowfish_privacy.results import load
     from blowfish_privacy.sensitivities import Sensitivity, sensitivity
     from blowfish_privacy.session import Session
 
 _HOME = {
     "domain": ["Bin", "Binned", "Categorical", "Domain", "Integer"],
+    "estimator": ["KMeansEstimator"],
     "engines": ["Counts"],
     "errors": [
         "BlowfishError",
@@ -68,7 +70,7 @@ _HOME = {
         "Policy",
         "Public",
     ],
-    "queries": ["Cumulative", "Histogram", "Linear", "Mean", "Quantiles", "RangeGrid", "Ranges", "Sum"],
+    "queries": ["Cumulative", "Histogram", "KMeans", "Linear", "Mean", "Quantiles", "RangeGrid", "Ranges", "Sum"],
     "results": ["load"],
     "sensitivities": ["Sensitivity", "sensitivity"],
     "session": ["Session"],
@@ -93,6 +95,8 @@ __all__ = [
     "FullDomain",
     "Histogram",
     "Integer",
+    "KMeans",
+    "KMeansEstimator",
     "KnownCount",
     "KnownMarginal",
     "LedgerError",

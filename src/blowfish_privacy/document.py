@@ -161,7 +161,7 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
     records = _checked_records(own["records"], policy)
     mechanism = kind.from_document(query, policy, own["mechanism"], records)
     noisy = _whole_numbers(own["values"])
-    if len(noisy) != mechanism.rows:
+    if not mechanism.fits(noisy):
         raise SpecError("the document is damaged: it has another number of values than its query.")
     place = None if part is None else (str(body["parallel"]["attribute"]), part["value"])
     certificate = mechanism.certify(policy)

@@ -75,10 +75,29 @@ class Plan:
             return {}
         return typical_errors(self.mechanism, self.records)
 
+    def typical_ratios(self) -> dict[str, float]:
+        """Say how much larger private clusters' squared distances typically are, on public synthetic points.
+
+        For clusters only; empty otherwise. The points have about as many records as the data; nothing is read.
+        """
+        from blowfish_privacy.mechanisms import Synopsis
+
+        if not isinstance(self.mechanism, Synopsis) or not self.records or not self.epsilon:
+            return {}
+        from blowfish_privacy.clustering.typical import typical_ratios
+
+        with spinner("Simulating on public synthetic points"):
+            return typical_ratios(self.mechanism, getattr(self.query, "k", 1), self.records)
+
     def notices(self) -> list[str]:
         """Say loudly what must not be overlooked."""
         said: list[str] = []
-        if self.epsilon == 0:
+        if self.epsilon == 0 and self.policy.known and self.policy.graph.project(self.query.attributes).has_edges:
+            said.append(
+                "NO NOISE: the known facts leave nothing in this answer that a secret pair could change, so it will be "
+                "published exactly."
+            )
+        elif self.epsilon == 0:
             attributes = ", ".join(self.query.attributes)
             said.append(
                 f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
@@ -127,9 +146,10 @@ def make_plan(
     kinds = candidates(query, mechanism)
 
     def calibrate(amount: Fraction) -> Mechanism:
-        if len(kinds) == 1:
-            return kinds[0].calibrated(query, policy, epsilon=amount, records=records)
-        return _most_accurate(kinds, query, policy, amount, records)
+        suited = [kind for kind in kinds if mechanism or kind.suits(query, policy, epsilon=amount, records=records)]
+        if len(suited) == 1:
+            return suited[0].calibrated(query, policy, epsilon=amount, records=records)
+        return _most_accurate(suited, query, policy, amount, records)
 
     if epsilon is None:
         with spinner("Solving for epsilon"):

@@ -8,6 +8,7 @@ from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from blowfish_privacy.exact import show
+from blowfish_privacy.queries import KMeans
 from blowfish_privacy.sensitivities import Records
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def _what(plan: Plan) -> Iterator[str]:
     form = plan.query.on(plan.policy.domain)
     attributes = ", ".join(plan.query.attributes)
     many = f"{form.outputs:,} numbers" if form.outputs > 1 else "one number"
+    if isinstance(plan.query, KMeans):
+        many = f"{plan.query.k} centres, and any other number of them for free"
     yield f"Release {plan.name!r}: the {plan.query.keyword} of {attributes} ({many})."
     if plan.records is not None and plan.policy.records is None:
         yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."
@@ -86,6 +89,10 @@ def _error(plan: Plan) -> Iterator[str]:
     if typical:
         said = ", ".join(f"{number(rmse)} ({shape})" for shape, rmse in typical.items())
         yield f"After ordering, simulated on public synthetic shapes with as many records: {said}."
+    ratios = plan.typical_ratios()
+    if ratios:
+        said = ", ".join(f"{number(ratio)} ({shape})" for shape, ratio in ratios.items())
+        yield f"Squared distances over those of non-private clusters, simulated on public synthetic points: {said}."
     plain = plan.plain_error()
     if plain is not None and not plan.certificate.differential_privacy:
         yield f"The same under plain differential privacy: {number(plain.rmse)}; this policy is {compare(plan)}."

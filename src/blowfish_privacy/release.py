@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy import document, spec
-from blowfish_privacy.engines import Engine, scan_bar
+from blowfish_privacy.domain import Assignment, Lattice
+from blowfish_privacy.engines import Engine, check_countable, scan_bar
 from blowfish_privacy.errors import BlowfishError, DataError, PolicyError, QueryError
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.plan import Plan
-from blowfish_privacy.policies.agreement import contradicted
+from blowfish_privacy.policies.agreement import contradicted, stated_facts
 from blowfish_privacy.progress import spinner
 
 
@@ -54,9 +55,11 @@ class Door:
             return handed_out
 
         def answer() -> dict[str, Any]:
-            counts = self._read(engine, plan, names)
-            self._compare(engine, plan)
-            return self._perturb(plan, mechanism, counts, _public_records(plan, int(counts.sum())), entry)
+            table = engine or self.open()
+            _compare(table, plan)
+            reading = Reading(table, plan)
+            noisy = mechanism.draw(reading, self.source)
+            return self._write(plan, noisy, _public_records(plan, reading.records), entry)
 
         return self.ledger.record(plan.key, document.dumps(_out_of_sight(answer)))
 
@@ -81,15 +84,16 @@ class Door:
             return handed_out
 
         def answer() -> dict[str, Any]:
-            counts = self._read(engine, first, names)
+            table = engine or self.open()
+            _compare(table, first)
+            counts = _counted(table, first, names)
             _public_records(first, int(counts.sum()))
-            self._compare(engine, first)
             parts: dict[Any, dict[str, Any]] = {}
             for position, plan in plans.items():
                 # Who shares the attribute's value is not secret under this policy, so neither is how many they are.
                 size = None if plan.policy.size == "unknown" else int(counts[position].sum())
-                body = self._perturb(plan, mechanisms[position], counts[position], size, entry)
-                parts[_plain(shown.value(position))] = body
+                noisy = mechanisms[position].measure(counts[position], self.source)
+                parts[_plain(shown.value(position))] = self._write(plan, noisy, size, entry)
             return document.join(attribute, parts)
 
         return self.ledger.record(first.key, document.dumps(_out_of_sight(answer)))
@@ -98,34 +102,57 @@ class Door:
         """Find out before the charge, without reading a row, whether the data can be asked at all."""
         if self.ledger.document(plan.key) is not None:
             return None
+        if plan.mechanism.counts_cells:
+            check_countable(plan.policy.domain.project(names))
         engine = self.open()
-        facts = [name for fact in plan.policy.known for name in fact.attributes]
-        engine.prepare(plan.policy.domain, dict.fromkeys([*names, *facts]))
+        engine.prepare(plan.policy.domain, names)
+        for fact in stated_facts(plan.policy):
+            engine.prepare(plan.policy.domain, fact.attributes)
         return engine
 
-    def _read(self, engine: Engine | None, plan: Plan, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
-        with scan_bar() as progress:
-            return (engine or self.open()).counts(plan.policy.domain, names, progress=progress)
-
-    def _compare(self, engine: Engine | None, plan: Plan) -> None:
-        """Compare the data with the counts that everybody is said to know; say which is wrong, never by how much."""
-        wrong = [*contradicted(plan.policy, lambda names: self._read(engine, plan, names))]
-        if wrong:
-            said = "; ".join(fact.words(plan.policy.domain) for fact in wrong[:3])
-            raise DataError(
-                f"the data contradict a known fact of the policy: {said}.",
-                hint="correct the fact, or the data; blowfish data check compares them before anything is spent.",
-            )
-
-    def _perturb(
-        self, plan: Plan, mechanism: Mechanism, counts: npt.NDArray[np.int64], records: int | None, entry: Entry
-    ) -> dict[str, Any]:
-        with spinner("Drawing noise and writing the document"):
-            noisy = mechanism.measure(counts, self.source)
+    def _write(self, plan: Plan, noisy: npt.NDArray[Any], records: int | None, entry: Entry) -> dict[str, Any]:
+        with spinner("Writing the document"):
             time = datetime.now(UTC).isoformat(timespec="seconds")
             source = document.Randomness(self.source.kind, self.source.private)
             body = document.write(plan, noisy, source=source, time=time, entry=entry.number)
         return {**body, "records": records}
+
+
+class Reading:
+    """The exact aggregates that a mechanism asks for, all under the one charge that was made before."""
+
+    def __init__(self, engine: Engine, plan: Plan) -> None:
+        self._engine, self._plan = engine, plan
+        self.records = 0
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Count the records of every cell of the query's attributes."""
+        counts = _counted(self._engine, self._plan, self._plan.query.attributes)
+        return self._checked(counts, 1)
+
+    def soft(self, lattice: Lattice) -> npt.NDArray[np.int64]:
+        """Add up what the records give each node of a lattice."""
+        with scan_bar() as progress:
+            domain, names = self._plan.policy.domain, self._plan.query.attributes
+            return self._checked(self._engine.soft(domain, names, lattice, progress=progress), lattice.unit)
+
+    def assigned(self, assignment: Assignment) -> npt.NDArray[np.int64]:
+        """Return each centre's number of records and their clipped offsets added up."""
+        with scan_bar() as progress:
+            domain, names = self._plan.policy.domain, self._plan.query.attributes
+            found = self._engine.assigned(domain, names, assignment, progress=progress)
+        self._checked(found[:, 0], 1)
+        return found
+
+    def _checked(self, sums: npt.NDArray[np.int64], unit: int) -> npt.NDArray[np.int64]:
+        self.records = int(sums.sum()) // unit
+        _public_records(self._plan, self.records)
+        return sums
+
+
+def _counted(engine: Engine, plan: Plan, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    with scan_bar() as progress:
+        return engine.counts(plan.policy.domain, names, progress=progress)
 
 
 def describe(plan: Plan) -> str:
@@ -169,6 +196,18 @@ def _alike(attribute: str, plans: Mapping[int, Plan]) -> Plan:
     if attribute in first.query.attributes:
         raise QueryError(f"the query looks at {attribute}, which is the same within each part.")
     return first
+
+
+def _compare(engine: Engine, plan: Plan) -> None:
+    """Compare the data with the counts that everybody is said to know; say which is wrong, never by how much."""
+    wrong = [*contradicted(plan.policy, lambda names: _counted(engine, plan, names))]
+    if wrong:
+        said = "; ".join(fact.words(plan.policy.domain) for fact in wrong[:3])
+        raise DataError(
+            f"the data contradict a known fact of the policy: {said}.",
+            hint="correct the fact, or the data. Nothing was handed out; a corrected policy is another one and needs a "
+            "new ledger. blowfish data check compares before anything is spent.",
+        )
 
 
 def _public_records(plan: Plan, records: int) -> int | None:

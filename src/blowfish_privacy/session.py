@@ -16,7 +16,7 @@ from blowfish_privacy.ledger import Ledger, SqliteLedger
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.plan import Plan, make_plan
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries import Mean, Query
+from blowfish_privacy.queries import KMeans, Mean, Query
 from blowfish_privacy.release import Door
 
 
@@ -140,6 +140,8 @@ class Parallel:
             raise QueryError(f"a query is needed, got {brief(query)}.")
         if isinstance(query, Mean):
             raise RefusalError("a parallel mean is not available.", hint="release Sum, and divide by the part's size.")
+        if isinstance(query, KMeans):
+            raise RefusalError("parallel clusters are not available.", hint="open a session on the data of each part.")
         if self._attribute in query.attributes:
             raise QueryError(f"the query looks at {self._attribute}, which is the same within each part.")
         amounts = self._amounts(epsilon)

@@ -31,6 +31,9 @@ def make_query(data, kind, domain):
     if kind is bp.RangeGrid:
         pairs = [(a, b) for a in names for b in names if a != b and domain[a].ordered and domain[b].ordered]
         return bp.RangeGrid(*data.draw(st.sampled_from(pairs))) if pairs else None
+    if kind is bp.KMeans:
+        chosen = [name for name in names if domain[name].ordered]
+        return bp.KMeans(chosen, k=1) if chosen else None
     if issubclass(kind, bp.Cumulative) and kind is not bp.Cumulative:
         return None  # they are the cumulative histogram, shown differently
     fitting = [n for n in names if (domain[n].ordered if kind is bp.Cumulative else isinstance(domain[n], Integer))]

@@ -35,6 +35,13 @@ class Spy:
             raise self.fail
         return self.inner.counts(*arguments, **options)
 
+    def soft(self, *arguments, **options):
+        self.seen.append(self.ledger_of().spent)
+        return self.inner.soft(*arguments, **options)
+
+    def assigned(self, *arguments, **options):
+        return self.inner.assigned(*arguments, **options)
+
     def prepare(self, domain, names):
         self.inner.prepare(domain, names)
 
@@ -72,6 +79,13 @@ def test_the_charge_stands_before_anything_is_read(session):
     session.release(bp.Histogram("age"), epsilon="0.25")
     assert session.engine.seen == [Fraction(1, 4)]
     assert session.remaining == Fraction(3, 4)
+
+
+def test_a_mechanism_that_asks_twice_is_charged_once_and_before(session):
+    result = session.release(bp.KMeans(["age"], k=2), epsilon="0.25", mechanism="soft-mesh")
+    assert session.engine.seen == ["rows", Fraction(1, 4), Fraction(1, 4)]
+    assert session.remaining == Fraction(3, 4)
+    assert result.centers.shape == (2, 1)
 
 
 def test_over_budget_reads_nothing(session):

@@ -28,8 +28,9 @@ def check(file: str, as_json: bool) -> int:  # noqa: FBT001
         raise SpecError("the file names no data.", hint="add data: table.csv.")
     engine, policy = open_engine(str(Path(file).parent / loaded.data)), loaded.policy
     report = engine.check(policy.domain)
-    # Rows outside the domain are counted nowhere, so facts are compared only when all rows fit.
-    wrong = [*contradicted(policy, lambda names: engine.counts(policy.domain, names))] if report.fits else []
+    # Rows outside the domain are counted nowhere, so facts are compared only where all rows fit.
+    sound = {column.name for column in report.columns if column.fits}
+    wrong = [*contradicted(policy, lambda names: engine.counts(policy.domain, names), sound)]
     fits = report.fits and not wrong
     if as_json:
         said = [fact.words(policy.domain) for fact in wrong]

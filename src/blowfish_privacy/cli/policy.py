@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table
-from blowfish_privacy.errors import BlowfishError, SpecError
+from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
+from blowfish_privacy.errors import BlowfishError, RefusalError, SpecError
 from blowfish_privacy.exact import show
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import explain_pair
@@ -76,8 +76,12 @@ def _draw(loaded: Policy, path: str) -> str | None:
         return None
     from blowfish_privacy.plots.policy_graph import draw_policy_graph
 
-    with spinner("Drawing the policy graph"):
-        draw_policy_graph(loaded, path)
+    try:
+        with spinner("Drawing the policy graph"):
+            draw_policy_graph(loaded, path)
+    except RefusalError:
+        warn("the policy graph is too large to draw.")
+        return None
     return path
 
 

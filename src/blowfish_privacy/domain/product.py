@@ -52,6 +52,9 @@ class Domain:
                 )
         self._attributes = MappingProxyType(declared)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Domain, (dict(self._attributes),)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domain) and list(self._attributes.items()) == list(other._attributes.items())
 

@@ -77,6 +77,11 @@ class Layout:
         return data_problem(found)
 
 
+def check_countable(domain: Domain) -> None:
+    """Refuse a table with more cells than can be counted at once."""
+    Layout(domain)
+
+
 def data_problem(found: Sequence[tuple[str, Attribute, int]]) -> DataError:
     """Word the problems of some columns; which rows, which values and how many stay unsaid."""
     said = "; ".join(f"the column {name!r} {_says(attribute, problem)}" for name, attribute, problem in found)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from sqlglot import exp
 
-from blowfish_privacy.domain import Attribute, Domain, Integer
+from blowfish_privacy.domain import Assignment, Attribute, Domain, Integer, Lattice
+from blowfish_privacy.engines.assigned import assigned_query, assigned_sums
 from blowfish_privacy.engines.cells import Layout
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.columns import ColumnType, accepts, wanted
 from blowfish_privacy.engines.faults import shielded
 from blowfish_privacy.engines.progress import Progress, watched
+from blowfish_privacy.engines.soft import problems_query, raise_problems, soft_query, soft_sums
 from blowfish_privacy.engines.sources import Opened, Source
 from blowfish_privacy.engines.sql import check_query, counts_query
 from blowfish_privacy.errors import DataError
@@ -46,10 +49,45 @@ class DuckDBEngine:
 
         return self._safely(count)
 
+    def soft(
+        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add up what the rows give the nodes of a lattice, checking every row in the same scan."""
+        own = domain.project(names)
+
+        def add_up() -> npt.NDArray[np.int64]:
+            opened = self._open(own)
+            sums = soft_sums(lattice, self._found(opened, soft_query(opened.types, own, lattice), progress))
+            if sums is None:
+                found = self._found(opened, problems_query(opened.types, own), progress)
+                raise_problems(own, np.asarray(found["cell"], dtype=np.int64))
+                raise DataError("the data changed while they were read.")
+            return sums
+
+        return self._safely(add_up)
+
+    def assigned(
+        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add up the rows by their nearest centres, checking every row in the same scan."""
+        own = domain.project(names)
+
+        def add_up() -> npt.NDArray[np.int64]:
+            opened = self._open(own)
+            query = assigned_query(opened.types, own, assignment)
+            return assigned_sums(own, assignment, self._found(opened, query, progress))
+
+        return self._safely(add_up)
+
+    def _found(self, opened: Opened, query: exp.Select, progress: Progress | None) -> dict[str, Any]:
+        self.reads += 1
+        with watched(self._source.percentage, progress):
+            return opened.ask(query).fetchnumpy()
+
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
-        """Check columns, types and the size of the table from the source's description alone."""
-        layout = Layout(domain.project(names))
-        self._safely(lambda: self._open(layout.domain))
+        """Check columns and types from the source's description alone."""
+        own = domain.project(names)
+        self._safely(lambda: self._open(own))
 
     def rows(self) -> int:
         """Count the rows."""

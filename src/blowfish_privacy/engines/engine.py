@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import Assignment, Domain, Lattice
 from blowfish_privacy.engines.check import DataCheck
 from blowfish_privacy.engines.memory import Counts, MemoryEngine
 from blowfish_privacy.engines.progress import Progress
@@ -35,8 +35,23 @@ class Engine(Protocol):
         """
         ...
 
+    def soft(
+        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add up what the rows give each node of a lattice over some attributes, in the shape of the lattice.
+
+        Rows are checked as for :meth:`counts`. The caller has made sure that rows times ``lattice.unit`` fit 64 bits.
+        """
+        ...
+
+    def assigned(
+        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Return for each centre the number of its rows and the sums of their clipped offsets, one row each."""
+        ...
+
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
-        """Check, without reading a row, that :meth:`counts` can be asked: columns, types, size of the table."""
+        """Check, without reading a row, that the data can be asked about some attributes: columns and types."""
         ...
 
     def rows(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import Assignment, Domain, Lattice
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.progress import Progress
 from blowfish_privacy.errors import DataError
@@ -73,6 +73,20 @@ class MemoryEngine:
         summed = self._counts.sum(axis=rest, dtype=np.int64)
         order = [sorted(chosen).index(axis) for axis in chosen]
         return np.ascontiguousarray(np.asarray(summed).transpose(order)).copy()
+
+    def soft(
+        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add up what the records give the nodes of a lattice, one axis after the other."""
+        return lattice.contract(self.counts(domain, names))
+
+    def assigned(
+        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Assign the filled cells to their nearest centres."""
+        counts = self.counts(domain, names)
+        filled = np.nonzero(counts)
+        return assignment.sums(filled, counts[filled])
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check the shape."""

@@ -34,6 +34,17 @@ class Verdicts:
         )
 
     @classmethod
+    def told(cls, attribute: Attribute) -> Verdicts:
+        """Follow the declaration, marking with the problem's own number."""
+        substitute, clamped = attribute.missing_position, attribute.outside == "clamp"
+        return cls(
+            missing=-MISSING if substitute is None else substitute,
+            below=0 if clamped else -OUTSIDE,
+            above=attribute.size - 1 if clamped else -OUTSIDE,
+            malformed=-MALFORMED,
+        )
+
+    @classmethod
     def bare(cls) -> Verdicts:
         """Mark everything, whatever the declaration says: for the custodian's check."""
         return cls(missing=-MISSING, below=-OUTSIDE, above=-OUTSIDE, malformed=-MALFORMED)

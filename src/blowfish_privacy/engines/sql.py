@@ -97,15 +97,23 @@ def counts_query(types: Sequence[ColumnType], layout: Layout) -> exp.Select:
 
 def check_query(attributes: Sequence[Attribute], types: Sequence[ColumnType]) -> exp.Select:
     """Ask for the number of rows and, per attribute, of missing, outside and malformed ones, in this order."""
-    fields = [
-        Field(axis, attribute, column, Verdicts.bare())
-        for axis, (attribute, column) in enumerate(zip(attributes, types, strict=True))
+    positions = positions_query(attributes, types, [Verdicts.bare()] * len(attributes))
+    sums = [
+        _tally(_column(f"p{axis}"), mark) for axis in range(len(attributes)) for mark in (MISSING, OUTSIDE, MALFORMED)
     ]
-    read = _read(fields, [], _table())
-    placed = [field.placement.position.as_(f"p{field.axis}", quoted=True) for field in fields]
-    positions = _joined(exp.select(*placed).from_(_nested(read, "rows")), fields)
-    sums = [_tally(_column(f"p{field.axis}"), mark) for field in fields for mark in (MISSING, OUTSIDE, MALFORMED)]
     return exp.select(exp.Count(this=exp.Star()), *sums).from_(_nested(positions, "placed"))
+
+
+def positions_query(
+    attributes: Sequence[Attribute], types: Sequence[ColumnType], verdicts: Sequence[Verdicts]
+) -> exp.Select:
+    """Select the positions ``p0``, ``p1``, ... of every row, or the verdicts on values that have none."""
+    fields = [
+        Field(axis, attribute, column, verdict)
+        for axis, (attribute, column, verdict) in enumerate(zip(attributes, types, verdicts, strict=True))
+    ]
+    placed = [field.placement.position.as_(f"p{field.axis}", quoted=True) for field in fields]
+    return _joined(exp.select(*placed).from_(_nested(_read(fields, [], _table()), "rows")), fields)
 
 
 def _read(fields: Sequence[Field], carried: Sequence[exp.Expr], rows: exp.Expr) -> exp.Select:

@@ -25,7 +25,7 @@ from blowfish_privacy.policies.known_count import Box
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 _WORD = 62
-_MOST_NUMBERS = 40_000_000
+_MOST_NUMBERS = 3_000_000
 
 
 @dataclass(frozen=True)

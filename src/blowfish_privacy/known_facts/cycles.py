@@ -46,11 +46,12 @@ def heaviest_cycle(
     nodes: Sequence[int],
     *,
     longest: int | None = None,
-    seconds: float = 20,
+    seconds: float = 8,
 ) -> Cycle | None:
     """Find the simple cycle (there and back counts) with the largest sum of arc and node weights; None without any.
 
-    ``longest`` is the most nodes it may have. When ``seconds`` are over the weight is a proven bound.
+    ``longest`` is the most nodes it may have. When the solver has worked for so many of its own ``seconds``, the
+    weight is a proven bound.
     """
     most = size if longest is None else min(longest, size)
     joint = {(a, b): weight + nodes[b] for (a, b), weight in arcs.items() if a != b}
@@ -59,7 +60,7 @@ def heaviest_cycle(
     shift = max(0, sum(map(abs, joint.values())).bit_length() - LARGEST.bit_length() + 1)
     weights = {arc: -(-weight >> shift) for arc, weight in joint.items()}
     with spinner("Looking for the most records that move together"):
-        found = _heaviest(weights, most, Clock.of(seconds))
+        found = _heaviest(weights, most, Clock(seconds))
     if found is None:
         return None
     bound, ring = found.bound << shift, found.vertices or there_and_back(joint) or ()
@@ -96,4 +97,4 @@ def _within(part: list[int], weights: Weights, most: int, clock: Clock) -> Route
         tree = Tree.of(rest)
         if len(tree.blocks) > 1:
             return heavier(weights, through_hub(hub, tree, weights, clock), _heaviest(rest, most, clock))
-    return heaviest_cycle_within(part, weights, most, clock.left())
+    return heaviest_cycle_within(part, weights, most, clock)

@@ -11,7 +11,7 @@ too, so each bound above holds; a sharper one is taken where there is one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -22,10 +22,11 @@ from blowfish_privacy.known_facts.atoms import Atom, Move
 from blowfish_privacy.known_facts.classes import Ints
 from blowfish_privacy.known_facts.setting import Found, Moves, Setting, change, setting
 from blowfish_privacy.known_facts.spans import Scalar, Span, Whole, candidates, span
-from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies import KnownMarginal, Policy
 from blowfish_privacy.policies.graph import Edge
 from blowfish_privacy.queries.query import LinearForm
 
+FOLLOWS = "the answer follows from a known marginal"
 ALONE = "known counts leave single moves only, inside classes that may hold a record"
 
 
@@ -36,6 +37,9 @@ def crosses(policy: Policy) -> bool:
 
 def under_facts(form: LinearForm, policy: Policy) -> Found | None:
     """Find the largest change of a query between neighbours, in units; None where the facts change nothing."""
+    asked = set(form.domain.names)
+    if any(isinstance(fact, KnownMarginal) and asked <= set(fact.attributes) for fact in policy.known):
+        return Found(0, exact=True, method=FOLLOWS)
     here = setting(policy, form.domain.names)
     if not here.crossing.exists and here.live.all():
         return None
@@ -55,7 +59,7 @@ def _alone(here: Setting, form: LinearForm) -> Found:
     tried = [((arc.x, arc.y),) for arc in here.inner]
     changes = [(change(form, here.classes, moves), moves) for moves in tried]
     value, moves = max(changes, default=(0, None), key=lambda each: each[0])
-    return Found(value, exact=here.decided, method=ALONE, moves=moves, together=False)
+    return Found(value, exact=here.decided, method=ALONE, moves=moves if here.decided else None, together=False)
 
 
 def most_secret_moves(policy: Policy, names: tuple[str, ...]) -> int | None:
@@ -102,7 +106,7 @@ def _scalar(here: Setting, form: LinearForm, scalar: Scalar, widest: int) -> Fou
     if not _searchable(here):
         ranges = scalar.high - scalar.low
         return _around_core(here, cycle, ranges, lambda a, b: int(scalar.high[b] - scalar.low[a]))
-    atom = _searched(here, list(_scalar_moves(here, scalar, widest)))
+    atom = _searched(here, atoms.search(_scalar_moves(here, scalar, widest), records=here.records))
     certain = all(move.certain for move in atom.moves) and here.free
     moves = tuple(_along_scalar(scalar, move) for move in atom.moves)
     return Found(atom.value, certain, atoms.METHOD, moves if certain else None)
@@ -120,7 +124,7 @@ def _vector(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found:
             return open_way
     if not _searchable(here):
         return _around_core(here, cycle, seen.diameters, seen.between)
-    atom = _searched(here, list(_vector_moves(here, form, seen, widest)))
+    atom = _search_vector(here, form, seen, widest)
     moves = _chosen(here, atom) if atom.moves and here.free and all(move.certain for move in atom.moves) else None
     if moves is not None and change(form, here.classes, moves) == atom.value:
         return Found(atom.value, exact=True, method=atoms.METHOD, moves=moves)
@@ -160,9 +164,18 @@ def _around_core(here: Setting, cycle: Found, spans: Whole, between: Callable[[i
         for j, b in enumerate(labels)
         if a != b
     ]
-    atom = _searched(here, moves)
+    atom = _searched(here, atoms.search(moves, records=here.records))
     value = atom.value + atom.longest * int(sum(spans[here.labels[settled]]))
     return Found(max(value, cycle.value), exact=False, method=atoms.METHOD)
+
+
+def _search_vector(here: Setting, form: LinearForm, seen: Span, widest: int) -> Atom:
+    """Search with the net effect on single-valued classes, and without it where that is too much."""
+    found = atoms.search(_vector_moves(here, form, seen, widest), records=here.records)
+    if found is not None or not seen.injective:
+        return _searched(here, found)
+    coarse = replace(seen, injective=False)
+    return _searched(here, atoms.search(_vector_moves(here, form, coarse, widest), records=here.records))
 
 
 def _larger(cycle: Found, flow: Found, method: str) -> Found:
@@ -170,8 +183,7 @@ def _larger(cycle: Found, flow: Found, method: str) -> Found:
     return replace(best, method=method)
 
 
-def _searched(here: Setting, moves: Sequence[Move]) -> Atom:
-    found = atoms.search(moves, records=here.records) if moves else None
+def _searched(here: Setting, found: Atom | None) -> Atom:
     if found is None:
         raise refusal(here)
     return found
@@ -281,12 +293,19 @@ def refusal(here: Setting) -> RefusalError:
     facts = {
         here.classes.rows[number].fact
         for number, members in enumerate(here.incidence.members)
-        if open_classes[members].any()
+        if open_classes[members].any() and not open_classes[members].all()
     }
+    facts = {
+        fact for fact in facts if any(policy.graph.changes(name) for name in policy.known[fact].attributes)
+    } or facts
     said = [policy.known[fact].words(policy.domain) for fact in sorted(facts)]
     named = "; ".join(said[:4]) + (f"; and {len(said) - 4} more" if len(said) > 4 else "")
     return RefusalError(
         f"these known facts cross each other, and no theorem bounds how many records move together: {named}.",
-        hint="know one joint marginal instead of facts that cross, or fewer facts; if attackers already know each "
-        "record up to its secret pairs, compensation: secret-moves may do.",
+        hint="know one joint marginal instead of facts that cross, or fewer facts"
+        + (
+            "; if attackers already know each record up to its secret pairs, compensation: secret-moves may do."
+            if policy.compensation == "anywhere"
+            else "."
+        ),
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 import networkx as nx
 
-from blowfish_privacy.known_facts.paths import SMALL, Clock, Route, Weights, at_most, heaviest_path
+from blowfish_privacy.known_facts.paths import SMALL, Clock, Route, Weights, heaviest_path, path_at_most
 
 
 def heavier(weights: Weights, first: Route | None, second: Route | None) -> Route | None:
@@ -106,7 +106,7 @@ def through_hub(hub: int, tree: Tree, weights: Weights, clock: Clock) -> Route |
         starts, ends = into.within(block), out.within(block)
 
         def search(first: Mapping[int, Route], last: Mapping[int, Route]) -> Route | None:
-            path = heaviest_path(block, own, _bounds(first), _bounds(last), clock.left(tasks))  # noqa: B023
+            path = heaviest_path(block, own, _bounds(first), _bounds(last), clock, tasks)  # noqa: B023
             return path and Route(path.bound, _joined(path.vertices, first, last))
 
         if _could_beat(best, block, own, starts, ends):
@@ -141,7 +141,4 @@ def _closed(hub: int, path: tuple[int, ...]) -> tuple[int, ...]:
 def _could_beat(
     best: Route | None, block: Sequence[int], weights: Weights, starts: Mapping[int, Route], ends: Mapping[int, Route]
 ) -> bool:
-    if not starts or not ends:
-        return False
-    outside = max(_bounds(starts).values()) + max(_bounds(ends).values())
-    return best is None or outside + at_most(block, weights, len(block)) > best.bound
+    return best is None or path_at_most(block, weights, _bounds(starts), _bounds(ends)) > best.bound

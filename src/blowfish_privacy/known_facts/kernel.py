@@ -18,6 +18,7 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.known_facts.classes import Ints
 from blowfish_privacy.known_facts.setting import Found, Moves, Setting, change
 from blowfish_privacy.known_facts.spans import Scalar, Span, Whole, candidates
+from blowfish_privacy.policies.full_domain import FullDomainGraph
 from blowfish_privacy.queries.query import LinearForm
 
 METHOD = "one direction is left open by the known counts: cycles and flows of classes"
@@ -37,7 +38,7 @@ def scalar_flow(setting: Setting, kernel: Ints, scalar: Scalar, form: LinearForm
         ends = sum(int(d) * (high[c] if d > 0 else low[c]) for c, d in enumerate(net))
         moves = queue(setting, net, high - low, scalar.lowest, scalar.highest)
         value = int(ends + passing)
-        exact = moves is not None and _attains(setting, form, moves, value)
+        exact = _always(setting, kernel) or (moves is not None and _attains(setting, form, moves, value))
         if value > best.value or (value == best.value and exact):
             best = Found(value, exact, METHOD, moves if exact else None)
     return best
@@ -51,7 +52,13 @@ def vector_flow(setting: Setting, kernel: Ints, form: LinearForm, span: Span) ->
         for moves in _guided(setting, net, span):
             if moves is not None and _attains(setting, form, moves, value):
                 return Found(value, exact=True, method=METHOD, moves=moves)
-    return Found(value, value == 0, METHOD)
+    return Found(value, value == 0 or (span.injective and _always(setting, kernel)), METHOD)
+
+
+def _always(setting: Setting, kernel: Ints) -> bool:
+    """Whether every flow is possible: all pairs are secret, and there are records enough wherever they are needed."""
+    enough = setting.records is None or setting.records >= most_moves(kernel)
+    return isinstance(setting.crossing.graph, FullDomainGraph) and setting.free and enough
 
 
 def through(kernel: Ints, spans: Whole) -> int:

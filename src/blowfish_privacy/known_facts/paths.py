@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,40 +33,47 @@ class Route:
     vertices: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Clock:
-    """When to stop looking for better answers."""
+    """How much work may still be spent on looking for better answers.
 
-    end: float
+    Work is counted by the solver in its own seconds, not read off a clock, so that the same question always has the
+    same answer: a certificate must not depend on how busy the machine was.
+    """
 
-    @classmethod
-    def of(cls, seconds: float) -> Clock:
-        """Start a clock that stops after some seconds."""
-        return cls(monotonic() + seconds)
+    rest: float
 
     def left(self, shares: int = 1) -> float:
-        """Return the time left for one of several tasks still to do."""
-        return max(self.end - monotonic(), 0) / max(shares, 1)
+        """Return the work left for one of several tasks still to do."""
+        return max(self.rest, 0) / max(shares, 1)
 
 
 def heaviest_path(
-    vertices: Sequence[int], weights: Weights, start: Mapping[int, int], end: Mapping[int, int], seconds: float
+    vertices: Sequence[int],
+    weights: Weights,
+    start: Mapping[int, int],
+    end: Mapping[int, int],
+    clock: Clock,
+    shares: int = 1,
 ) -> Route | None:
     """Find the path of at least two vertices that is heaviest, counting what starting and ending there weighs."""
+    if not any(u != v for u in start for v in end):
+        return None
     if len(vertices) > SMALL:
         outer = max(vertices) + 1
         closed = dict(weights)
         closed |= {(outer, vertex): weight for vertex, weight in start.items()}
         closed |= {(vertex, outer): weight for vertex, weight in end.items()}
-        found = _circuit([*vertices, outer], closed, len(vertices) + 1, seconds, through=outer)
+        bound = path_at_most(vertices, weights, start, end)
+        found = _circuit([*vertices, outer], closed, len(vertices) + 1, bound, (clock, shares), through=outer)
         return found and Route(found.bound, tuple(vertex for vertex in found.vertices if vertex != outer))
     return _by_subsets(list(vertices), weights, start, end, len(vertices))
 
 
-def heaviest_cycle_within(vertices: Sequence[int], weights: Weights, most: int, seconds: float) -> Route | None:
+def heaviest_cycle_within(vertices: Sequence[int], weights: Weights, most: int, clock: Clock) -> Route | None:
     """Find the heaviest cycle of at most so many vertices."""
     if len(vertices) > SMALL:
-        found = _circuit(list(vertices), weights, most, seconds)
+        found = _circuit(list(vertices), weights, most, at_most(vertices, weights, most), (clock, 1))
         short = there_and_back(weights)
         return _heavier(short and Route(weights[short] + weights[short[1], short[0]], short), found)
     best: Route | None = None
@@ -131,17 +137,36 @@ def _trace(table: Ints, arcs: Ints, members: int, last: int) -> list[int]:
 
 def at_most(vertices: Sequence[int], weights: Weights, most: int) -> int:
     """Return a sum of weights that no cycle of at most so many vertices exceeds."""
+    return sum(sorted(_entering(vertices, weights).values(), reverse=True)[:most])
+
+
+def path_at_most(vertices: Sequence[int], weights: Weights, start: Mapping[int, int], end: Mapping[int, int]) -> int:
+    """Return a sum of weights that no path of at least two vertices exceeds; 0 where there is no end to it."""
+    entering = _entering(vertices, weights)
+    # A path enters each of its vertices but the first.
+    first = sorted(((weight - entering[vertex], vertex) for vertex, weight in start.items()), reverse=True)[:2]
+    last = sorted(((weight, vertex) for vertex, weight in end.items()), reverse=True)[:2]
+    ends = [one + other for one, u in first for other, v in last if u != v]
+    return sum(entering.values()) + max(ends) if ends else 0
+
+
+def _entering(vertices: Sequence[int], weights: Weights) -> dict[int, int]:
     entering = dict.fromkeys(vertices, 0)
     for (_, b), weight in weights.items():
         entering[b] = max(entering[b], weight)
-    return sum(sorted(entering.values(), reverse=True)[:most])
+    return entering
 
 
 def _circuit(
-    vertices: list[int], weights: Weights, most: int, seconds: float, *, through: int | None = None
+    vertices: list[int],
+    weights: Weights,
+    most: int,
+    bound: int,
+    share: tuple[Clock, int],
+    *,
+    through: int | None = None,
 ) -> Route | None:
     """Ask OR-tools for a cycle of at least three vertices; a path is a cycle through an outer vertex."""
-    bound = at_most(vertices, weights, most)
     guess = long_cycle(vertices, weights, through)
     guess = guess if len(guess) <= most else ()
     followed = dict(zip(guess, guess[1:] + guess[:1], strict=True))
@@ -151,7 +176,8 @@ def _circuit(
         from ortools.sat.python import cp_model
     except ImportError:
         return Route(bound, guess)
-    if seconds <= 0:
+    clock, work = share[0], share[0].left(share[1])
+    if work <= 0:
         return Route(bound, guess)
     model = cp_model.CpModel()
     number = {vertex: place for place, vertex in enumerate(vertices)}
@@ -170,9 +196,13 @@ def _circuit(
         if guess:
             model.add_hint(literal, followed.get(a) == b)
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.max_deterministic_time = work
+    solver.parameters.interleave_search = True
+    solver.parameters.num_workers = 8
+    solver.parameters.random_seed = 1
     solver.parameters.linearization_level = 2
     status = solver.solve(model)
+    clock.rest -= solver.response_proto.deterministic_time
     if status == cp_model.INFEASIBLE:
         return None
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):

@@ -24,6 +24,7 @@ from blowfish_privacy.known_facts.spans import Scalar, Span
 from blowfish_privacy.queries.query import LinearForm
 
 METHOD = "secret moves only: cycles of classes that secret pairs join"
+SPARSE = "secret moves only: cycles and paths of the policy graph [he2014, Theorem 8.2, corrected]"
 Bound: TypeAlias = Callable[[], Found]
 Weigh: TypeAlias = Callable[[Arc], int]
 
@@ -32,12 +33,11 @@ _MOST_EDGES = 40
 
 def largest_change(here: Setting, form: LinearForm, seen: Span, *, widest: int, anywhere: Bound) -> Found:
     """Find the largest change of a query when all records that move follow secret pairs."""
-    if here.incidence.nullity == 0:
-        found = _around(here, form, seen, widest)
-    else:
-        found = _searched(here, form, seen)
-        if found is None:
-            found = _bound(anywhere())
+    found = _around(here, form, seen, widest) if here.incidence.nullity == 0 else _searched(here, form, seen)
+    if found is None:
+        found = _sparse(here, widest)
+    if found is None:
+        return _bound(anywhere())
     try:
         other = _bound(anywhere()) if not found.exact else found
     except RefusalError:
@@ -48,7 +48,10 @@ def largest_change(here: Setting, form: LinearForm, seen: Span, *, widest: int, 
 def most_moves(here: Setting) -> int | None:
     """Return the most records that move together; None when no theorem bounds them."""
     if here.incidence.nullity == 0:
-        joined = class_arcs(here.crossing.graph, here.classes).pairs
+        try:
+            joined = class_arcs(here.crossing.graph, here.classes).pairs
+        except RefusalError:
+            return None
         both = [pair for a, b in joined if here.live[a] and here.live[b] for pair in ((a, b), (b, a))]
         cycle = _cycle(here, dict.fromkeys(both, 1), {})
         return 1 if cycle is None else max(1, cycle.weight)
@@ -59,12 +62,23 @@ def most_moves(here: Setting) -> int | None:
     return None if found is None else max(1, found.longest)
 
 
+def _sparse(here: Setting, widest: int) -> Found | None:
+    """Bound the records that move by cycles and paths of the policy graph, where secret pairs touch few counts."""
+    from blowfish_privacy.known_facts.policy_graph import policy_graph
+
+    try:
+        bound = policy_graph(here.policy).bound
+    except RefusalError:
+        return None
+    return None if bound is None else Found(bound // 2 * widest, exact=False, method=SPARSE)
+
+
 def _bound(found: Found) -> Found:
     """Take over a bound for the default relation."""
     return Found(found.value, found.value == 0, found.method)
 
 
-def _around(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found:
+def _around(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found | None:
     if here.inner is None:
         return _unlisted(here, form, seen, widest)
     if seen.scalars:
@@ -103,9 +117,12 @@ def _listed(here: Setting, form: LinearForm, weigh: Weigh, *, by_class: bool = F
     return Found(cycle.weight, exact, METHOD, moves if exact else None)
 
 
-def _unlisted(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found:
-    """Bound what secret pairs change where they are too many to look at one by one."""
-    joined = class_arcs(here.crossing.graph, here.classes)
+def _unlisted(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found | None:
+    """Bound what secret pairs change where they are too many to look at one by one; None for too many classes."""
+    try:
+        joined = class_arcs(here.crossing.graph, here.classes)
+    except RefusalError:
+        return None
     both = [pair for a, b in joined.pairs if here.live[a] and here.live[b] for pair in ((a, b), (b, a))]
     labels = here.labels.tolist()
     inside = min(widest, max((int(seen.diameters[label]) for label in labels), default=0))

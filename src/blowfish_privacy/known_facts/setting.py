@@ -91,6 +91,20 @@ class Setting:
             return None
         return tuple(arc for arc in self.crossing.listed if arc.source == arc.target and self.live[arc.source])
 
+    def ends(self, arcs: Sequence[Arc]) -> tuple[Ints, Ints]:
+        """Return where edges start and where they end, one in each row; remembered for the lists of all edges."""
+        known = {id(self.arcs): 0, id(self.inner): 1}.get(id(arcs))
+        if known is not None and known in self._ends:
+            return self._ends[known]
+        found = tuple(np.array([getattr(arc, end) for arc in arcs], dtype=np.int64) for end in ("x", "y"))
+        if known is not None:
+            self._ends[known] = (found[0], found[1])
+        return found[0], found[1]
+
+    @cached_property
+    def _ends(self) -> dict[int, tuple[Ints, Ints]]:
+        return {}
+
     @property
     def crossed(self) -> bool:
         """Whether a secret pair may lead from class to class."""

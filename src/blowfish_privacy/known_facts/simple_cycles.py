@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from blowfish_privacy.domain import Cell
+from blowfish_privacy.known_facts.classes import Ints
 from blowfish_privacy.known_facts.crossing import Arc
 from blowfish_privacy.known_facts.setting import Found, Moves, Setting, change, project
 from blowfish_privacy.known_facts.spans import Scalar, Span, Whole, candidates
@@ -29,12 +30,7 @@ def scalar_cycle(setting: Setting, scalar: Scalar, *, across: int, widest: int) 
     labels = setting.labels
     ranges = scalar.high - scalar.low
     largest = _Largest(setting, ranges)
-    best, found = 0, None
-    for arc, together in _tried(setting, scalar):
-        ends = scalar.high[arc.source] - scalar.value(arc.x) + scalar.value(arc.y) - scalar.low[arc.target]
-        total = int(ends + largest.others(arc))
-        if together and (found is None or total > best):
-            best, found = total, arc
+    best, found = _best_arc(setting, scalar, largest)
     inner = setting.inner
     if inner is None:
         low, high = scalar.low[labels], scalar.high[labels]
@@ -42,16 +38,31 @@ def scalar_cycle(setting: Setting, scalar: Scalar, *, across: int, widest: int) 
         bound = largest.all() + min(0, across - gap)
         bound = max(bound, min(widest, int(ranges[labels].max(initial=0))))
     else:
-        neutral = max(inner, key=lambda arc: scalar.value(arc.y) - scalar.value(arc.x), default=None)
-        if neutral is not None and scalar.value(neutral.y) - scalar.value(neutral.x) > best:
-            best = scalar.value(neutral.y) - scalar.value(neutral.x)
-            return Found(best, setting.decided, METHOD, ((neutral.x, neutral.y),))
+        if inner:
+            x, y = setting.ends(inner)
+            changes = scalar.values(y) - scalar.values(x)
+            neutral = inner[int(changes.argmax())]
+            if int(changes.max()) > best:
+                return Found(int(changes.max()), setting.decided, METHOD, ((neutral.x, neutral.y),))
         bound = best
     exact = bound == best and setting.decided and largest.attainable
     moves = None
     if exact and found is not None and len(labels) <= _MOST_WITNESS:
         moves = around(found, largest.chosen(found), scalar.lowest, scalar.highest)
     return Found(bound, exact, METHOD, moves)
+
+
+def _best_arc(setting: Setting, scalar: Scalar, largest: _Largest) -> tuple[int, Arc | None]:
+    """Find the crossing edge that a number's change is largest with, and that change."""
+    arcs = setting.arcs if setting.inner is not None else tuple(_tried(setting, scalar))
+    if not arcs:
+        return 0, None
+    x, y = setting.ends(arcs)
+    source, target = (np.array(ends) for ends in zip(*((arc.source, arc.target) for arc in arcs), strict=True))
+    totals = scalar.high[source] - scalar.values(x) + scalar.values(y) - scalar.low[target]
+    totals = totals + largest.besides(source, target)
+    best = int(np.argmax(totals))
+    return int(totals[best]), arcs[best]
 
 
 def vector_cycle(setting: Setting, form: LinearForm, span: Span, *, widest: int) -> Found:
@@ -72,7 +83,8 @@ def vector_cycle(setting: Setting, form: LinearForm, span: Span, *, widest: int)
     if not setting.decided:
         return Found(bound, exact=False, method=METHOD)
     moves = _attaining(setting, form, span, largest, bound)
-    theorem = span.injective and largest.attainable and (setting.inner is not None or bound > neutral)
+    crossed = setting.inner is not None or (bool(setting.arcs) and bound > neutral)
+    theorem = span.injective and largest.attainable and crossed
     return Found(bound, theorem or moves is not None or bound == 0, METHOD, moves)
 
 
@@ -93,6 +105,10 @@ class _Largest:
         self._order = order
         self._head = order[: self._room]
         self._sum = int(sum(spans[self._head]))
+        kernel = setting.incidence.kernel
+        self._signs: dict[int, int] = {}
+        if kernel is not None:
+            self._signs = {int(label): int(np.sign(d)) for label, d in zip(labels, kernel, strict=True)}
         self.attainable = True
         """Whether the limit on records is accounted for exactly."""
         if setting.inner is None and self._room < len(labels):
@@ -107,7 +123,18 @@ class _Largest:
         room = self._room - 2
         head = self._order[: self._room]
         rest = [label for label in head if label not in (arc.source, arc.target) and self._spans[label]]
-        return rest[:room]
+        # Classes of one sign side by side: a cycle that alternates between the signs of a kernel vector falls apart.
+        first = self._signs.get(arc.target) or -self._signs.get(arc.source, 1)
+        return sorted(rest[:room], key=lambda label: -self._signs.get(label, 0) * first)
+
+    def besides(self, source: Ints, target: Ints) -> Whole:
+        """Add up the spans besides those of many pairs of classes."""
+        if self._room == len(self._order):
+            return self._sum - self._spans[source] - self._spans[target]
+        pairs = dict.fromkeys(zip(source.tolist(), target.tolist(), strict=True), 0)
+        for a, b in pairs:
+            pairs[a, b] = self.others(Arc((), (), a, b))
+        return np.array([pairs[pair] for pair in zip(source.tolist(), target.tolist(), strict=True)], dtype=object)
 
     def others(self, arc: Arc) -> int:
         """Add up the spans besides those of a secret pair."""
@@ -127,13 +154,13 @@ def _closest(low: Whole, high: Whole) -> int:
     return int(min((high[h] - low[lo] for h, lo in pairs), default=0))
 
 
-def _tried(setting: Setting, scalar: Scalar) -> Iterator[tuple[Arc, bool]]:
-    """Go through crossing edges; where they are not listed, also those between the ends of the classes."""
+def _tried(setting: Setting, scalar: Scalar) -> Iterator[Arc]:
+    """Go through sampled crossing edges, and those of them that join the ends of the classes."""
     for arc in setting.arcs:
-        yield arc, True
-        if setting.inner is None:
-            x, y = scalar.lowest(arc.source), scalar.highest(arc.target)
-            yield Arc(x, y, arc.source, arc.target), setting.crossing.graph.adjacent(x, y)
+        yield arc
+        x, y = scalar.lowest(arc.source), scalar.highest(arc.target)
+        if setting.crossing.graph.adjacent(x, y):
+            yield Arc(x, y, arc.source, arc.target)
 
 
 def _attaining(setting: Setting, form: LinearForm, span: Span, largest: _Largest, bound: int) -> Moves | None:

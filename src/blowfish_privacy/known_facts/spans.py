@@ -45,6 +45,10 @@ class Scalar(ABC):
         """Return the number of a value."""
 
     @abstractmethod
+    def values(self, cells: Ints) -> Ints:
+        """Return the numbers of many values, one in each row."""
+
+    @abstractmethod
     def _piece_ends(self) -> tuple[Ints, Ints]:
         """Return for each piece the lowest and the highest number in it."""
 
@@ -87,6 +91,10 @@ class Ranked(Scalar):
         """Count from the lowest."""
         return self._lowest + cell[self._axis]
 
+    def values(self, cells: Ints) -> Ints:
+        """Count from the lowest."""
+        return self._lowest + cells[:, self._axis]
+
     def _piece_ends(self) -> tuple[Ints, Ints]:
         groups, along = self.classes.groups[self._axis], self.classes.along(self._axis)
         first, last = (
@@ -112,6 +120,10 @@ class Tabled(Scalar):
     def value(self, cell: Cell) -> int:
         """Look it up."""
         return int(self._table[tuple(cell[axis] for axis in self._axes)])
+
+    def values(self, cells: Ints) -> Ints:
+        """Look them up."""
+        return self._table[tuple(cells[:, axis] for axis in self._axes)]
 
     def _piece_ends(self) -> tuple[Ints, Ints]:
         return self._by_piece

@@ -9,8 +9,9 @@ from warnings import catch_warnings, simplefilter
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
 from blowfish_privacy.exact import show
 from blowfish_privacy.known_facts.dispatch import crosses, under_facts
-from blowfish_privacy.known_facts.setting import Found
-from blowfish_privacy.policies import KnownFact, Policy
+from blowfish_privacy.known_facts.setting import Found, setting
+from blowfish_privacy.known_facts.spans import span
+from blowfish_privacy.policies import KnownFact, KnownMarginal, Policy
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import some_edge
 
@@ -37,12 +38,15 @@ def _alone(policy: Policy, fact: KnownFact, plain: int) -> str:
     if not crosses(single):
         return f"{said} costs nothing: no secret pair changes it."
     found = _table(single)
-    value = plain if found is None else found.value
-    changed = " or ".join(name for name in fact.attributes if policy.graph.changes(name))
+    if found is None or not found.together:
+        left = 0 if found is None else found.value
+        return f"{said} leaves nobody a way to change it: the full table's sensitivity is {left}."
+    if not found.value:
+        return f"{said} {_nothing_left(single)}"
+    restricted = fact.attributes if isinstance(fact, KnownMarginal) else fact.box(policy.domain)
+    changed = " or ".join(name for name in restricted if policy.graph.changes(name))
     balanced = f"{said} forces a change of one person's {changed} to be balanced by other people's"
-    if not value:
-        return f"{said} discloses the whole table by itself: nothing is left that could be protected."
-    return f"{balanced}: the full table's sensitivity {plain} becomes {_at_most(found)}{value:,}."
+    return f"{balanced}: the full table's sensitivity {plain} becomes {_at_most(found)}{found.value:,}."
 
 
 def _together(policy: Policy, plain: int) -> Iterator[str]:
@@ -55,11 +59,17 @@ def _together(policy: Policy, plain: int) -> Iterator[str]:
         yield f"RUINOUS together: {refused.message} What to do: {refused.hint}"
         return
     value = plain if found is None else found.value
-    if not value:
+    if found is None or not found.together:
+        yield f"The stated counts leave single moves only: the full table's sensitivity is {value}."
+        return
+    if not value and _determined(policy):
         yield (
             "THE KNOWN FACTS ALREADY DISCLOSE EVERYTHING: all counts of the full table follow from them, so there is "
             "nothing left to protect, and the table would be published without noise."
         )
+        return
+    if not value:
+        yield "NO SECRET PAIR IS LEFT that a table with these counts allows: it would be published without noise."
         return
     times = f"{show(value)} instead of {plain}" if plain else show(value)
     weight = "cheap" if value <= _CHEAP * plain else "expensive"
@@ -73,6 +83,20 @@ def _together(policy: Policy, plain: int) -> Iterator[str]:
         f"{these} {weight}: records that must move together change the full table by "
         f"{_at_most(found)}{times}, and its noise grows by as much.{advice}"
     )
+
+
+def _determined(policy: Policy) -> bool:
+    """Whether the counts of all values follow from the known ones."""
+    here = setting(policy, policy.domain.names)
+    return here.incidence.nullity == 0 and not any(
+        span(HistogramForm(policy.domain), here.classes).diameters[here.labels]
+    )
+
+
+def _nothing_left(policy: Policy) -> str:
+    if _determined(policy):
+        return "discloses the whole table by itself: nothing is left that could be protected."
+    return "leaves no secret pair that any table with this count allows."
 
 
 def _table(policy: Policy) -> Found | None:

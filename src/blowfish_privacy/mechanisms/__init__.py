@@ -6,15 +6,30 @@ from blowfish_privacy.mechanisms.error import Error, ExpectedError
 from blowfish_privacy.mechanisms.grid_flow import GridFlow
 from blowfish_privacy.mechanisms.grid_hierarchy import GridHierarchy
 from blowfish_privacy.mechanisms.laplace import Laplace
+from blowfish_privacy.mechanisms.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered import Ordered
 from blowfish_privacy.mechanisms.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered_hierarchical import OrderedHierarchical
 from blowfish_privacy.mechanisms.smooth_hierarchy import SmoothHierarchy
+from blowfish_privacy.mechanisms.soft_grid import SoftGrid
+from blowfish_privacy.mechanisms.soft_mesh import SoftMesh
+from blowfish_privacy.mechanisms.synopsis import Points, Synopsis
 from blowfish_privacy.queries import Query
 
 MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind for kind in (SmoothHierarchy, Ordered, OrderedHierarchical, GridFlow, GridHierarchy, Laplace)
+    kind.name: kind
+    for kind in (
+        SmoothHierarchy,
+        Ordered,
+        OrderedHierarchical,
+        GridFlow,
+        GridHierarchy,
+        Laplace,
+        SoftGrid,
+        SoftMesh,
+        NoisyLloyd,
+    )
 }
 """Every mechanism by its name."""
 
@@ -39,9 +54,14 @@ __all__ = [
     "GridHierarchy",
     "Laplace",
     "Mechanism",
+    "NoisyLloyd",
     "Ordered",
     "OrderedFamily",
     "OrderedHierarchical",
+    "Points",
     "SmoothHierarchy",
+    "SoftGrid",
+    "SoftMesh",
+    "Synopsis",
     "candidates",
 ]

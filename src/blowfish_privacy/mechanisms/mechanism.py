@@ -18,8 +18,10 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.mechanisms.certificate import Certificate
 from blowfish_privacy.mechanisms.error import Error
+from blowfish_privacy.mechanisms.exact import Exact
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import Query
 
 LARGEST_ANSWER = 2**61
@@ -33,6 +35,8 @@ class Mechanism(ABC):
     """How it is asked for: ``session.plan(query, epsilon=.., mechanism=name)``."""
     proof: ClassVar[str]
     """The page with its proof."""
+    counts_cells: ClassVar[bool] = True
+    """Whether it asks for the counts of all cells, so that these must fit in memory."""
     independent_rows: ClassVar[bool] = True
     """Whether the release is exact rows plus independent noise on each."""
 
@@ -45,6 +49,11 @@ class Mechanism(ABC):
     def default_for(cls, query: Query) -> bool:
         """Say whether it is considered when no mechanism is named; of several, the most accurate is taken."""
         return cls.answers(query)
+
+    @classmethod
+    def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
+        """Say whether it should be considered for a query it answers, when no mechanism is named."""
+        return True
 
     @classmethod
     @abstractmethod
@@ -67,6 +76,16 @@ class Mechanism(ABC):
     @abstractmethod
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Turn exact counts into noisy answers: whole numbers of units."""
+
+    def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
+        """Ask for the exact aggregates needed, all under one charge, and perturb them; by default, all counts."""
+        counts = exact.counts()
+        with spinner("Drawing noise"):
+            return self.measure(counts, source)
+
+    def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
+        """Say whether a document's values can be what :meth:`draw` returned."""
+        return len(noisy) == self.rows
 
     @abstractmethod
     def expected_error(self) -> Error:

@@ -28,20 +28,20 @@ def plain_text(text: str) -> str:
 
 def picture(result: Result, path: str | Path) -> None:
     """Draw a result and save it as PNG."""
-    figure, axes = _figure(8, 4.5)
+    figure, axes = start_figure(8, 4.5)
     result.draw(axes)
     axes.set_title(plain_text(result.title()))
     figure.text(0.995, 0.005, result.statement, ha="right", va="bottom", fontsize=7, color="0.4")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def pictures(results: Sequence[Result], path: str | Path) -> None:
     """Draw several results below each other and save them as one PNG."""
-    figure, axes = _figure(8, 3.2 * min(len(results), _MOST_PANELS), rows=min(len(results), _MOST_PANELS))
+    figure, axes = start_figure(8, 3.2 * min(len(results), _MOST_PANELS), rows=min(len(results), _MOST_PANELS))
     for result, panel in zip(results, np.atleast_1d(axes), strict=False):
         result.draw(panel)
         panel.set_title(plain_text(result.title()), fontsize=9)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def error_by_width(result: CumulativeResult, path: str | Path) -> None:
@@ -49,7 +49,7 @@ def error_by_width(result: CumulativeResult, path: str | Path) -> None:
     from blowfish_privacy.plan import make_plan
     from blowfish_privacy.policies import FullDomain, Policy
 
-    figure, axes = _figure(7, 4.2)
+    figure, axes = start_figure(7, 4.2)
     by_width = result.error_by_width()
     widths = list(by_width)
     axes.plot(widths, [pair[0] for pair in by_width.values()], marker="o", label="this release, estimated")
@@ -64,12 +64,12 @@ def error_by_width(result: CumulativeResult, path: str | Path) -> None:
     axes.set_ylabel("typical error (root mean squared)")
     axes.set_ylim(bottom=0)
     axes.legend(fontsize=8)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def compare_plans(plans: Sequence[Plan], path: str | Path) -> None:
     """Draw the typical error of each plan beside that of plain differential privacy."""
-    figure, axes = _figure(7, 0.9 + 0.9 * len(plans))
+    figure, axes = start_figure(7, 0.9 + 0.9 * len(plans))
     places = np.arange(len(plans))
     own = [plan.expected_error().rmse for plan in plans]
     plain = [error.rmse if (error := plan.plain_error()) is not None else 0.0 for plan in plans]
@@ -82,19 +82,21 @@ def compare_plans(plans: Sequence[Plan], path: str | Path) -> None:
     axes.margins(x=0.15)
     axes.set_xlabel("typical error, root mean squared (log scale)")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.3), ncols=2, fontsize=8)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
-def _figure(width: float, height: float, rows: int = 1) -> tuple[Any, Any]:
+def start_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
+    """Start a picture with panels."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, figure.subplots(rows)
+    return figure, figure.subplots(rows, columns)
 
 
-def _save(figure: Any, path: str | Path) -> None:
+def save_figure(figure: Any, path: str | Path) -> None:
+    """Save a picture as PNG."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=120)
     write_atomically(path, buffer.getvalue())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from blowfish_privacy.exact import show
-from blowfish_privacy.plots import _figure, _save  # pyright: ignore[reportPrivateUsage]
+from blowfish_privacy.plots import save_figure, start_figure
 
 if TYPE_CHECKING:
     from blowfish_privacy.testing.averaging import Comparison
@@ -17,7 +17,7 @@ _RECOVERED = 0.5
 
 def averaging_attack(found: Sequence[Comparison], path: str | Path) -> None:
     """Draw the attacker's error against the number of cells: lines are what theory expects, marks were measured."""
-    figure, axes = _figure(8, 5)
+    figure, axes = start_figure(8, 5)
     cells = [row.cells for row in found]
     promised = found[0].known.loss
     plain, known = [row.plain for row in found], [row.known for row in found]
@@ -42,4 +42,4 @@ def averaging_attack(found: Sequence[Comparison], path: str | Path) -> None:
     axes.set_ylabel("typical error of the guess, in people (log scale)")
     axes.set_title("Everybody knows the sums of adjacent cells: who can average the noise away?")
     axes.legend(fontsize=8, loc="upper left", title="lines: expected; marks: measured", title_fontsize=8)
-    _save(figure, path)
+    save_figure(figure, path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from math import prod
 from typing import TypeAlias
 
@@ -21,9 +21,9 @@ Counter: TypeAlias = Callable[[tuple[str, ...]], npt.NDArray[np.int64]]
 _MOST_CELLS = 10_000_000
 
 
-def contradicted(policy: Policy, count: Counter) -> Iterator[KnownFact]:
-    """Go through the facts whose stated counts the data do not have."""
-    stated = [fact for fact in policy.known if _stated(policy.domain, fact)]
+def contradicted(policy: Policy, count: Counter, sound: Container[str] | None = None) -> Iterator[KnownFact]:
+    """Go through the facts whose stated counts the data do not have; only of ``sound`` attributes, if given."""
+    stated = [fact for fact in stated_facts(policy) if sound is None or all(name in sound for name in fact.attributes)]
     names = tuple(name for name in policy.domain if any(name in fact.attributes for fact in stated))
     together = prod(policy.domain[name].size for name in names) <= _MOST_CELLS
     found = policy.domain.project(names) if together and names else None
@@ -48,8 +48,13 @@ def check_size(domain: Domain, fact: KnownFact) -> None:
         )
 
 
-def _stated(domain: Domain, fact: KnownFact) -> bool:
-    return fact.counts(domain) is not None if isinstance(fact, KnownMarginal) else fact.count is not None
+def stated_facts(policy: Policy) -> list[KnownFact]:
+    """Return the facts whose counts are stated; the data must have their columns."""
+    return [
+        fact
+        for fact in policy.known
+        if (fact.counts(policy.domain) if isinstance(fact, KnownMarginal) else fact.count) is not None
+    ]
 
 
 def _agrees(domain: Domain, fact: KnownFact, names: tuple[str, ...], counts: npt.NDArray[np.int64]) -> bool:

@@ -50,6 +50,9 @@ class DistanceThreshold(Secrets):
             )
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _threshold, (self.theta, None if self.scale is None else dict(self.scale))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DistanceThreshold) and (self.theta, self.scale) == (other.theta, other.scale)
 
@@ -94,6 +97,10 @@ class DistanceThreshold(Secrets):
             raise SpecError("threshold needs a distance.", hint="write {threshold: 5}.")
         only_keys(body, ["threshold", "scale"])
         return cls(body["threshold"], scale=body.get("scale"))
+
+
+def _threshold(theta: Fraction, scale: dict[str, Number] | None) -> DistanceThreshold:
+    return DistanceThreshold(theta, scale=scale)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ Box: TypeAlias = Mapping[str, Subset]
 """For some attributes, the positions a record must have to be counted; attributes not named do not matter."""
 
 
+_LARGEST_COUNT = 2**53
+
+
 @dataclass(frozen=True)
 class CountedBox:
     """The number of records inside a box; None when it is known to be known but not stated."""
@@ -103,8 +106,8 @@ class KnownCount:
 
 def checked_count(value: Any) -> int:
     """Check a stated count."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
-        raise PolicyError(f"a known count must be a whole number from 0 up, got {brief(value)}.")
+    if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= int(value) <= _LARGEST_COUNT:
+        raise PolicyError(f"a known count must be a whole number from 0 to 2^53, got {brief(value)}.")
     return int(value)
 
 

@@ -42,6 +42,9 @@ class PerAttribute(Secrets):
                     hint="use FullDomain(), DistanceThreshold(5), ..",
                 )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PerAttribute, (dict(self.secrets),)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PerAttribute) and self.secrets == other.secrets
 

@@ -2,6 +2,7 @@
 
 from blowfish_privacy.queries.cumulative import Cumulative
 from blowfish_privacy.queries.histogram import Histogram
+from blowfish_privacy.queries.kmeans import KMeans
 from blowfish_privacy.queries.linear import Linear
 from blowfish_privacy.queries.quantiles import Quantiles
 from blowfish_privacy.queries.query import LinearForm, Query
@@ -9,13 +10,14 @@ from blowfish_privacy.queries.range_grid import RangeGrid
 from blowfish_privacy.queries.ranges import Ranges
 from blowfish_privacy.queries.sums import Mean, Sum
 
-QUERIES: tuple[type[Query], ...] = (Histogram, Cumulative, Sum, Mean, Linear, RangeGrid, Quantiles, Ranges)
+QUERIES: tuple[type[Query], ...] = (Histogram, Cumulative, Sum, Mean, Linear, RangeGrid, Quantiles, Ranges, KMeans)
 """Every kind of query, by which a policy file finds it."""
 
 __all__ = [
     "QUERIES",
     "Cumulative",
     "Histogram",
+    "KMeans",
     "Linear",
     "LinearForm",
     "Mean",

@@ -6,7 +6,8 @@ from typing import Any
 from blowfish_privacy import document
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import OrderedFamily
-from blowfish_privacy.queries import RangeGrid
+from blowfish_privacy.queries import KMeans, RangeGrid
+from blowfish_privacy.results.clusters import ClustersResult
 from blowfish_privacy.results.cumulative import CumulativeResult, QuantilesResult, RangesResult
 from blowfish_privacy.results.grid import GridResult
 from blowfish_privacy.results.histogram import HistogramResult
@@ -21,6 +22,8 @@ KINDS: dict[str, type[Result]] = {"histogram": HistogramResult, "sum": NumberRes
 def _kind(release: document.Release) -> type[Result]:
     if isinstance(release.mechanism, OrderedFamily):
         return {"quantiles": QuantilesResult, "ranges": RangesResult}.get(release.query.keyword, CumulativeResult)
+    if isinstance(release.query, KMeans):
+        return ClustersResult
     if isinstance(release.query, RangeGrid):
         return GridResult
     return KINDS.get(release.query.keyword, VectorResult)
@@ -47,6 +50,7 @@ def load(path: str | Path) -> Any:
 
 
 __all__ = [
+    "ClustersResult",
     "CumulativeResult",
     "GridResult",
     "HistogramResult",

@@ -38,7 +38,7 @@ from blowfish_privacy.policies import (
 from blowfish_privacy.queries import Cumulative, Histogram, Linear, Query, Sum
 from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.sensitivities import sensitivity
-from blowfish_privacy.testing.oracle import Contribution, largest_changes
+from blowfish_privacy.testing.oracle import Contribution, largest_changes, move_together
 
 _SHAPES = [(2,), (3,), (4,), (5,), (6,), (2, 2), (2, 3), (3, 2), (2, 2, 2), (1, 4), (4, 2)]
 _RECORDS = {2: 5, 3: 5, 4: 5, 5: 4, 6: 4, 8: 3}
@@ -109,6 +109,8 @@ def check(instance: Instance, tally: Tally) -> None:
             tally.wrong.append(f"{query} {policy}: {found} but the truth is {truth} with {instance.records} records")
         if found.exact and found.witness is not None and _witnessed(query, domain, found.witness) != found.value:
             tally.wrong.append(f"{query} {policy}: the witness of {found} does not attain it")
+        if found.exact and found.witness is not None and not _neighbours(policy, found.witness):
+            tally.wrong.append(f"{query} {policy}: the witness of {found} is no pair of neighbours")
 
 
 @contextmanager
@@ -135,6 +137,19 @@ def _witnessed(query: Query, domain: Domain, witness: Sequence[Sequence[dict[str
             own = form.domain.cell({name: record[name] for name in form.domain.names})
             outputs = [a + sign * b for a, b in zip(outputs, form.column(own), strict=True)]
     return form.unit * sum(map(abs, outputs))
+
+
+def _neighbours(policy: Policy, witness: Sequence[Sequence[dict[str, Any]]]) -> bool:
+    """Check a witness by the definition, on the attributes it names; long ones would take too long."""
+    if len(witness[0]) > 12:
+        return True
+    names = tuple(witness[0][0])
+    own = policy.domain.project(names)
+    known = [fact for fact in policy.known if set(fact.attributes) <= set(names)]
+    if len(known) < len(policy.known) or policy.graph.domain != own:
+        return True
+    before, after = ([own.cell(record) for record in side] for side in witness)
+    return move_together(policy, [*zip(before, after, strict=True)])
 
 
 def _contribution(form: LinearForm, domain: Domain) -> Contribution:

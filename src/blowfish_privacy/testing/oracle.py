@@ -127,6 +127,16 @@ def moves_together(policy: Policy, size: int) -> Iterator[tuple[tuple[Cell, Cell
     yield from grow(0, [], 0, frozenset())
 
 
+def move_together(policy: Policy, moves: Sequence[tuple[Cell, Cell]]) -> bool:
+    """Say whether records that move like this make two tables neighbours; no count is stated."""
+    secret = [policy.graph.adjacent(x, y) for x, y in moves]
+    if not (all(secret) if policy.compensation == "secret-moves" else any(secret)):
+        return False
+    before, after = (tuple(cells) for cells in zip(*moves, strict=True))
+    between = _strictly_between(before, after, range(len(moves)))
+    return _same_counts(policy, before, after) and not any(_same_counts(policy, before, each) for each in between)
+
+
 def largest_changes(policy: Policy, size: int, contributions: Sequence[Contribution]) -> list[Fraction]:
     """Find the largest L1 change of several linear queries over all sets of moves together."""
     added = [{c: tuple(map(Fraction, each(c))) for c in policy.domain.cells()} for each in contributions]

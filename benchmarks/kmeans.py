@@ -1,0 +1,357 @@
+"""Private k-means: ratios of objectives on real and made data, and speed, beside the published figures.
+
+    python benchmarks/kmeans.py [--data FOLDER] [--repeats 50] [--quick] [--rows 100000000] [--only PART]
+
+Ratio: the sum of squared distances of all records to the nearest private centre, over that of a non-private run. As in
+the 2014 paper the reference is Lloyd's algorithm with 10 rounds from a uniform start (mean of 50 runs), k = 4; "best"
+is scikit-learn's best of 20 (cabs and made data: 15) restarts. Ours is bounded (epsilon, policy)-Blowfish; KMeans of
+diffprivlib is unbounded (add or remove) epsilon-differential privacy as published, run at the same epsilon.
+The data (Skin, tweets, cabs) are read from a folder, by default $BLOWFISH_DATA; without it only made data are used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import warnings
+from fractions import Fraction
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans as Lloyd
+
+import blowfish_privacy as bp
+from blowfish_privacy.clustering import cluster, nearest_centre
+from blowfish_privacy.domain import Axis, Lattice, Run
+from blowfish_privacy.engines import open_engine
+from blowfish_privacy.mechanisms.exact import Counted, Placed
+from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.plan import make_plan
+
+EPSILONS = ("0.1", "0.5", "1")
+PUBLISHED = {
+    ("skin01", "full"): (35, 5.6, 4.7),
+    ("skin01", "theta 256"): (12.5, 3.2, 2.2),
+    ("skin01", "theta 128"): (9.5, 2.4, 1.6),
+    ("skin01", "theta 64"): (6, 2, 1.4),
+    ("skin01", "theta 32"): (5, 1.8, 1.25),
+    ("skin01", "attributes"): (15, 3.4, 2.1),
+    ("synthetic", "full"): (180, 8, 4.3),
+    ("synthetic", "theta 0.25"): (5.7, 2.6, 1.7),
+    ("synthetic", "theta 0.1"): (3.7, 2.5, 1.6),
+    ("twitter", "full"): (1.29, 1.0, 1.0),
+    ("twitter", "blocks of 26 x 26"): (1.007, 1, 1),
+    ("twitter", "blocks of 8 x 8"): (1.007, 1, 1),
+    ("twitter", "blocks of 3 x 3"): (1.007, 1, 1),
+}
+
+
+def objective(places: np.ndarray, weights: np.ndarray, centers: np.ndarray) -> float:
+    """Add up the squared distances to the nearest centre."""
+    near = centers[nearest_centre(places, centers)]
+    return float(weights @ ((places - near) ** 2).sum(axis=1))
+
+
+def reference(places: np.ndarray, weights: np.ndarray, k: int, box: tuple[float, float]) -> float:
+    """Run Lloyd's algorithm, 10 rounds from a uniform start, and return the mean objective of 50 runs."""
+    generator, found = np.random.default_rng(0), []
+    for _ in range(50):
+        centers = generator.uniform(*box, (k, places.shape[1]))
+        for _ in range(10):
+            labels = nearest_centre(places, centers)
+            sizes = np.bincount(labels, weights, minlength=k)
+            sums = np.stack([np.bincount(labels, weights * column, minlength=k) for column in places.T], axis=1)
+            centers = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1e-12)[:, None], centers)
+        found.append(objective(places, weights, centers))
+    return float(np.mean(found))
+
+
+def best_of(places: np.ndarray, weights: np.ndarray, k: int, restarts: int) -> float:
+    """Return the objective of the best of several non-private restarts."""
+    return float(Lloyd(k, n_init=restarts, random_state=0).fit(places, sample_weight=weights).inertia_)
+
+
+class Case:
+    """A data set: its domain, its records, and what they are compared with."""
+
+    def __init__(
+        self, name: str, domain: bp.Domain, exact: Any, places: np.ndarray, weights: np.ndarray, k: int
+    ) -> None:
+        self.name, self.domain, self.exact, self.k = name, domain, exact, k
+        self.places, self.weights, self.records = places, weights, int(weights.sum())
+
+    def ratios(
+        self, secrets: Any, epsilon: str, repeats: int, base: float, mechanism: str | None = None
+    ) -> tuple[Any, np.ndarray]:
+        """Release and cluster many times; return the mechanism and the ratios of objectives."""
+        policy = bp.Policy(self.domain, secrets=secrets)
+        query = bp.KMeans(list(self.domain.names), k=self.k)
+        plan = make_plan(query, policy, epsilon=epsilon, records=self.records, mechanism=mechanism)
+        found = []
+        for repeat in range(repeats):
+            noisy = plan.mechanism.draw(self.exact, SystemSource())
+            centers = cluster(plan.mechanism.points(noisy, self.records), self.k, seed=repeat).centers
+            found.append(objective(self.places, self.weights, centers) / base)
+        return plan.mechanism, np.array(found)
+
+
+def placed(name: str, domain: bp.Domain, places: np.ndarray, k: int) -> Case:
+    """Make a case of records."""
+    positions = tuple(
+        domain[n].encode(places[:, axis] if isinstance(domain[n], bp.Binned) else places[:, axis].astype(int))
+        for axis, n in enumerate(domain.names)
+    )
+    return Case(name, domain, Placed(positions, domain.shape), places.astype(float), np.ones(len(places)), k)
+
+
+def counted(name: str, counts: np.ndarray, k: int) -> Case:
+    """Make a case of a map of counts."""
+    domain = bp.Domain(a=bp.Integer(0, counts.shape[0] - 1), b=bp.Integer(0, counts.shape[1] - 1))
+    filled = np.argwhere(counts > 0)
+    return Case(name, domain, Counted(counts), filled.astype(float), counts[counts > 0].astype(float), k)
+
+
+def synthetic() -> Case:
+    """Make the paper's synthetic data: 1000 points around 4 random centres in (0, 1)^4, deviation 0.2."""
+    generator = np.random.default_rng(11)
+    centers = generator.uniform(0, 1, (4, 4))
+    places = np.clip(centers[generator.integers(0, 4, 1000)] + generator.normal(0, 0.2, (1000, 4)), 0, 1 - 1e-9)
+    edges = [Fraction(n, 1024) for n in range(1025)]
+    return placed("synthetic", bp.Domain({name: bp.Binned(edges) for name in "abcd"}), places, 4)
+
+
+def skin(folder: Path, share: int) -> Case:
+    """Read the Skin data, or one record in ``share`` of them at random."""
+    table = np.loadtxt(folder / "skin.tsv", dtype=int, skiprows=1, usecols=(0, 1, 2))
+    chosen = np.random.default_rng(7).permutation(len(table))[: len(table) // share]
+    domain = bp.Domain({name: bp.Integer(0, 255) for name in ("blue", "green", "red")})
+    return placed("skin01" if share > 1 else "skin", domain, table[chosen], 4)
+
+
+def unseen() -> list[Case]:
+    """Make three data sets that nothing here was tuned on: heavy-tailed, few cells and a far group, a ring."""
+    generator = np.random.default_rng(23)
+    heavy = 256 + 12 * generator.standard_t(1.5, (100_000, 2))
+    far = np.concatenate([generator.normal((60, 60), 1.5, (99_000, 2)), generator.normal((470, 440), 3, (1000, 2))])
+    angle = generator.uniform(0, 2 * np.pi, 100_000)
+    radius = generator.normal(180, 6, 100_000)
+    ring = 256 + np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    domain = bp.Domain(a=bp.Integer(0, 511), b=bp.Integer(0, 511))
+    made = (("heavy-tailed", heavy, 6), ("few cells, a far group", far, 3), ("ring", ring, 8))
+    return [placed(name, domain, np.clip(np.rint(places), 0, 511), k) for name, places, k in made]
+
+
+def report(rows: list[list[str]], title: str, header: list[str]) -> None:
+    """Print a table."""
+    print(f"\n{title}\n\n| " + " | ".join(header) + " |\n|" + "---|" * len(header))
+    for row in rows:
+        print("| " + " | ".join(row) + " |", flush=True)
+
+
+def shown(ratios: np.ndarray) -> str:
+    """Write mean and quartiles."""
+    low, high = np.quantile(ratios, (0.25, 0.75))
+    return f"{ratios.mean():.3f} ({low:.3f} to {high:.3f})"
+
+
+HEADER = [
+    "data",
+    "policy",
+    "mechanism",
+    *(f"epsilon {e}: mean (quartiles)" for e in EPSILONS),
+    "published",
+    "over the best of restarts",
+]
+
+
+def accuracy(cases: list[tuple[Case, dict[str, Any], tuple[float, float]]], repeats: int) -> None:
+    """Print the ratios of the paper's figure."""
+    rows = []
+    for case, policies, box in cases:
+        base = reference(case.places, case.weights, case.k, box)
+        best = best_of(case.places, case.weights, case.k, 20)
+        for name, secrets in policies.items():
+            cells, kinds, over = [], [], []
+            for epsilon in EPSILONS:
+                kind, ratios = case.ratios(secrets, epsilon, repeats, base)
+                cells.append(shown(ratios))
+                kinds.append(kind.name)
+                over.append(f"{ratios.mean() * base / best:.3f}")
+            published = PUBLISHED.get((case.name, name))
+            said = " / ".join(map(str, published)) if published else "-"
+            rows.append([case.name, name, "/".join(dict.fromkeys(kinds)), *cells, said, " / ".join(over)])
+        rows.append([case.name, "diffprivlib, add/remove", "diffprivlib", *_rival(case, base, repeats), "-", "-"])
+    report(rows, f"Ratio to non-private k-means (10 rounds, uniform start), {repeats} repeats", HEADER)
+
+
+def _rival(case: Case, base: float, repeats: int) -> list[str]:
+    try:
+        from diffprivlib.models import KMeans as Rival
+    except ImportError:
+        return ["not installed"] * 3
+    ends = [[float(v) for v in ends] for ends in zip(*(_ends(a) for a in case.domain.attributes), strict=True)]
+    rows = np.repeat(case.places, case.weights.astype(int), axis=0) if case.weights.max() > 1 else case.places
+    found = []
+    for epsilon in EPSILONS:
+        ratios = []
+        for _ in range(min(repeats, 20)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                rival = Rival(case.k, epsilon=float(epsilon), bounds=(ends[0], ends[1])).fit(rows)
+            ratios.append(objective(case.places, case.weights, np.asarray(rival.cluster_centers_)) / base)
+        found.append(shown(np.array(ratios)))
+    return found
+
+
+def _ends(attribute: Any) -> tuple[float, float]:
+    return (
+        (attribute.bounds[0], attribute.bounds[-1])
+        if isinstance(attribute, bp.Binned)
+        else (attribute.low, attribute.high)
+    )
+
+
+def against_best(cases: list[Case], repeats: int, title: str) -> None:
+    """Print ratios to the best of 15 restarts, mesh and plain grid side by side."""
+    rows = []
+    for case in cases:
+        best = best_of(case.places, case.weights, case.k, 15)
+        for mechanism in (None, "soft-grid"):
+            cells = [shown(case.ratios(bp.FullDomain(), e, repeats, best, mechanism)[1]) for e in EPSILONS]
+            rows.append([f"{case.name}, k = {case.k}, n = {case.records:,}", mechanism or "default", *cells])
+    report(
+        rows,
+        f"{title}, {repeats} repeats",
+        ["data", "mechanism", *(f"epsilon {e}: mean (quartiles)" for e in EPSILONS)],
+    )
+
+
+def speed_on_skin(folder: Path, rounds: int) -> None:
+    """Time all of Skin, from plan to centres, beside scikit-learn's KMeans with 20 restarts on the raw points."""
+    import pandas as pd
+
+    table = np.loadtxt(folder / "skin.tsv", dtype=np.int64, skiprows=1, usecols=(0, 1, 2))
+    frame = pd.DataFrame(table, columns=["blue", "green", "red"])
+    policy = bp.Policy(bp.Domain({name: bp.Integer(0, 255) for name in frame}), secrets=bp.FullDomain())
+    points, times = table.astype(float), []
+    for _ in range(rounds):
+        start = perf_counter()
+        Lloyd(4, n_init=20).fit(points)
+        middle = perf_counter()
+        _ = bp.Session(frame, policy, budget=1).release(bp.KMeans(list(frame), k=4), epsilon="0.5").centers
+        times.append((perf_counter() - middle, middle - start))
+    ratios = [ours / theirs for ours, theirs in times]
+    row = [
+        f"{median(t[0] for t in times):.2f}",
+        f"{median(t[1] for t in times):.2f}",
+        f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+    ]
+    report(
+        [row], "All of Skin, k = 4, epsilon 0.5: seconds", ["ours", "scikit-learn, 20 restarts, raw", "ratio (spread)"]
+    )
+
+
+def speed_in_sql(rows: int, rounds: int) -> None:
+    """Time sums on a lattice beside the plain GROUP BY over the same grid cells, both in DuckDB on one file."""
+    import duckdb
+
+    domain = bp.Domain(a=bp.Integer(0, 999), b=bp.Integer(0, 999))
+    runs = [Run.centred(0, 1000, 1, 64)] * 2
+    lattice = Lattice(tuple(Axis((run,), run.step) for run in runs))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.parquet"
+        duckdb.connect().execute(
+            f"COPY (SELECT (hash(i) % 1000)::INTEGER AS a, (hash(i + 1000000007) % 1000)::INTEGER AS b "
+            f"FROM range({rows}) AS t(i)) TO '{path}' (FORMAT parquet)"
+        )
+        engine, connection = open_engine(str(path)), duckdb.connect()
+        cell = "((2 * {0} + 1) * 64 // 2000)"
+        cells = f"{cell.format('a')} * 64 + {cell.format('b')}"
+        raw = f"SELECT {cells} AS cell, count(*) FROM read_parquet('{path}') GROUP BY 1"
+        times = []
+        for turn in range(rounds + 1):
+            start = perf_counter()
+            connection.execute(raw).fetchnumpy()
+            middle = perf_counter()
+            engine.soft(domain, domain.names, lattice)
+            if turn:
+                times.append((perf_counter() - middle, middle - start))
+    ratios = [ours / theirs for ours, theirs in times]
+    row = [
+        f"{rows:,}",
+        f"{median(t[0] for t in times):.2f}",
+        f"{median(t[1] for t in times):.2f}",
+        f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+    ]
+    report([row], "Sums on a 64 x 64 lattice in DuckDB: seconds", ["rows", "lattice", "GROUP BY", "ratio (spread)"])
+
+
+def cost_by_dimension() -> None:
+    """Time plan, release and centres of 100,000 records in one to eight dimensions."""
+    import pandas as pd
+
+    rows, generator = [], np.random.default_rng(3)
+    for dimensions in range(1, 9):
+        names = [f"x{n}" for n in range(dimensions)]
+        frame = pd.DataFrame(generator.integers(0, 100, (100_000, dimensions)), columns=names)
+        policy = bp.Policy(bp.Domain({name: bp.Integer(0, 99) for name in names}), secrets=bp.FullDomain())
+        times = []
+        for _ in range(3):
+            start = perf_counter()
+            result = bp.Session(frame, policy, budget=1).release(bp.KMeans(names, k=4), epsilon="0.5")
+            middle = perf_counter()
+            _ = result.centers
+            times.append((middle - start, perf_counter() - middle))
+        kind, values = result.release.mechanism.name, len(result.release.noisy)
+        rows.append([str(dimensions), kind, f"{values:,}", *(f"{median(t[n] for t in times):.2f}" for n in (0, 1))])
+    report(
+        rows, "100,000 records by dimension, epsilon 0.5: seconds", ["d", "mechanism", "numbers", "release", "centres"]
+    )
+
+
+def main() -> None:
+    """Read the arguments and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("BLOWFISH_DATA", "data")))
+    parser.add_argument("--repeats", type=int, default=50)
+    parser.add_argument("--rows", type=int, default=100_000_000)
+    parser.add_argument("--quick", action="store_true", help="3 repeats, 10^6 rows")
+    parser.add_argument("--only", choices=["accuracy", "cabs", "unseen", "speed"])
+    options = parser.parse_args()
+    repeats, rows = (3, 10**6) if options.quick else (options.repeats, options.rows)
+    here = options.data.exists()
+
+    def wanted(part: str) -> bool:
+        return options.only in (None, part)
+
+    if wanted("accuracy"):
+        near = {"theta 0.25": bp.DistanceThreshold("0.25"), "theta 0.1": bp.DistanceThreshold("0.1")}
+        cases: list[Any] = [(synthetic(), {"full": bp.FullDomain(), **near}, (0, 1))]
+        if here:
+            thetas = {f"theta {theta}": bp.DistanceThreshold(theta) for theta in (256, 128, 64, 32)}
+            skins = {"full": bp.FullDomain(), **thetas, "attributes": bp.Attributes()}
+            blocks = {f"blocks of {w} x {w}": bp.Partition(widths={"a": w, "b": w}) for w in (26, 8, 3)}
+            tweets = counted("twitter", np.load(options.data / "twitter_256x256.npy").astype(np.int64), 4)
+            cases += [
+                (skin(options.data, 100), skins, (0, 255)),
+                (tweets, {"full": bp.FullDomain(), **blocks}, (0, 255)),
+            ]
+        accuracy(cases, repeats)
+    if wanted("cabs") and here:
+        cabs = np.load(options.data / "sf_cabs_start_256x256.npy").astype(np.int64)
+        against_best([counted("San Francisco cabs", cabs, 8)], repeats, "Ratio to the best of 15 restarts")
+    if wanted("unseen"):
+        against_best(unseen(), repeats, "Data that nothing was tuned on: ratio to the best of 15 restarts")
+    if wanted("speed"):
+        if here:
+            speed_on_skin(options.data, 3 if options.quick else 5)
+        speed_in_sql(rows, 3 if options.quick else 5)
+        cost_by_dimension()
+
+
+if __name__ == "__main__":
+    main()

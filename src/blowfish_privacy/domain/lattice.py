@@ -1,0 +1,226 @@
+"""A public lattice of nodes laid over positions, between which every record is shared in whole numbers.
+
+Along one axis a record at position p lies between two neighbouring nodes and gives each a whole number of shares, R
+together, in proportion to how near it is. With several axes shares multiply, so a record gives its up to 2^d nodes
+exactly ``unit`` (the product of all R) together. Everything is arithmetic on non-negative integers, so that every
+engine computes the same numbers, in SQL or in numpy:
+
+    q = (p - start) div width;  r = (p - start) - q width
+    u = clamp(slope r + shift, 0, step (nodes - 1));  v = (2 u R + step) div (2 step)
+    lower node = first + q nodes + v div R;  shares of the node above it = v - R (v div R)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import gcd, prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.errors import QueryError
+
+Integers = npt.NDArray[np.int64]
+
+MOST_NODES = 2**24
+"""The most nodes of a lattice: their sums are held in memory."""
+_LARGEST = 2**62
+
+
+@dataclass(frozen=True)
+class Run:
+    """``count`` neighbouring pieces of ``width`` positions, each with ``nodes`` nodes of its own."""
+
+    start: int
+    width: int
+    count: int
+    nodes: int
+    slope: int = 0
+    shift: int = 0
+    step: int = 1
+
+    @property
+    def stop(self) -> int:
+        """One past the last position."""
+        return self.start + self.width * self.count
+
+    @classmethod
+    def centred(cls, start: int, width: int, count: int, nodes: int) -> Run:
+        """Put the nodes in the middles of equal cells of each piece; a position is the middle of its unit stretch."""
+        return cls(start, width, count, nodes, *_reduced(2 * nodes, nodes - width, 2 * width))
+
+    @classmethod
+    def cornered(cls, size: int, cells: int) -> Run:
+        """Put the nodes on the corners of equal cells of one piece, both ends included."""
+        return cls(0, size, 1, cells + 1, *_reduced(2 * cells, cells, 2 * size))
+
+    def coordinates(self, offsets: Integers, resolution: int) -> Integers:
+        """Return v of the module's formula for positions counted from a piece's start."""
+        u = np.clip(self.slope * offsets + self.shift, 0, self.step * (self.nodes - 1))
+        return (2 * u * resolution + self.step) // (2 * self.step)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The nodes along one attribute: runs that cover its positions in order, and the shares R of a record."""
+
+    runs: tuple[Run, ...]
+    resolution: int = 1
+
+    def __post_init__(self) -> None:
+        places = [0, *(run.stop for run in self.runs)]
+        if [run.start for run in self.runs] != places[:-1] or not self.runs:
+            raise QueryError("the runs of an axis must cover its positions in order.")
+        for run in self.runs:
+            if min(run.width, run.count, run.nodes, run.step, self.resolution) < 1:
+                raise QueryError("a run needs positions, pieces, nodes and a step.")
+            if 2 * (run.slope * run.width + abs(run.shift) + run.step * run.nodes) * self.resolution >= _LARGEST:
+                raise QueryError(
+                    "the attribute has too many values for exact arithmetic.", hint="declare coarser ones."
+                )
+
+    @classmethod
+    def identity(cls, size: int) -> Axis:
+        """Give every position its own node."""
+        return cls((Run(0, 1, size, 1),))
+
+    @property
+    def size(self) -> int:
+        """The number of positions."""
+        return self.runs[-1].stop
+
+    @cached_property
+    def firsts(self) -> tuple[int, ...]:
+        """The first node of each run."""
+        return tuple(sum(run.nodes * run.count for run in self.runs[:place]) for place in range(len(self.runs)))
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return self.firsts[-1] + self.runs[-1].nodes * self.runs[-1].count
+
+    @property
+    def shared(self) -> bool:
+        """Whether a record may be shared between nodes at all."""
+        return any(run.nodes > 1 for run in self.runs)
+
+    def locate(self, positions: Integers) -> tuple[Integers, Integers]:
+        """Return the lower node of every position, and the shares of the node above it."""
+        node, share = np.zeros_like(positions), np.zeros_like(positions)
+        for run, first in zip(self.runs, self.firsts, strict=True):
+            here = slice(None) if len(self.runs) == 1 else (positions >= run.start) & (positions < run.stop)
+            offsets = positions[here] - run.start
+            piece = offsets // run.width
+            v = run.coordinates(offsets - piece * run.width, self.resolution)
+            lower = v // self.resolution
+            node[here] = first + piece * run.nodes + lower
+            share[here] = v - lower * self.resolution
+        return node, share
+
+    def matrix(self) -> Any:
+        """Return the shares that each position gives each node, as a sparse whole-number matrix nodes x positions."""
+        from scipy.sparse import csr_array
+
+        places = np.arange(self.size)
+        node, share = self.locate(places)
+        above = np.minimum(node + 1, self.nodes - 1)
+        values = np.concatenate([self.resolution - share, share])
+        rows, columns = np.concatenate([node, above]), np.concatenate([places, places])
+        return csr_array((values, (rows, columns)), shape=(self.nodes, self.size), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The product of one axis for each attribute."""
+
+    axes: tuple[Axis, ...]
+
+    def __post_init__(self) -> None:
+        if self.size > MOST_NODES:
+            raise QueryError(f"a lattice has at most {MOST_NODES:,} nodes, got {self.size:,}.")
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The number of nodes along each axis."""
+        return tuple(axis.nodes for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return prod(self.shape)
+
+    @cached_property
+    def unit(self) -> int:
+        """What one record gives all nodes together."""
+        return prod(axis.resolution for axis in self.axes)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """What one step along each axis adds to a node's number."""
+        return tuple(prod(self.shape[place + 1 :]) for place in range(len(self.shape)))
+
+    @cached_property
+    def shared(self) -> tuple[int, ...]:
+        """The axes along which records are shared between nodes."""
+        return tuple(place for place, axis in enumerate(self.axes) if axis.shared)
+
+    def sums(self, positions: Sequence[Integers]) -> Integers:
+        """Add up the shares of records given by their positions along every axis."""
+        located = [axis.locate(column) for axis, column in zip(self.axes, positions, strict=True)]
+        base = np.zeros(len(positions[0]), dtype=np.int64)
+        for (node, _), stride in zip(located, self.strides, strict=True):
+            base += node * stride
+        flat = np.zeros(self.size, dtype=np.int64)
+        for corner in product((0, 1), repeat=len(self.shared)):
+            shares, place = np.ones_like(base), base.copy()
+            for axis, up in zip(self.shared, corner, strict=True):
+                share = located[axis][1]
+                shares *= share if up else self.axes[axis].resolution - share
+                place += up * self.strides[axis]
+            # The node above the last one exists in name only: its shares are zero.
+            np.add.at(flat, np.minimum(place, self.size - 1), shares)
+        return flat.reshape(self.shape) * self._constant
+
+    def contract(self, counts: Integers) -> Integers:
+        """Add up the shares of records given by the counts of all cells."""
+        table = counts
+        for place, axis in enumerate(self.axes):
+            moved = np.moveaxis(table, place, 0)
+            summed = np.asarray(axis.matrix() @ moved.reshape(axis.size, -1), dtype=np.int64)
+            table = np.moveaxis(summed.reshape(axis.nodes, *moved.shape[1:]), 0, place)
+        return np.ascontiguousarray(table)
+
+    def from_moments(self, cells: Integers, moments: Sequence[Integers]) -> Integers:
+        """Add up shares from sums over the records of each cell, a cell being known by its lower node.
+
+        ``moments`` holds for every subset of the shared axes, in the order of :meth:`subsets`, the sum of the product
+        of the upper shares along them; the empty product counts the records.
+        """
+        depth = len(self.shared)
+        corners = np.stack([np.asarray(each, dtype=np.int64) for each in moments]).reshape((2,) * depth + (len(cells),))
+        for place, axis in enumerate(self.shared):
+            none, upper = np.take(corners, 0, axis=place), np.take(corners, 1, axis=place)
+            corners = np.stack([self.axes[axis].resolution * none - upper, upper], axis=place)
+        flat = np.zeros(self.size, dtype=np.int64)
+        for corner in product((0, 1), repeat=depth):
+            step = sum(up * self.strides[axis] for axis, up in zip(self.shared, corner, strict=True))
+            np.add.at(flat, np.minimum(cells + step, self.size - 1), corners[corner])
+        return flat.reshape(self.shape) * self._constant
+
+    def subsets(self) -> list[tuple[int, ...]]:
+        """List the subsets of the shared axes in the order of :meth:`from_moments`."""
+        chosen = product((0, 1), repeat=len(self.shared))
+        return [tuple(axis for axis, up in zip(self.shared, corner, strict=True) if up) for corner in chosen]
+
+    @property
+    def _constant(self) -> int:
+        return prod(axis.resolution for axis in self.axes if not axis.shared)
+
+
+def _reduced(slope: int, shift: int, step: int) -> tuple[int, int, int]:
+    common = gcd(slope, shift, step)
+    return slope // common, shift // common, step // common

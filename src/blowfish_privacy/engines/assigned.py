@@ -1,0 +1,79 @@
+"""The query for sums by nearest centre: how many rows each centre has, and how far off they are together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from blowfish_privacy.domain import Assignment, Domain
+from blowfish_privacy.engines.columns import ColumnType
+from blowfish_privacy.engines.comparisons import number
+from blowfish_privacy.engines.positions import Verdicts
+from blowfish_privacy.engines.soft import problem_code, raise_problems
+from blowfish_privacy.engines.sql import positions_query
+
+
+def assigned_query(types: Sequence[ColumnType], domain: Domain, assignment: Assignment) -> exp.Select:
+    """Ask for each centre's number (``cell``; negative for rows with problems), rows ``m0`` and offsets ``m1``, ..."""
+    axes = range(len(assignment.weights))
+    placed = positions_query(domain.attributes, types, [Verdicts.told(attribute) for attribute in domain.attributes])
+    far = [
+        _distance(centre, assignment.weights).as_(f"d{place}", quoted=True)
+        for place, centre in enumerate(assignment.centres)
+    ]
+    carried = [_column(f"p{axis}") for axis in axes]
+    measured = exp.select(*carried, *far, problem_code(len(axes)).as_("problem", quoted=True)).from_(
+        _nested(placed, "placed")
+    )
+    label = exp.Case().when(exp.LT(this=_column("problem"), expression=number(0)), _column("problem"))
+    for place in range(len(assignment.centres) - 1):
+        others = [other for other in range(len(assignment.centres)) if other != place]
+        nearest = [exp.LTE(this=_column(f"d{place}"), expression=_column(f"d{other}")) for other in others]
+        label = label.when(exp.and_(*nearest), number(place))
+    labelled = label.else_(number(len(assignment.centres) - 1)).as_("cell", quoted=True)
+    chosen = exp.select(*(column.copy() for column in carried), labelled).from_(_nested(measured, "measured"))
+    sums = [
+        exp.cast(exp.Sum(this=_offset(axis, assignment)), "BIGINT").as_(f"m{axis + 1}", quoted=True) for axis in axes
+    ]
+    rows = exp.cast(exp.Count(this=exp.Star()), "BIGINT").as_("m0", quoted=True)
+    return exp.select(_column("cell"), rows, *sums).from_(_nested(chosen, "chosen")).group_by(number(1))
+
+
+def assigned_sums(domain: Domain, assignment: Assignment, found: dict[str, Any]) -> npt.NDArray[np.int64]:
+    """Turn the groups that :func:`assigned_query` finds into one row for each centre."""
+    cells = np.asarray(found["cell"], dtype=np.int64)
+    raise_problems(domain, cells)
+    made = np.zeros((len(assignment.centres), 1 + len(assignment.weights)), dtype=np.int64)
+    for column in range(made.shape[1]):
+        made[cells, column] = np.asarray(found[f"m{column}"], dtype=np.int64)
+    return made
+
+
+def _distance(centre: Sequence[int], weights: Sequence[int]) -> exp.Expr:
+    total: exp.Expr | None = None
+    for axis, (at, weight) in enumerate(zip(centre, weights, strict=True)):
+        step = exp.Paren(this=exp.Sub(this=_column(f"p{axis}"), expression=number(at)))
+        term = exp.Mul(this=exp.Mul(this=step, expression=step.copy()), expression=number(weight))
+        total = term if total is None else exp.Add(this=total, expression=term)
+    return number(0) if total is None else total
+
+
+def _offset(axis: int, assignment: Assignment) -> exp.Expr:
+    centre = exp.Case()
+    for place, at in enumerate(assignment.centres):
+        centre = centre.when(exp.EQ(this=_column("cell"), expression=number(place)), number(at[axis]))
+    step = exp.Sub(this=_column(f"p{axis}"), expression=exp.Paren(this=centre.else_(number(0))))
+    reach = assignment.reaches[axis]
+    return exp.Least(this=exp.Greatest(this=step, expressions=[number(-reach)]), expressions=[number(reach)])
+
+
+def _nested(query: exp.Select, alias: str) -> exp.Subquery:
+    return query.subquery(exp.to_identifier(alias, quoted=True), copy=False)
+
+
+def _column(name: str) -> exp.Column:
+    return exp.column(name, quoted=True)

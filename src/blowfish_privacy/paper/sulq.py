@@ -1,0 +1,47 @@
+"""SuLQ k-means exactly as published [he2014, section 6]: NOT PRIVATE, kept to reproduce the paper's figure.
+
+The paper's lemma says that under a threshold theta the cluster sums have sensitivity 2 theta (2 max |A| under attribute
+secrets, 2 max d(P) under partitions). A record that crosses from one cluster to another takes its whole value along, so
+the sums change by far more. See docs/errata.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def cluster_sums(points: Floats, centers: Floats) -> tuple[Floats, Floats]:
+    """Return the sizes and the sums of the clusters of points: what SuLQ perturbs in every round."""
+    labels = ((points[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
+    sizes = np.bincount(labels, minlength=len(centers)).astype(np.float64)
+    sums = np.stack([np.bincount(labels, column, minlength=len(centers)) for column in points.T], axis=1)
+    return sizes, sums.astype(np.float64)
+
+
+def not_private_published_sulq_kmeans(
+    points: Floats,
+    k: int,
+    *,
+    epsilon: float,
+    claimed_sensitivity: float,
+    low: Floats,
+    high: Floats,
+    seed: int,
+    rounds: int = 10,
+) -> Floats:
+    """Run k-means with the noise the paper prints, which protects nobody; for comparisons on public data only.
+
+    Half of each round's epsilon goes to the sizes (claimed sensitivity 2), half to the sums (``claimed_sensitivity``).
+    """
+    generator = np.random.default_rng(seed)
+    centers = generator.uniform(low, high, (k, points.shape[1]))
+    share = epsilon / rounds / 2
+    for _ in range(rounds):
+        sizes, sums = cluster_sums(points, centers)
+        noisy = np.maximum(sizes + generator.laplace(0, 2 / share, k), 1.0)
+        moved = sums + generator.laplace(0, claimed_sensitivity / share, sums.shape)
+        centers = np.clip(moved / noisy[:, None], low, high)
+    return centers

@@ -1,0 +1,60 @@
+"""Cluster centres over ordered attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.errors import QueryError, brief
+from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.query import Query, checked_attribute
+
+
+@dataclass(frozen=True, init=False)
+class KMeans(Query):
+    """The centres of ``k`` clusters of records: ``KMeans(["blue", "green", "red"], k=4)``.
+
+    What is released is a noisy synopsis of where the records lie; centres, for this k or any other, are worked out from
+    it afterwards and cost nothing more.
+    """
+
+    attributes: tuple[str, ...]
+    k: int
+
+    keyword = "kmeans"
+    options = ("k",)
+    needs_records = True
+
+    def __init__(self, attributes: Sequence[str], k: int) -> None:
+        named = [attributes] if isinstance(attributes, str) else attributes
+        if not isinstance(named, Sequence) or not named:
+            raise QueryError(f"k-means needs a list of attributes, got {brief(attributes)}.", hint='["lat", "lon"].')
+        object.__setattr__(self, "attributes", tuple(checked_attribute(name) for name in named))
+        if len(set(self.attributes)) < len(self.attributes):
+            raise QueryError(f"k-means names an attribute twice: {', '.join(self.attributes)}.")
+        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+            raise QueryError(f"k must be a whole number from 1 up, got {brief(k)}.")
+        object.__setattr__(self, "k", k)
+
+    def on(self, domain: Domain) -> HistogramForm:
+        """Bind to a domain in which all attributes have an order, and which has a value for every centre."""
+        own = self.own_domain(domain)
+        for name in own:
+            if not own[name].ordered:
+                raise QueryError(f"{name} has categories, and categories have no mean.", hint="leave it out.")
+        if self.k > own.size:
+            raise QueryError(f"{self.k:,} clusters cannot be told apart: there are only {own.size:,} values.")
+        return HistogramForm(own)
+
+    def to_file(self, domain: Domain) -> dict[str, Any]:
+        """Write ``{kmeans: [..], k: ..}``."""
+        return {"kmeans": list(self.attributes), "k": self.k}
+
+    @classmethod
+    def from_file(cls, entry: Mapping[str, Any]) -> KMeans:
+        """Read ``{kmeans: [..], k: ..}``."""
+        if "k" not in entry:
+            raise QueryError("kmeans needs the number of clusters.", hint="write {kmeans: [lat, lon], k: 4}.")
+        return cls(entry["kmeans"], entry["k"])

@@ -1,0 +1,163 @@
+"""Clusters, and whatever else a noisy synopsis of where the records lie can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.clustering import Clusters, cluster, nearest_centre
+from blowfish_privacy.document import seal
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.errors import QueryError, brief
+from blowfish_privacy.exact import exact
+from blowfish_privacy.mechanisms import Points, Synopsis
+from blowfish_privacy.progress import spinner
+from blowfish_privacy.queries import KMeans
+from blowfish_privacy.results.result import Result
+
+Floats = npt.NDArray[np.float64]
+
+
+class ClustersResult(Result):
+    """The centres of clusters. The release is the synopsis: every k, picture and estimate from it is free.
+
+    Equal documents give equal centres: the restarts are seeded by the document.
+    """
+
+    @property
+    def domain(self) -> Domain:
+        """The clustered attributes."""
+        return self.release.query.own_domain(self.release.policy.domain)
+
+    @property
+    def k(self) -> int:
+        """The number of clusters asked for."""
+        query = self.release.query
+        return query.k if isinstance(query, KMeans) else 1
+
+    @cached_property
+    def points(self) -> Points:
+        """Weighted points: the estimate of where the records lie."""
+        mechanism = self.release.mechanism
+        if not isinstance(mechanism, Synopsis):
+            raise QueryError(f"{mechanism.name} releases no synopsis.")
+        with spinner("Finding where the records lie"):
+            return mechanism.points(self.release.noisy, self.release.records or 0)
+
+    def clusters(self, k: int | None = None) -> Clusters:
+        """Return the clusters for any k; free."""
+        wanted = self.k if k is None else _checked_k(k, self.domain)
+        if wanted not in self._found:
+            with spinner("Finding centres"):
+                self._found[wanted] = cluster(self.points, wanted, seed=int(seal(self.release.body)[:8], 16))
+        return self._found[wanted]
+
+    @cached_property
+    def _found(self) -> dict[int, Clusters]:
+        return {}
+
+    @property
+    def centers(self) -> Floats:
+        """The centres, one row for each cluster, in the units of the values; largest cluster first."""
+        return self.clusters().centers
+
+    @property
+    def sizes(self) -> Floats:
+        """The estimated number of records of each cluster."""
+        return self.clusters().sizes
+
+    def predict(self, points: npt.ArrayLike, k: int | None = None) -> npt.NDArray[np.int64]:
+        """Say which cluster new points belong to: a table with one column for each attribute."""
+        return nearest_centre(checked_points(points, len(self.domain.names)), self.clusters(k).centers)
+
+    def elbow(self, largest: int = 10) -> dict[int, float]:
+        """Return for every number of clusters the estimated sum of squared distances to the centres."""
+        most = min(_checked_k(largest, self.domain), self.domain.size)
+        return {k: self.clusters(k).objective for k in range(1, most + 1)}
+
+    def mean(self, attribute: str, within: int | None = None) -> float:
+        """Estimate the mean of an attribute, over all records or those of one cluster."""
+        axis, weights = self.domain.axis(attribute), self._weights(within)
+        return float(self.points.places[:, axis] @ weights / weights.sum())
+
+    def quantile(self, attribute: str, share: Any, within: int | None = None) -> float:
+        """Estimate a quantile of an attribute, over all records or those of one cluster."""
+        wanted = exact(share, "a quantile", error=QueryError)
+        if not 0 <= wanted <= 1:
+            raise QueryError(f"a quantile lies between 0 and 1, got {brief(share)}.", hint="0.5 is the median.")
+        axis, weights = self.domain.axis(attribute), self._weights(within)
+        order = np.argsort(self.points.places[:, axis], kind="stable")
+        reached = np.cumsum(weights[order])
+        place = min(int(np.searchsorted(reached, float(wanted) * reached[-1] - 1e-9)), len(order) - 1)
+        return float(self.points.places[order[place], axis])
+
+    def _weights(self, within: int | None) -> Floats:
+        if within is None:
+            return self.points.weights
+        if not isinstance(within, int) or isinstance(within, bool) or not 0 <= within < self.k:
+            raise QueryError(f"clusters are numbered 0 to {self.k - 1}, got {brief(within)}.")
+        chosen = self.points.weights * (nearest_centre(self.points.places, self.centers) == within)
+        if not chosen.any():
+            raise QueryError(f"cluster {within} is empty.")
+        return chosen
+
+    def synthetic(self, records: int | None = None, *, seed: int | None = None) -> Floats:
+        """Draw synthetic records from the synopsis: a table with one column for each attribute; free."""
+        many = self.release.records or 0 if records is None else records
+        if not isinstance(many, int) or isinstance(many, bool) or many < 0:
+            raise QueryError(f"the number of synthetic records must be a whole number, got {brief(records)}.")
+        generator = np.random.default_rng(seed)
+        chosen = generator.choice(len(self.points.weights), many, p=self.points.weights / self.points.records)
+        jitter = generator.uniform(-0.5, 0.5, (many, len(self.domain.names)))
+        return self.points.places[chosen] + jitter * self.points.widths[chosen]
+
+    @property
+    def values(self) -> Floats:
+        """The centres."""
+        return self.centers
+
+    @property
+    def header(self) -> list[str]:
+        """The cluster, its centre and its size."""
+        return ["cluster", *self.domain.names, "records"]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each cluster."""
+        for number, (centre, size) in enumerate(zip(self.centers.tolist(), self.sizes.tolist(), strict=True)):
+            yield [number, *(round(each, 6) for each in centre), round(size, 1)]
+
+    def draw(self, axes: Any) -> None:
+        """Draw the centres over the noisy density of the first two attributes."""
+        from blowfish_privacy.plots.clusters import draw_clusters
+
+        draw_clusters(self, axes)
+
+    def plot(self, path: str | Path) -> None:
+        """Draw the centres over the noisy density; for more than two attributes, a panel for each pair."""
+        from blowfish_privacy.plots.clusters import plot_clusters
+
+        plot_clusters(self, path)
+
+
+def checked_points(points: npt.ArrayLike, width: int) -> Floats:
+    """Read points that somebody wants assigned to clusters."""
+    try:
+        table = np.asarray(points, dtype=np.float64)
+    except (ValueError, TypeError):
+        table: Floats = np.zeros(0)
+    if table.ndim != 2 or int(table.shape[-1]) != width:
+        raise QueryError(f"points are a table of numbers with {width} columns, one for each attribute.")
+    if not np.isfinite(table).all():
+        raise QueryError("points must be finite numbers.")
+    return table
+
+
+def _checked_k(k: object, domain: Domain) -> int:
+    if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= domain.size:
+        raise QueryError(f"the number of clusters lies between 1 and {domain.size:,}, got {brief(k)}.")
+    return k

@@ -1,0 +1,118 @@
+"""Sums on a lattice: every way in gives the integers that sharing row by row gives."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from blowfish_privacy.domain import Axis, Binned, Domain, Integer, Lattice, Run
+from blowfish_privacy.engines import Counts, open_engine
+from blowfish_privacy.engines.arrays import ArrayEngine
+from blowfish_privacy.errors import DataError, QueryError
+from effort import examples
+from engines.conftest import Way
+from engines.reference import judge, to_table
+
+
+@st.composite
+def axes(draw: st.DrawFn, size: int) -> Axis:
+    """Lay nodes over so many positions: in the middles or on the corners of cells, in one or several pieces."""
+    resolution = draw(st.sampled_from([1, 2, 3, 7, 16, 1000]))
+    if draw(st.booleans()):
+        return Axis((Run.cornered(size, draw(st.integers(1, 6))),), resolution)
+    runs, start = [], 0
+    while start < size:
+        width = draw(st.integers(1, size - start))
+        count = draw(st.integers(1, (size - start) // width))
+        runs.append(Run.centred(start, width, count, draw(st.integers(1, 5))))
+        start += width * count
+    return Axis(tuple(runs), resolution)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Domain, Lattice, list[dict[str, Any]]]:
+    domain = Domain(
+        a=Integer(-3, draw(st.integers(-3, 12)), outside="clamp", missing=-3),
+        b=Binned([0, 1, 2.5, 4, 9], outside="clamp"),
+    )
+    lattice = Lattice(tuple(draw(axes(size)) for size in domain.shape))
+    row = st.fixed_dictionaries({"a": st.one_of(st.integers(-9, 15), st.none()), "b": st.floats(-2, 12)})
+    return domain, lattice, draw(st.lists(row, max_size=15))
+
+
+def shared_by_hand(lattice: Lattice, positions: list[tuple[int, ...]]) -> np.ndarray:
+    """Follow the module's formula for one record after the other, in Python's own integers."""
+    sums = np.zeros(lattice.shape, dtype=np.int64)
+    for cell in positions:
+        parts = []
+        for axis, p in zip(lattice.axes, cell, strict=True):
+            first = 0
+            for run in axis.runs:
+                if run.start <= p < run.start + run.width * run.count:
+                    q, r = divmod(p - run.start, run.width)
+                    u = min(max(run.slope * r + run.shift, 0), run.step * (run.nodes - 1))
+                    node, share = divmod((2 * u * axis.resolution + run.step) // (2 * run.step), axis.resolution)
+                    node += first + q * run.nodes
+                    parts.append([(node, axis.resolution - share), *([(node + 1, share)] if share else [])])
+                first += run.nodes * run.count
+        for corner in product(*parts):
+            sums[tuple(node for node, _ in corner)] += int(np.prod([share for _, share in corner]))
+    return sums
+
+
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case=cases())
+def test_sums_equal_sharing_by_hand(way: Way, case: tuple[Domain, Lattice, list[dict[str, Any]]]) -> None:
+    domain, lattice, rows = case
+    wanted = shared_by_hand(lattice, [tuple(judge(domain[name], row[name]) for name in domain.names) for row in rows])
+    table = to_table(rows, {"a": pa.int64(), "b": pa.float64()})
+    with tempfile.TemporaryDirectory() as folder:
+        engine = open_engine(way(table, Path(folder)))
+        found = engine.soft(domain, domain.names, lattice)
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, wanted)
+        assert found.sum() == len(rows) * lattice.unit
+        assert engine.reads == 1
+        turned = Lattice(lattice.axes[::-1])
+        np.testing.assert_array_equal(engine.soft(domain, ["b", "a"], turned), wanted.T)
+        counts = engine.counts(domain, domain.names)
+        engine.close()
+    np.testing.assert_array_equal(open_engine(Counts(counts)).soft(domain, domain.names, lattice), wanted)
+    columns = {name: np.array([row[name] for row in rows], dtype=object) for name in domain.names}
+    if rows:
+        np.testing.assert_array_equal(ArrayEngine(columns).soft(domain, domain.names, lattice), wanted)
+
+
+def test_problems_are_named_and_never_quoted(way: Way, tmp_path: Path) -> None:
+    domain = Domain(a=Integer(0, 9), b=Binned([0, 1, 2]))
+    lattice = Lattice((Axis((Run.centred(0, 10, 1, 3),), 8), Axis.identity(2)))
+    rows = [{"a": 5, "b": 0.5}, {"a": 1234567, "b": 0.5}, {"a": 3, "b": None}]
+    engine = open_engine(way(to_table(rows, {"a": pa.int64(), "b": pa.float64()}), tmp_path))
+    with pytest.raises(DataError) as caught:
+        engine.soft(domain, domain.names, lattice)
+    assert "'a' has values outside" in caught.value.message
+    assert "'b' has missing values" in caught.value.message
+    assert "1234567" not in str(caught.value)
+
+
+def test_an_empty_table_gives_nothing(way: Way, tmp_path: Path) -> None:
+    domain = Domain(a=Integer(0, 9))
+    engine = open_engine(way(to_table([], {"a": pa.int64()}), tmp_path))
+    assert engine.soft(domain, ["a"], Lattice((Axis((Run.centred(0, 10, 1, 3),), 8),))).tolist() == [0, 0, 0]
+
+
+def test_lattices_that_cannot_be() -> None:
+    with pytest.raises(QueryError, match="cover its positions"):
+        Axis((Run(1, 2, 1, 1),))
+    with pytest.raises(QueryError, match="exact arithmetic"):
+        Axis((Run.centred(0, 2**50, 1, 64),), 2**20)
+    with pytest.raises(QueryError, match="at most"):
+        Lattice((Axis.identity(5000), Axis.identity(5000)))

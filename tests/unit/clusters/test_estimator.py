@@ -1,0 +1,94 @@
+"""scikit-learn's manners, as far as a private estimator can have them."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
+
+import blowfish_privacy as bp
+from blowfish_privacy.estimator import KMeansEstimator
+
+DOMAIN = bp.Domain(a=bp.Binned(list(range(-20, 21)), outside="clamp"), b=bp.Integer(0, 99))
+POLICY = bp.Policy(DOMAIN, secrets=bp.FullDomain())
+
+
+def box(width):
+    edges = [Fraction(n, 4) for n in range(-80, 81)]
+    domain = bp.Domain({f"x{n}": bp.Binned(edges, outside="clamp") for n in range(width)})
+    return bp.Policy(domain, secrets=bp.FullDomain())
+
+
+class FittingAnyWidth(KMeansEstimator):
+    """For scikit-learn's checks, whose tables differ in width: a policy is made for the number of columns, which is
+    public."""
+
+    def _policy_for(self, width):
+        return box(width)
+
+
+EXCEPTIONS = {
+    "check_fit2d_1sample": "one record has no more than one cluster, and the error for it is ours",
+    "check_estimators_nan_inf": "the check looks for scikit-learn's own message",
+    "check_parameters_default_constructible": "policy and epsilon have no default on purpose",
+    "check_readonly_memmap_input": "the check compares two fits, whose noise differs",
+    "check_methods_subset_invariance": "noise differs between fits",
+    "check_fit_idempotent": "noise differs between fits: a second fit is a second release",
+    "check_f_contiguous_array_estimator": "noise differs between fits",
+    "check_n_features_in_after_fitting": "the check fits tables wider than its policy",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks():
+    made = FittingAnyWidth(n_clusters=2, policy=box(2), epsilon="5")
+    results = check_estimator(made, on_fail=None, on_skip=None)
+    failed = {each["check_name"]: each["exception"] for each in results if each["status"] == "failed"}
+    assert set(failed) <= set(EXCEPTIONS), {name: str(failed[name])[:200] for name in set(failed) - set(EXCEPTIONS)}
+    assert sum(each["status"] == "passed" for each in results) >= 30
+
+
+def test_centres_are_found_and_nothing_exact_is_left_on_the_object():
+    generator = np.random.default_rng(5)
+    table = np.concatenate([generator.normal((-10, 20), 1, (2000, 2)), generator.normal((10, 80), 1, (2000, 2))])
+    table[:, 1] = table[:, 1].round()
+    made = KMeansEstimator(n_clusters=2, policy=POLICY, epsilon="2").fit(table)
+    centres = made.cluster_centers_[made.cluster_centers_[:, 0].argsort()]
+    assert centres == pytest.approx(np.array([[-10, 20], [10, 80]]), abs=3)
+    assert set(vars(made)) - {"n_clusters", "policy", "epsilon", "ledger", "mechanism"} == {
+        *("n_features_in_", "release_", "cluster_centers_", "cluster_sizes_")
+    }
+    assert made.predict([[-9, 25], [11, 70]]).tolist() == made.predict([[-10, 20], [10, 80]]).tolist()
+    assert made.release_.certificate.epsilon == 2
+    assert clone(made).get_params()["epsilon"] == "2"
+
+
+def test_a_ledger_is_charged_when_given(tmp_path):
+    table = np.zeros((50, 2))
+    ledger = bp.Session(bp.Counts(np.zeros(DOMAIN.shape, dtype=int)), POLICY, budget=1, ledger=tmp_path / "l").ledger
+    for _ in range(2):
+        KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="0.5", ledger=ledger).fit(table)
+    assert ledger.remaining == 0
+    with pytest.raises(bp.BudgetError):
+        KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="0.5", ledger=ledger).fit(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "said"),
+    [
+        (np.zeros((9, 3)), {}, "3 columns"),
+        (np.array([[0.0, 0.5]] * 9), {}, "whole numbers"),
+        (np.array([[0.0, 500.0]] * 9), {}, "outside the declared"),
+        (np.zeros((9, 2)), {"n_clusters": 10}, "at least as many records"),
+        (np.zeros((9, 2)), {"n_clusters": 0}, "whole number from 1 up"),
+        (np.zeros((9, 2)), {"epsilon": -1}, "must be above 0"),
+        (np.zeros((9, 2)), {"policy": None}, "policy is needed"),
+        (np.zeros((9, 2)), {"mechanism": "laplace"}, "cannot answer"),
+    ],
+)
+def test_bad_input(table, options, said):
+    made = KMeansEstimator(**{"n_clusters": 2, "policy": POLICY, "epsilon": "1", **options})
+    with pytest.raises(bp.BlowfishError, match=said):
+        made.fit(table)
+    assert not hasattr(made, "cluster_centers_")
