@@ -103,6 +103,17 @@ def test_known_marginals(tmp_path):
     assert 0 < np.abs(released.counts - true).max() < 8 * FAR
 
 
+def test_colours(tmp_path):
+    out = run("colours.py", tmp_path)
+    centres = bp.load(tmp_path / "within 32.release.json").centers
+    palette = np.array([(200, 60, 50), (60, 140, 70), (40, 60, 150), (230, 220, 200)])
+    distances = np.abs(centres[:, None, :] - palette[None, :, :]).max(axis=2)
+    # Noise of scale 20 on clusters of 5,000 moves a centre by a few units; colours are more than 80 apart.
+    assert sorted(distances.argmin(axis=1)) == [0, 1, 2, 3]
+    assert distances.min(axis=1).max() < 30
+    assert out.count("at no cost") == 2
+
+
 def test_the_notebook_runs_from_top_to_bottom(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     notebook = json.loads((EXAMPLES / "session.ipynb").read_text())
