@@ -121,6 +121,14 @@ def test_a_parallel_release_is_one_statement_of_its_costliest_part():
     assert "11.3 (root mean squared) for a cell in the least exact part, 5.64 in the most exact" in text
 
 
+def test_clusters_have_a_card_too():
+    domain = bp.Domain(east=bp.Integer(0, 15), north=bp.Integer(0, 15))
+    policy = bp.Policy(domain, secrets=bp.DistanceThreshold(2))
+    text = markdown(make_card(released(policy, bp.KMeans(["east", "north"], k=2)).text))
+    assert "Cluster centres of east and north, from a noisy synopsis" in text
+    assert "for a cell of the" in text
+
+
 class Tags(HTMLParser):
     def __init__(self):
         super().__init__()
