@@ -25,6 +25,12 @@ releases:
   - {name: ages, histogram: age, epsilon: 0.5}
   - {name: mean age, mean: age, epsilon: 0.25}
 """
+CROSSING = """  known:
+    - marginal: [sex]
+    - count: {age: [0, 1]}
+    - count: {age: [2, 3]}
+    - count: {age: [4, 5]}
+  secrets:"""
 CANARIES = ("987654", "CANARY")
 
 
@@ -210,7 +216,7 @@ def test_json_does_not_spend_without_yes(folder, capsys):
         (("name: ages", "name: mean age"), 2, "same name"),
         (("epsilon: 0.5", "epsilon: 0.5, mechanism: laplas"), 2, "did you mean 'laplace'"),
         (("budget: 1.0", "budget: 0.5"), 4, "0.25 too much"),
-        (("  secrets:", "  known: [{marginal: [sex]}, {marginal: [age]}]\n  secrets:"), 3, "cross each other"),
+        (("  secrets:", CROSSING), 3, "cross each other"),
         (("age: {integer: [0, 9]}", "agee: {integer: [0, 9]}"), 2, ""),
         (("{integer: [0, 9]}", "{integer: [0, 8]}"), 5, "age"),
     ],

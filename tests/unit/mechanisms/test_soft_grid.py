@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy import verification
 from blowfish_privacy.domain import Axis, Lattice, Run
-from blowfish_privacy.mechanisms import SoftGrid, SoftMesh
+from blowfish_privacy.mechanisms import MECHANISMS, SoftGrid, SoftMesh
 from blowfish_privacy.mechanisms.block_grids import coarsened
 from blowfish_privacy.mechanisms.deconvolution import keep_largest, project
 from blowfish_privacy.mechanisms.exact import Counted
@@ -336,7 +336,6 @@ def release(query, counts=None, **options):
         (lambda: release(bp.KMeans(["z"], k=2)), "only 1 values"),
         (lambda: release(bp.KMeans(["nope"], k=2)), "no attribute"),
         (lambda: release(bp.KMeans(["a"], k=2), size="unknown"), "public number of records"),
-        (lambda: release(bp.KMeans(["a"], k=2), known=[bp.KnownMarginal("a")]), "known facts"),
         (lambda: bp.KMeans(["a", "a"], k=2), "twice"),
         (lambda: bp.KMeans([], k=2), "list of attributes"),
         (lambda: bp.KMeans(["a"], k=0), "from 1 up"),
@@ -360,3 +359,24 @@ def test_a_constant_column_and_a_box_of_zero_width():
     counts = np.zeros(BOX.shape, dtype=int)
     counts[3, 3] = 1000
     assert release(bp.KMeans(["a", "b"], k=1), counts).centers == pytest.approx(np.array([[3, 3]]), abs=0.5)
+
+
+def test_known_facts_make_several_records_move():
+    domain = bp.Domain(a=bp.Integer(0, 9), b=bp.Integer(0, 9), sex=bp.Categorical(["f", "m"]))
+    known = [bp.KnownMarginal("sex")]
+    plain = bp.Policy(domain, secrets=bp.FullDomain())
+    policy = bp.Policy(domain, secrets=bp.FullDomain(), known=known)
+    query = bp.KMeans(["a", "b"], k=2)
+    for kind in ("soft-grid", "soft-mesh", "lloyd"):
+        losses = []
+        for each in (plain, policy):
+            made = MECHANISMS[kind].calibrated(query, each, epsilon=Fraction(1), records=10_000)
+            losses.append((made.certify(each).epsilon, made.loss((0, 0), (9, 9))))
+        # One record of each sex moves: each may lose half of epsilon only.
+        assert losses[0][0] == losses[1][0] == 1
+        assert losses[1][1] <= Fraction(1, 2)
+    free = bp.Policy(
+        domain, secrets=bp.PerAttribute(a=bp.FullDomain(), b=bp.FullDomain(), sex=bp.Public()), known=known
+    )
+    made = MECHANISMS["soft-grid"].calibrated(query, free, epsilon=Fraction(1), records=10_000)
+    assert made.certify(free).epsilon == 1

@@ -54,7 +54,7 @@ def test_equivalent_conditions_have_one_hash():
         ([bp.KnownMarginal("sex", "zone", counts=[[1, 2], [3, 4]])], "list of 2 x 3"),
         ([bp.KnownMarginal("sex", counts={"Female": 1})], "no count for sex Male"),
         ([bp.KnownMarginal("sex", counts={"Female": 1, "Mail": 2})], "did you mean 'Male'"),
-        ([bp.KnownMarginal("sex", counts=[1, -2])], "from 0 up"),
+        ([bp.KnownMarginal("sex", counts=[1, -2])], "from 0 to 2"),
         ([bp.KnownMarginal("sex", counts=[1, 2.5])], "whole number"),
         ([SEX, bp.KnownMarginal("zone", counts=[1, 2, 3])], "makes 100 records, the marginal of zone 6"),
         ([SEX, bp.KnownMarginal("sex", "zone", counts=[[50, 0, 0], [50, 0, 0]])], "disagree on sex Female: 40 and 50"),
