@@ -6,7 +6,7 @@
 # make bench-scale  how a release grows with rows and cells, on every engine
 # make audit      the oracle checks on twenty times as many random policies
 # make reproduce  what of the 2014 paper runs here so far: its counterexamples
-# make docs       the documentation, checked
+# make docs       the documentation site, every block of it run, into site/
 # make schema     write the JSON Schema of the policy file to docs/
 PYTHON ?= python3
 VENV := .venv
@@ -86,10 +86,13 @@ reproduce: $(VENV)/.test
 	$(BIN)/python -m pytest -v tests/contracts/test_neighbours.py
 
 docs: $(VENV)/.test
-	$(BIN)/python -m pytest tests/docs
+	$(BIN)/python -m blowfish_privacy.plots.secret_graph docs/pictures
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python -m pytest -n $(WORKERS) tests/docs
+	@echo "The site is in site/: open site/index.html, or python3 -m http.server -d site for the search."
 
 schema: $(VENV)/.base
 	$(BIN)/python -m blowfish_privacy.spec > docs/policy-file.schema.json
 
 clean:
-	rm -rf $(VENV) build dist site demo-output* .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist site demo-output* examples-output .pytest_cache .hypothesis

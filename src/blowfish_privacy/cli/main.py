@@ -19,6 +19,7 @@ GROUPS = {
     "release": ("blowfish_privacy.cli.release:release", "Charge the ledger, read the data, write the releases."),
     "ledger": ("blowfish_privacy.cli.ledger:ledger", "Show and verify what was spent."),
     "verify": ("blowfish_privacy.cli.verify:verify", "Check a release document."),
+    "card": ("blowfish_privacy.cli.card:card", "State on one page what a release protects, for publication."),
 }
 
 

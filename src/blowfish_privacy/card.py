@@ -1,0 +1,279 @@
+"""A statement for publication: what a release protects, how strongly, what it does not, and how wrong it is.
+
+Everything comes from the release document, which is public, and a document that does not verify gets no card. The
+fields follow the public registry of differential privacy deployments [nanayakkara2025] where they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+from blowfish_privacy import document, verification
+from blowfish_privacy.card_words import certainty, domain, factor, few, name, tidy, unit, what
+from blowfish_privacy.document import Release
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.exact import show
+from blowfish_privacy.plan_words import number
+
+
+@dataclass(frozen=True)
+class Item:
+    """One line of a card: what it is about, and a sentence or two."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a card."""
+
+    title: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A statement about one release, ready to be written as a page."""
+
+    name: str
+    summary: str
+    sections: tuple[Section, ...]
+    epsilon: str
+    time: str
+    publisher: str | None
+    differential_privacy: bool
+    """Whether the promise is (bounded) differential privacy."""
+
+    @property
+    def title(self) -> str:
+        """The headline."""
+        return f"Privacy statement: {self.name}"
+
+    def said(self, *labels: str) -> list[str]:
+        """Return what the card says under some labels."""
+        return [item.text for section in self.sections for item in section.items if item.label in labels]
+
+
+def make_card(text: str, *, publisher: str | None = None) -> Card:
+    """Read the text of a release document and state what it protects; refuse a document that does not verify."""
+    problems = verification.problems(text)
+    if problems:
+        raise SpecError(
+            f"the document does not verify, so nothing can be stated about it: {' '.join(problems[:3])}",
+            hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
+        )
+    body = document.parse(text)
+    return _Facts(body, [document.read(body, part) for part in document.parts_of(body)], publisher).card()
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What the sections of a card draw on."""
+
+    body: dict[str, Any]
+    releases: list[Release]
+    publisher: str | None
+
+    def card(self) -> Card:
+        sections = (
+            Section("What was released", tuple(self._released())),
+            Section("What is protected, and how strongly", tuple(self._protected())),
+            Section("What is not protected", tuple(self._unprotected())),
+            Section("How exact it is", tuple(self._error())),
+            Section("How it was made", tuple(self._made())),
+            Section("Other releases", tuple(self._composition())),
+            Section("How to check and cite it", tuple(self._cite())),
+        )
+        tidied = tuple(
+            Section(part.title, tuple(Item(item.label, tidy(item.text)) for item in part.items)) for part in sections
+        )
+        return Card(
+            name(self.main.name),
+            self._summary(),
+            tidied,
+            epsilon=show(self.epsilon),
+            time=name(str(self.body["time"])),
+            publisher=None if self.publisher is None else name(self.publisher),
+            differential_privacy=self.main.certificate.differential_privacy,
+        )
+
+    @property
+    def main(self) -> Release:
+        """The release, or the costliest part of a parallel one."""
+        return max(self.releases, key=lambda release: release.certificate.epsilon)
+
+    @property
+    def epsilon(self) -> Fraction:
+        return self.main.certificate.epsilon
+
+    def _summary(self) -> str:
+        if not self.epsilon:
+            return "Published exactly: under the policy chosen, nothing in this answer is left to protect."
+        if self.main.policy.known:
+            between = "between two tables that must look alike (50 : 50)"
+        else:
+            between = "between two secret values of a person (50 : 50), and knows every other record,"
+        return (
+            f"Noise protects each person with epsilon {show(self.epsilon)}: whoever is undecided {between} "
+            f"can become at most {certainty(self.epsilon)} % sure by reading this release."
+        )
+
+    def _released(self) -> Iterator[Item]:
+        main = self.main
+        many = sum(len(release.noisy) for release in self.releases)
+        each = f", for each {self.body['parallel']['attribute']}" if "parallel" in self.body else ""
+        yield Item("Statistic", f"{what(main)}{each} ({many:,} number{'s' if many > 1 else ''}).")
+        yield Item("Data", "One record for each person." if main.policy.rows_per_person == 1 else "Records of people.")
+        yield Item("Values a record can have", f"{domain(main.policy.domain)}.")
+        by = f", by {name(self.publisher)}" if self.publisher else ""
+        yield Item("Published", f"{name(str(self.body['time']))}{by}.")
+
+    def _protected(self) -> Iterator[Item]:
+        policy, words = self.main.policy, self.main.policy.words()
+        yield Item("Privacy unit", unit(self.main))
+        for sentence in few(words.protected or ["Nothing: the policy has no secret values."]):
+            yield Item("Protected", sentence)
+        if not self.epsilon:
+            yield Item("Strength", "None: this answer has no noise, since nothing in it is left to protect.")
+        elif policy.known:
+            yield Item(
+                "Strength",
+                f"No output is more than {factor(1, self.epsilon)} times as likely on one table as on another in which "
+                "a person has another secret value and other people's values follow, so that the known facts below "
+                "stay true.",
+            )
+        else:
+            yield Item(
+                "Strength",
+                f"The odds between two secret values of a person change by at most a factor "
+                f"{factor(1, self.epsilon)} (e to the epsilon), even for somebody who knows every other record.",
+            )
+            for sentence in few([*self._steps()]):
+                yield Item("Further apart", sentence)
+
+    def _steps(self) -> Iterator[str]:
+        policy = self.main.policy
+        for each in policy.domain.names if policy.graph.homogeneous else ():
+            attribute = policy.domain[each]
+            ends = [{each: attribute.value(place)} for place in (0, attribute.size - 1)]
+            hops = policy.distance(*ends) if attribute.size > 1 else 0
+            if 1 < hops < inf:
+                low, high = attribute.show(0), attribute.show(attribute.size - 1)
+                yield (
+                    f"{each} {low} and {high} are {hops:,} secret steps apart and protected less: "
+                    f"a factor {factor(hops, self.epsilon)}."
+                )
+
+    def _unprotected(self) -> Iterator[Item]:
+        policy = self.main.policy
+        if not self.epsilon:
+            yield Item("No noise", "Under the policy chosen nothing in this answer is left to protect: it is exact.")
+        else:
+            notices = {notice for release in self.releases for notice in release.body["notices"]}
+            yield from (Item("Note", notice) for notice in sorted(notices))
+        for sentence in few(policy.words().unprotected):
+            yield Item("Unprotected", sentence)
+        for quantity in self._quantities():
+            yield Item("Exact or assumed known", quantity)
+        if policy.known and policy.compensation == "secret-moves":
+            yield Item(
+                "Weaker than usual",
+                "Only attackers who already know each record up to secret values are guarded against (secret-moves).",
+            )
+        if self.epsilon and not policy.known and not self.main.certificate.differential_privacy:
+            yield Item(
+                "Less than differential privacy",
+                f"With the same epsilon it would hold all values of a person to the factor {factor(1, self.epsilon)}; "
+                "this policy holds only its secret pairs to it.",
+            )
+        yield Item(
+            "Beyond any noise",
+            "What holds for people in general, whoever is in the table; and what ties people together beyond the facts "
+            "listed here, such as a household.",
+        )
+
+    def _quantities(self) -> Iterator[str]:
+        policy = self.main.policy
+        if policy.size == "unknown":
+            yield "None but the values a record can have: the number of records is secret too."
+        elif "parallel" in self.body:
+            yield f"The number of records of each {self.body['parallel']['attribute']}."
+        else:
+            yield f"The number of records: {self.main.records:,}."
+        yield from few([f"Known fact: {fact.words(policy.domain)}." for fact in policy.known])
+        if not policy.known:
+            yield "No known facts about the data were assumed beyond this."
+
+    def _error(self) -> Iterator[Item]:
+        if not self.epsilon:
+            yield Item("Error", "None.")
+            return
+        errors = [release.body["error"] for release in self.releases if release.certificate.epsilon]
+        worst = max(errors, key=lambda error: error["rmse"])
+        least = min(float(error["rmse"]) for error in errors)
+        spread = "" if len(errors) == 1 else f" in the least exact part, {number(least)} in the most exact"
+        yield Item(
+            "Expected error",
+            f"{number(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
+            f"95 in 100 are within {number(float(worst['within_95_in_100']))}. It comes from the noise alone.",
+        )
+
+    def _made(self) -> Iterator[Item]:
+        main, found = self.main, self.main.certificate.sensitivity
+        worst = "at worst by" if found.exact else "by no more than"
+        answer = "the sum" if main.query.keyword == "mean" else "the answer"
+        flavour = "Blowfish privacy, pure epsilon (no delta)"
+        bounded = main.certificate.differential_privacy
+        yield Item("Definition", f"{flavour}; here it is bounded differential privacy." if bounded else f"{flavour}.")
+        yield Item("Epsilon", show(self.epsilon))
+        yield Item("Mechanism", f"{main.mechanism.name}. {main.mechanism.words() if self.epsilon else 'No noise.'}")
+        yield Item("Sensitivity", f"A secret change moves {answer} {worst} {show(found.value)} ({found.theorem}).")
+        yield Item("Proof", main.certificate.proof)
+        yield Item("Randomness", f"{self.body['randomness']}; exact integer noise")
+        package = self.body.get("package")
+        version = package.get("version") if isinstance(package, dict) else None
+        yield Item("Software", f"blowfish-privacy {name(str(version or '(version not stated)'))}")
+
+    def _composition(self) -> Iterator[Item]:
+        if "parallel" in self.body:
+            yield Item(
+                "Parts",
+                f"Which {self.body['parallel']['attribute']} a person has is not secret, and each person is in one "
+                f"part: the parts together cost the epsilon of the costliest, {show(self.epsilon)}, not the sum.",
+            )
+        ledger = self.body.get("ledger")
+        entry = ledger.get("entry") if isinstance(ledger, dict) else None
+        yield Item(
+            "Composition",
+            f"This statement is about one release, entry {name(str(entry))} of the publisher's ledger. Epsilons of "
+            "further releases from the same data under the same policy add up; the publisher's ledger keeps the sum.",
+        )
+        yield Item("Post-processing", "Anything computed from the released numbers alone costs no further privacy.")
+
+    def _cite(self) -> Iterator[Item]:
+        yield Item("Check", "blowfish verify derives the guarantee and the error anew from the document.")
+        yield Item("Document", f"sha256 {self.body['sha256']}")
+        yield Item("Policy", f"sha256 {self.main.policy.hash}")
+        who = f"{name(self.publisher)} ({self._year()})" if self.publisher else f"({self._year()})"
+        yield Item(
+            "Cite as",
+            f"{who}. {name(self.main.name)}. {self.body['guarantee']['statement']}, blowfish-privacy; "
+            f"document {str(self.body['sha256'])[:12]}.",
+        )
+        yield Item(
+            "Method",
+            "Xi He, Ashwin Machanavajjhala, Bolin Ding: Blowfish Privacy: Tuning Privacy-Utility Trade-offs using "
+            "Policies, SIGMOD 2014.",
+        )
+
+    def _year(self) -> str:
+        try:
+            return str(datetime.fromisoformat(str(self.body["time"])).year)
+        except ValueError:
+            return "no date"

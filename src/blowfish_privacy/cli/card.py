@@ -1,0 +1,47 @@
+"""``blowfish card``: a one-page statement about a release, for publication."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from blowfish_privacy.card import make_card
+from blowfish_privacy.card_page import markdown, page
+from blowfish_privacy.card_registry import registry
+from blowfish_privacy.cli.output import as_json, print_json
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.files import write_atomically
+from blowfish_privacy.progress import spinner
+
+
+@click.command()
+@click.argument("release", type=click.Path(dir_okay=False))
+@click.option("--format", "form", type=click.Choice(["md", "html"]), help="As -o ends, or Markdown.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Where to write it, instead of the terminal.")
+@click.option("--publisher", help="Who published the release, for the citation.")
+@as_json
+def card(release: str, form: str | None, output: str | None, publisher: str | None, as_json: bool) -> None:  # noqa: FBT001
+    """State on one page what RELEASE protects, how strongly, what it does not, its error, and how to cite it.
+
+    Everything comes from the document, which is checked first. --json gives the statement, and the fields of the
+    public registry of differential privacy deployments that it can fill.
+    """
+    try:
+        text = Path(release).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{release} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
+    with spinner("Checking the document"):
+        made = make_card(text, publisher=publisher)
+    if as_json:
+        print_json({**asdict(made), "registry": registry(made)})
+        return
+    if output is None:
+        click.echo(page(made) if form == "html" else markdown(made), nl=False)
+        return
+    if Path(output).resolve() == Path(release).resolve():
+        raise SpecError("the card would write over the release.", hint="give another name after -o.")
+    wanted = form or ("html" if Path(output).suffix.lower() in (".html", ".htm") else "md")
+    write_atomically(output, (page(made) if wanted == "html" else markdown(made)).encode())
+    click.echo(f"Wrote {output}.", err=True)

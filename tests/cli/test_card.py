@@ -1,0 +1,269 @@
+"""The statement about a release: true, complete, safe to publish, and refused when the document does not verify."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from html.parser import HTMLParser
+from math import exp
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+import blowfish_privacy as bp
+from blowfish_privacy import document
+from blowfish_privacy.card import make_card
+from blowfish_privacy.card_page import markdown, page
+from blowfish_privacy.card_registry import registry
+from blowfish_privacy.card_words import certainty, factor
+from blowfish_privacy.cli.main import run
+from blowfish_privacy.testing.seeded import SeededSource
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "[a](javascript:alert(1)) ![x](http://evil.example/x.png)",
+    '"><img src=x onerror=alert(1)>',
+    "a\n# heading\n| table |\n***bold***",
+    "`code` _em_ ~~strike~~ $x$ &lt;b&gt; \\",
+    "safe\u202eevil\u0007\u2028line",
+]
+
+
+def released(policy, query, *, epsilon="0.5", name="release", data=None, **options):
+    counts = np.full(policy.domain.shape, 3) if data is None else data
+    session = bp.Session(bp.Counts(counts), policy, budget=10, **options)
+    return session.release(query, epsilon=epsilon, name=name)
+
+
+@pytest.fixture
+def policy():
+    domain = bp.Domain(age=bp.Integer(17, 90), sex=bp.Categorical(["Female", "Male"]))
+    return bp.Policy(domain, secrets=bp.PerAttribute(age=bp.DistanceThreshold(5), sex=bp.FullDomain()))
+
+
+def test_the_card_says_what_the_document_proves(policy):
+    card = make_card(released(policy, bp.Histogram("age", "sex"), name="ages").text, publisher="The Office")
+    text = markdown(card)
+    assert card.title == "Privacy statement: ages"
+    # e^0.5 = 1.6487.., and odds of 1.6487 : 1 are 62.2 in 100; both rounded up, so that "at most" is true.
+    assert "at most a factor 1.65" in text
+    assert "at most 63 % sure" in text
+    # 17 to 90 takes ceil(73 / 5) = 15 steps: e^7.5 = 1808.04..
+    assert "age 17 and 90 are 15 secret steps apart and protected less: a factor 1,809" in text
+    assert "The number of records: 444." in text
+    # Noise of scale 4: variance 2 q / (1 - q)^2 with q = e^(-1/4), whose root is 5.642.
+    assert "5.64 (root mean squared) for a cell" in text
+    assert "Less than differential privacy" in text
+    assert "entry 1 of the publisher's ledger" in text
+    assert re.search(r"The Office \(20\d\d\)\. ages\. \(0\.5, [0-9a-f]{12}\)-Blowfish", text)
+
+
+@settings(deadline=None)
+@given(st.fractions(Fraction(1, 1000), 15), st.integers(1, 3))
+def test_stated_odds_and_certainty_are_never_below_the_true_ones(epsilon, hops):
+    stated = factor(hops, epsilon)
+    exponent = hops * float(epsilon)
+    worth = 10.0 ** int(stated[3:]) if stated.startswith("10^") else float(stated.replace(",", ""))
+    assert worth >= exp(exponent) * (1 - 1e-9)
+    assert stated.startswith("10^") or worth <= exp(exponent) * 1.15
+    assert 100 * exp(float(epsilon)) / (1 + exp(float(epsilon))) <= int(certainty(epsilon)) + 1e-9
+
+
+def test_what_is_exact_public_or_assumed_is_named():
+    domain = bp.Domain(zone=bp.Categorical(["A", "B"]), age=bp.Integer(0, 9))
+    open_zone = bp.Policy(domain, secrets=bp.PerAttribute(zone=bp.Public(), age=bp.FullDomain()))
+    exact = markdown(make_card(released(open_zone, bp.Histogram("zone")).text))
+    assert "Published exactly" in exact.split("##")[0]
+    assert "No noise" in exact
+    assert "zone: not protected at all" in exact
+
+    known = bp.Policy(domain, secrets=bp.FullDomain(), known=[bp.KnownMarginal("zone", counts=[30, 30])])
+    facts = markdown(make_card(released(known, bp.Histogram("age")).text))
+    assert "Known fact: how many records have each zone (zone A: 30, zone B: 30)." in facts
+    assert "stay true" in facts
+    assert "every other record" not in facts
+
+    absent = bp.Policy(domain, secrets=bp.FullDomain(), size="unknown", rows_per_person=3)
+    unknown = markdown(make_card(released(absent, bp.Histogram("age")).text))
+    assert "the number of records is secret too" in unknown
+    assert "up to 3 records together" in unknown
+    assert not re.search(r"number of records: \d", unknown)
+
+    plain = make_card(released(bp.Policy(domain, secrets=bp.FullDomain()), bp.Histogram("age")).text)
+    assert plain.differential_privacy
+    assert "here it is bounded differential privacy" in markdown(plain)
+    assert "Less than differential privacy" not in markdown(plain)
+
+
+def test_secret_moves_are_said_to_be_weaker():
+    domain = bp.Domain(age=bp.Integer(0, 9))
+    known = [bp.KnownCount({"age": (0, 4)}, 15)]
+    policy = bp.Policy(domain, secrets=bp.DistanceThreshold(1), known=known, compensation="secret-moves")
+    assert "Weaker than usual" in markdown(make_card(released(policy, bp.Histogram("age")).text))
+
+
+def test_a_parallel_release_is_one_statement_of_its_costliest_part():
+    domain = bp.Domain(zone=bp.Categorical(["A", "B"]), age=bp.Integer(0, 9))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(zone=bp.Public(), age=bp.FullDomain()))
+    session = bp.Session(bp.Counts(np.full((2, 10), 3)), policy, budget=1)
+    both = session.parallel("zone").release(bp.Histogram("age"), epsilon={"A": "0.25", "B": "0.5"}, name="by zone")
+    card = make_card(both.text)
+    assert card.epsilon == "0.5"
+    text = markdown(card)
+    assert "for each zone (20 numbers)" in text
+    assert "the costliest, 0.5, not the sum" in text
+    assert "The number of records of each zone." in text
+    # Scales 2 / 0.25 = 8 and 2 / 0.5 = 4: roots of their variances 11.3 and 5.64.
+    assert "11.3 (root mean squared) for a cell in the least exact part, 5.64 in the most exact" in text
+
+
+def test_clusters_have_a_card_too():
+    domain = bp.Domain(east=bp.Integer(0, 15), north=bp.Integer(0, 15))
+    policy = bp.Policy(domain, secrets=bp.DistanceThreshold(2))
+    text = markdown(make_card(released(policy, bp.KMeans(["east", "north"], k=2)).text))
+    assert "Cluster centres of east and north, from a noisy synopsis" in text
+    assert "for a cell of the" in text
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes, self.text = set(), set(), ""
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_names_and_categories_stay_text(hostile):
+    domain = bp.Domain({"zone": bp.Categorical([hostile, "B"]), "age": bp.Integer(0, 9)})
+    policy = bp.Policy(domain, secrets=bp.FullDomain(), known=[bp.KnownCount({"zone": hostile}, 30)])
+    text = released(policy, bp.Histogram("zone", "age"), name=hostile).text
+    card = make_card(text, publisher=hostile)
+    shown = " ".join("".join(c if c.isprintable() or c == " " else " " for c in hostile).split())
+
+    parser = Tags()
+    parser.feed(page(card))
+    allowed = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "section", "dl", "dt", "dd"}
+    assert parser.tags == allowed
+    assert parser.attributes == {"lang", "charset", "name", "content", "http-equiv", "class"}
+    assert shown in parser.text
+    assert "http:" not in page(card).replace(hostile, "") or "http" in hostile
+
+    kinds: set[str] = set()
+    words = []
+    for token in MarkdownIt("gfm-like", {"linkify": False, "html": True}).parse(markdown(card)):
+        kinds.add(token.type)
+        for child in token.children or []:
+            kinds.add(child.type)
+            words.append(child.content)
+    assert kinds <= {
+        *(
+            f"{block}_{side}"
+            for block in ("heading", "paragraph", "bullet_list", "list_item")
+            for side in ("open", "close")
+        ),
+        *("inline", "text", "softbreak", "strong_open", "strong_close"),
+    }
+    assert shown in "".join(words)
+
+
+def test_nothing_on_the_page_comes_from_elsewhere(policy):
+    made = page(make_card(released(policy, bp.Histogram("age")).text))
+    assert not re.search(r"https?://|src=|href=|url\(|<script|@import", made)
+    assert "default-src 'none'" in made
+
+
+def test_it_stays_one_page_however_much_is_declared():
+    columns = {f"a{i}": bp.Integer(0, 9) for i in range(30)}
+    domain = bp.Domain({**columns, "c": bp.Categorical([f"c{i}" for i in range(500)])})
+    near = {name: bp.DistanceThreshold(2) for name in columns}
+    policy = bp.Policy(domain, secrets=bp.PerAttribute({**near, "c": bp.Public()}), size=5)
+    data = {name: [domain[name].value(0)] * 5 for name in domain}
+    import polars
+
+    session = bp.Session(polars.DataFrame(data), policy, budget=1)
+    many = markdown(make_card(session.release(bp.Histogram("a0"), epsilon=1).text))
+    facts = [bp.KnownCount({"age": (i, i)}, 3) for i in range(20)]
+    ages = bp.Policy(bp.Domain(age=bp.Integer(0, 99)), secrets=bp.FullDomain(), known=facts)
+    known = markdown(make_card(released(ages, bp.Histogram("age")).text))
+    assert "And 14 more, in the document" in known
+    assert "And 24 more, in the document" in many
+    assert "and 25 more attributes" in many
+    # A densely set page holds about 800 words.
+    assert max(len(many.split()), len(known.split())) < 800
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"epsilon": "1/2"', '"epsilon": "1/4"'), ('"name": "release"', '"name": "other"'), ('"laplace"', '"ordered"')],
+)
+def test_a_document_that_does_not_verify_gets_no_card(policy, tmp_path, capsys, old, new):
+    text = released(policy, bp.Histogram("age")).text
+    assert old in text
+    (tmp_path / "a.release.json").write_text(text.replace(old, new))
+    assert run(["card", str(tmp_path / "a.release.json"), "-o", str(tmp_path / "a.html")]) == 2
+    captured = capsys.readouterr()
+    assert "does not verify" in captured.err
+    assert captured.out == ""
+    assert not (tmp_path / "a.html").exists()
+
+
+def test_what_nobody_can_verify_is_shown_as_text_and_cut_short(policy):
+    body = document.parse(released(policy, bp.Histogram("age")).text)
+    body |= {"time": "<b>" * 99, "ledger": {"entry": ["<i>"] * 99}, "package": {"version": {"<u>": 1}}}
+    card = make_card(document.dumps(body))
+    assert "<b>" not in page(card)
+    assert "<i>" not in page(card)
+    assert "<u>" not in page(card)
+    assert len(markdown(card)) < 10_000
+    assert "(no date)" in markdown(card)
+
+
+def test_predictable_noise_gets_no_card(policy):
+    seeded = released(policy, bp.Histogram("age"), source=SeededSource(1)).text
+    with pytest.raises(bp.SpecError, match="predictable noise"):
+        make_card(seeded)
+
+
+def test_the_command_writes_what_is_asked(policy, tmp_path, capsys):
+    file = tmp_path / "ages.release.json"
+    released(policy, bp.Histogram("age"), name="ages").save(file)
+    assert run(["card", str(file)]) == 0
+    assert capsys.readouterr().out.startswith("# Privacy statement: ages\n")
+    assert run(["card", str(file), "--format", "html"]) == 0
+    assert capsys.readouterr().out.startswith("<!doctype html>")
+    for name, start in (("a.md", "# "), ("a.html", "<!doctype"), ("a.txt", "# ")):
+        assert run(["card", str(file), "-o", str(tmp_path / name)]) == 0
+        assert (tmp_path / name).read_text().startswith(start)
+    assert run(["card", str(file), "--format", "html", "-o", str(tmp_path / "b.txt")]) == 0
+    assert (tmp_path / "b.txt").read_text().startswith("<!doctype")
+    before = file.read_bytes()
+    assert run(["card", str(file), "-o", str(file)]) == 2
+    assert file.read_bytes() == before
+    assert run(["card", str(tmp_path / "none.json")]) == 2
+    assert run(["card", str(tmp_path / "a.html")]) == 2
+
+
+def test_the_registry_fields_are_filled(policy, tmp_path, capsys):
+    file = tmp_path / "ages.release.json"
+    released(policy, bp.Cumulative("age"), name="ages").save(file)
+    capsys.readouterr()
+    assert run(["card", str(file), "--json", "--publisher", "The Office"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    fields = made["registry"]
+    assert fields["product"]["data_curators"] == ["The Office"]
+    assert fields["privacy_loss"]["privacy_parameters"] == {"epsilon": "0.5"}
+    assert "The number of records: 444." in fields["dp_flavor"]["unprotected_quantities"]
+    assert fields["dp_flavor"]["name"] == "Blowfish privacy"
+    assert "add up" in fields["accounting"]["composition"]
+    assert all(value for group in fields.values() for value in group.values())
+    assert fields == registry(make_card(file.read_text(), publisher="The Office"))

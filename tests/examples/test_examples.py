@@ -1,0 +1,128 @@
+"""Every example runs as it stands, and what it releases is sound and about right."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import blowfish_privacy as bp
+from blowfish_privacy import spec
+from blowfish_privacy.verification import problems
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FAR = 30
+"""Noise exceeds so many times its scale with probability e^-30: no test here ever fails by chance."""
+
+
+def run(name: str, folder: Path) -> str:
+    done = subprocess.run([sys.executable, EXAMPLES / name, folder], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for document in folder.glob("*.release.json"):
+        assert problems(document.read_text()) == [], document.name
+    return done.stdout
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_example_is_listed_and_tested():
+    listed = (EXAMPLES / "README.md").read_text()
+    here = Path(__file__).read_text()
+    for example in EXAMPLES.iterdir():
+        if example.suffix in (".py", ".ipynb", ".yaml"):
+            assert f"[{example.name}]({example.name})" in listed
+            assert f'"{example.name}"' in here
+
+
+def test_the_policy_file_is_valid():
+    assert spec.load(EXAMPLES / "census.yaml").releases
+
+
+def test_census_table(tmp_path):
+    out = run("census_table.py", tmp_path)
+    assert "spent 0.8 of 1.0" in out
+    tables = bp.load(tmp_path / "ages.release.json")
+    people = rows(tmp_path / "census.csv")
+    assert list(tables) == ["North", "East", "South", "West"]
+    for region, table in tables.items():
+        true = np.zeros((74, 2), dtype=int)
+        for person in people:
+            if person["region"] == region:
+                true[int(person["age"]) - 17, person["sex"] == "Male"] += 1
+        # Scale 2 / 0.5 = 4; 148 cells of which one may be far off.
+        assert 0 < np.abs(table.counts - true).max() < 4 * FAR
+
+
+def test_location_grid(tmp_path):
+    out = run("location_grid.py", tmp_path)
+    assert "NO NOISE" in out
+    assert "spent 0.5" in out
+    exact, noisy = (bp.load(tmp_path / f"{name}.release.json") for name in ("quarters", "blocks"))
+    assert exact.values.sum() == 30_000
+    blocks = noisy.counts.reshape(4, 8, 4, 8).sum(axis=(1, 3)).reshape(-1)
+    # The sum of 64 noises of scale 4 is beyond 600 with probability below e^-47 (Chernoff, at 0.1).
+    assert 0 < np.abs(blocks - exact.values).max() < 600
+    before, after = (float(part.split(":")[-1].split(",")[0]) for part in out.splitlines()[-1].split(", "))
+    # About 3.1 against 4.0, means over 1,024 cells with a standard deviation of about 0.12 each: they never swap.
+    assert after < before
+    assert np.loadtxt(tmp_path / "map.csv", delimiter=",").sum() == pytest.approx(30_000, abs=60)
+
+
+def test_salary_cdf(tmp_path):
+    out = run("salary_cdf.py", tmp_path)
+    errors = [float(line.split()[-1]) for line in out.splitlines()[1:5]]
+    assert errors == sorted(errors)
+    assert errors[0] < errors[-1] / 2
+    released = bp.load(tmp_path / "salaries.release.json")
+    true = np.array([min(int(row["salary"]), 500) for row in rows(tmp_path / "salaries.csv")])
+    counts = np.searchsorted(np.sort(true), np.arange(501), side="right")
+    assert np.abs(released.cumulative - counts).max() < FAR * released.error().guaranteed.rmse
+    assert (tmp_path / "errors.png").stat().st_size > 1000
+
+
+def test_known_marginals(tmp_path):
+    out = run("known_marginals.py", tmp_path)
+    assert [line.split()[-1] for line in out.splitlines() if line.startswith("if ")] == ["2", "4", "16"]
+    released = bp.load(tmp_path / "table.release.json")
+    assert released.release.mechanism.scale == 8
+    true = np.zeros((5, 2, 4), dtype=int)
+    for person in rows(tmp_path / "census.csv"):
+        true[
+            released.release.policy.domain.cell(
+                {"age": int(person["age"]), "sex": person["sex"], "region": person["region"]}
+            )
+        ] += 1
+    assert 0 < np.abs(released.counts - true).max() < 8 * FAR
+
+
+def test_colours(tmp_path):
+    out = run("colours.py", tmp_path)
+    centres = bp.load(tmp_path / "within 32.release.json").centers
+    palette = np.array([(200, 60, 50), (60, 140, 70), (40, 60, 150), (230, 220, 200)])
+    distances = np.abs(centres[:, None, :] - palette[None, :, :]).max(axis=2)
+    # Noise of scale 20 on clusters of 5,000 moves a centre by a few units; colours are more than 80 apart.
+    assert sorted(distances.argmin(axis=1)) == [0, 1, 2, 3]
+    assert distances.min(axis=1).max() < 30
+    assert out.count("at no cost") == 2
+
+
+def test_the_notebook_runs_from_top_to_bottom(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    notebook = json.loads((EXAMPLES / "session.ipynb").read_text())
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells), "save it without outputs"
+    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
+    names: dict[str, object] = {"__name__": "__main__"}
+    for cell in cells:
+        exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+    assert "# Privacy statement: wages" in capsys.readouterr().out
+    assert names["session"].remaining < 1
