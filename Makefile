@@ -2,10 +2,10 @@
 # make test       all tests but the engine servers'
 # make test-engines  the engine servers' tests: PostgreSQL and Spark, started and stopped by the tests
 # make check      format, lint, types, imports
-# make bench      every performance claim, as ratios measured side by side
+# make bench      every performance claim beside its peers, as one table of ratios
 # make bench-scale  how a release grows with rows and cells, on every engine
-# make audit      the oracle checks on twenty times as many random policies
-# make reproduce  what of the 2014 paper runs here so far: its counterexamples
+# make audit      a black-box audit of every mechanism, and the oracle checks on many more random policies
+# make reproduce  the 2014 paper's figures, examples and counterexamples (REPRODUCE=--quick for minutes)
 # make docs       the documentation site, every block of it run, into site/
 # make schema     write the JSON Schema of the policy file to docs/
 PYTHON ?= python3
@@ -13,6 +13,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraints.txt
 WORKERS ?= auto
+EFFORT ?= 20
+INSTANCES ?= 20000
+REPRODUCE ?=
 
 .PHONY: help demo test test-engines check bench bench-scale audit reproduce docs schema clean
 .DEFAULT_GOAL := help
@@ -45,6 +48,11 @@ $(VENV)/.check: $(VENV)/.test
 	@$(PIP) -e '.[engines,check]'
 	@touch $@
 
+$(VENV)/.peers: $(VENV)/.test
+	@echo "Adding the peers to compare with (once) ..."
+	@$(PIP) -e '.[test,peers]' || echo "Not all peers can be installed here; those that are there are compared."
+	@touch $@
+
 demo: $(VENV)/.base
 	@$(BIN)/blowfish demo
 
@@ -63,27 +71,21 @@ check: $(VENV)/.check
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 
-bench: $(VENV)/.test
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/distance.py
-	$(BIN)/python benchmarks/noise.py
-	$(BIN)/python benchmarks/engine.py
-	$(BIN)/python benchmarks/release.py
-	$(BIN)/python benchmarks/ordered.py
-	$(BIN)/python benchmarks/known_facts.py
-	$(BIN)/python benchmarks/known_facts_cycles.py
-	$(BIN)/python benchmarks/kmeans.py --quick
+bench: $(VENV)/.peers
+	$(BIN)/python benchmarks/run.py
 
 bench-scale: $(VENV)/.engines
 	@tests/servers/install
 	$(BIN)/python benchmarks/scale.py
 
 audit: $(VENV)/.test
-	$(BIN)/python -m blowfish_privacy.testing.known_facts --instances 20000
-	BLOWFISH_EFFORT=20 $(BIN)/python -m pytest -n $(WORKERS) tests/contracts
+	$(BIN)/python -m blowfish_privacy.testing.audit --out audit-report
+	$(BIN)/python -m blowfish_privacy.testing.known_facts --instances $(INSTANCES)
+	BLOWFISH_EFFORT=$(EFFORT) $(BIN)/python -m pytest -n $(WORKERS) tests/contracts
 
 reproduce: $(VENV)/.test
-	$(BIN)/python -m pytest -v tests/contracts/test_neighbours.py
+	$(BIN)/blowfish reproduce $(FIGURE) $(REPRODUCE)
+	$(BIN)/python -m pytest -v tests/contracts/test_neighbours.py tests/contracts/test_constraint_errata.py
 
 docs: $(VENV)/.test
 	$(BIN)/python -m blowfish_privacy.plots.secret_graph docs/pictures

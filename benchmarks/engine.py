@@ -25,6 +25,7 @@ import numpy as np
 
 from blowfish_privacy.domain import Categorical, Domain, Integer
 from blowfish_privacy.engines import open_engine
+from report import NOTHING, Row, installed
 
 REGIONS = [f"region {n}" for n in range(5)]
 DOMAIN = Domain(
@@ -136,6 +137,24 @@ def show(results: list[dict[str, Any]]) -> None:
             f"{r['rows']:>11,}  {r['case']:<16} {r['raw_seconds']:>8.3f} {r['engine_seconds']:>8.3f}"
             f"   {spread:<20}  {r['raw_megabytes']:>8} / {r['engine_megabytes']}"
         )
+
+
+def rows(*, quick: bool, data: str | None) -> list[Row]:
+    """Report the engine over the raw GROUP BY."""
+    command = "python benchmarks/engine.py"
+    return [
+        Row(
+            f"seconds of counting {each['rows']:,} rows / of the GROUP BY, {each['case']}",
+            command,
+            "duckdb",
+            installed("duckdb"),
+            NOTHING,
+            each["ratio"],
+            each["ratio_low"],
+            each["ratio_high"],
+        )
+        for each in measure(1_000_000 if quick else 10_000_000, 3 if quick else 7)
+    ]
 
 
 def main() -> None:

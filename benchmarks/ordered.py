@@ -21,9 +21,10 @@ from time import perf_counter
 import numpy as np
 
 import blowfish_privacy as bp
-from baselines import hierarchy_b, privelet
+from baselines import hierarchy_b, privelet, subgraph
 from blowfish_privacy.mechanisms import GridFlow, GridHierarchy, Mechanism, OrderedHierarchical, SmoothHierarchy
 from blowfish_privacy.noise import SystemSource, discrete_laplace
+from report import NOTHING, Row, installed
 
 PAPER = {1: 4, 10: 200, 50: 850, 100: 1000, 500: 2900, 1000: 3000, None: 3500}
 DAWA = {
@@ -199,6 +200,53 @@ def look_ups() -> list[dict[str, object]]:
             "range": f"{min(ratios):.2f} to {max(ratios):.2f}",
         }
     ]
+
+
+def rows(*, quick: bool, data: str | None) -> list[Row]:
+    """Report published and re-implemented peers' errors over ours, and the cost of the estimate."""
+    command, made = "python benchmarks/ordered.py", []
+    for theta, published in PAPER.items():
+        ours = calibrated(SmoothHierarchy, 4357, theta, Fraction(1), 4_357_000).expected_error().mse
+        name = f"squared error of Figure 2(b), read off / ours expected, theta {theta or 'full'}"
+        promise = "prints (epsilon, policy)-Blowfish; overspends (docs/errata.md)"
+        made.append(Row.of(name, command, "he2014 (published)", promise, [published / ours]))
+    made += _against_baselines(command, 5 if quick else 20)
+    found = look_ups()[0]
+    low, high = map(float, found["range"].split(" to "))
+    version = installed("numpy")
+    made.append(Row("seconds of 10^6 ranges / indexing", command, "numpy", version, NOTHING, found["ratio"], low, high))
+    for size in (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000):
+        grown = _timed(size, 100)
+        low, high = map(float, grown["range"].split(" to "))
+        name = f"seconds of measuring and estimating {size:,} values / of drawing its noise"
+        made.append(Row(name, command, "our own sampler", "-", "-", grown["whole / noise alone"], low, high))
+    return made
+
+
+def _against_baselines(command: str, runs: int) -> list[Row]:
+    """Compare the linear errors of a histogram without records: they do not depend on the data."""
+    size, made = 4096, []
+    empty, one = np.zeros(size, dtype=np.int64), Fraction(1)
+    bounded = "add or remove a record; run at epsilon / 2 it is bounded differential privacy"
+    contenders = [
+        ("HB tree", None, bounded, lambda: hierarchy_b(empty, one)),
+        ("Privelet", None, bounded, lambda: privelet(empty, one)),
+        *(
+            (
+                "subgraph + Privelet (2016)",
+                theta,
+                "(epsilon, policy)-Blowfish, as ours",
+                lambda t=theta: subgraph(empty, t, one),
+            )
+            for theta in (1, 10, 100, 1000)
+        ),
+    ]
+    for peer, theta, guarantee, run in contenders:
+        ours = calibrated(SmoothHierarchy, size, theta, one, 1000 * size).expected_error().mse
+        ratios = [over_all_ranges(run()) / ours for _ in range(runs)]
+        name = f"squared error of a random range of 4,096 values, theirs / ours expected, theta {theta or 'full'}"
+        made.append(Row.of(name, command, peer, guarantee, ratios))
+    return made
 
 
 def main() -> None:

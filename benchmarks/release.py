@@ -21,6 +21,7 @@ from time import perf_counter
 import duckdb
 
 import blowfish_privacy as bp
+from report import NOTHING, Row, installed
 
 DOMAINS = {
     4_357: bp.Domain(wide=bp.Integer(0, 4_356)),
@@ -85,6 +86,21 @@ def measure(path: str, rows: int, cells: int, rounds: int) -> dict[str, object]:
         "ratio_range": [round(min(ratios), 2), round(max(ratios), 2)],
         "extra_peak_megabytes": round(peak_megabytes("release", path, cells) - peak_megabytes("raw", path, cells)),
     }
+
+
+def rows(*, quick: bool, data: str | None) -> list[Row]:
+    """Report a whole release over the raw GROUP BY."""
+    made = []
+    with tempfile.TemporaryDirectory() as folder:
+        path, many = Path(folder) / "table.parquet", 1_000_000 if quick else 10_000_000
+        make_table(path, many)
+        for cells in sorted(DOMAINS):
+            found = measure(str(path), many, cells, 3 if quick else 5)
+            spread = (found["ratio"], *found["ratio_range"])
+            name = f"seconds of a release of {cells:,} cells from {many:,} rows / of the GROUP BY"
+            command = "python benchmarks/release.py"
+            made.append(Row(name, command, "duckdb", installed("duckdb"), NOTHING, *spread))
+    return made
 
 
 def main() -> None:

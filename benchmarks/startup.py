@@ -12,6 +12,8 @@ import sys
 from statistics import median
 from time import perf_counter
 
+from report import NOTHING, Row
+
 PROGRAMS = {
     "python -c pass": "pass",
     "python -c 'import click'": "import click",
@@ -24,6 +26,16 @@ def seconds(program: str) -> float:
     start = perf_counter()
     subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
     return perf_counter() - start
+
+
+def rows(*, quick: bool, data: str | None) -> list[Row]:
+    """Report ``blowfish --help`` beside an interpreter that imports click."""
+    ratios = []
+    for _ in range(5 if quick else 21):
+        ours, theirs = seconds(PROGRAMS["blowfish --help"]), seconds(PROGRAMS["python -c 'import click'"])
+        ratios.append(ours / theirs)
+    name = "seconds of blowfish --help / of importing click"
+    return [Row.of(name, "python benchmarks/startup.py", "click", NOTHING, ratios)]
 
 
 def main() -> None:

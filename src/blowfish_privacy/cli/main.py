@@ -20,6 +20,7 @@ GROUPS = {
     "ledger": ("blowfish_privacy.cli.ledger:ledger", "Show and verify what was spent."),
     "verify": ("blowfish_privacy.cli.verify:verify", "Check a release document."),
     "card": ("blowfish_privacy.cli.card:card", "State on one page what a release protects, for publication."),
+    "reproduce": ("blowfish_privacy.cli.reproduce:reproduce", "The 2014 paper's figures and examples, beside ours."),
 }
 
 

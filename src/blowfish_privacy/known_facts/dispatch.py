@@ -293,7 +293,7 @@ def refusal(here: Setting) -> RefusalError:
     facts = {
         here.classes.rows[number].fact
         for number, members in enumerate(here.incidence.members)
-        if open_classes[members].any() and not open_classes[members].all()
+        if 0 < open_classes[members].sum() < open_classes.sum()
     }
     facts = {
         fact for fact in facts if any(policy.graph.changes(name) for name in policy.known[fact].attributes)

@@ -1,1 +1,4 @@
-"""The 2014 paper as printed, for comparison. What does not hold there is not private here either, and says so."""
+"""The 2014 paper: its figures and examples run again, beside what is printed and what this library does.
+
+What does not hold there is not private here either, and says so in its name.
+"""

@@ -71,11 +71,11 @@ def instances(number: int, seed: int) -> Iterator[Instance]:
     while made < number:
         shape = source.choice(_SHAPES)
         domain = Domain({f"a{axis}": Integer(0, size - 1) for axis, size in enumerate(shape)})
-        known = _facts(source, domain)
+        known = random_facts(source, domain)
         records = source.randint(2, _RECORDS[domain.size])
         policy = Policy(
             domain,
-            secrets=_secrets(source, domain),
+            secrets=random_secrets(source, domain),
             known=known,
             compensation=source.choice(["anywhere", "anywhere", "secret-moves"]),
             size=source.choice(["known", records]),
@@ -168,7 +168,8 @@ def _queries(domain: Domain) -> list[Query]:
     return [*queries, Histogram(domain.names[0])] if len(domain.names) > 1 else queries
 
 
-def _facts(source: random.Random, domain: Domain) -> list[KnownFact]:
+def random_facts(source: random.Random, domain: Domain) -> list[KnownFact]:
+    """Make one to four facts without stated counts."""
     facts: list[KnownFact] = []
     for _ in range(source.randint(1, 4)):
         names = source.sample(domain.names, source.randint(1, len(domain.names)))
@@ -183,7 +184,8 @@ def _some(source: random.Random, size: int) -> list[int]:
     return sorted(source.sample(range(size), source.randint(1, size)))
 
 
-def _secrets(source: random.Random, domain: Domain) -> Secrets:
+def random_secrets(source: random.Random, domain: Domain) -> Secrets:
+    """Choose secrets of any kind."""
     kind = source.randrange(6)
     if kind == 0:
         return FullDomain()

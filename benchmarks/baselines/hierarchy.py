@@ -1,11 +1,8 @@
-"""Straightforward versions of published mechanisms for ranges, to compare with. They are not part of the library.
+"""HB: a tree of counts with the fan-out that minimises its error, equal budgets, made consistent by least squares.
 
-Both protect against adding or removing a record; a record that changes its value is one removed and one added, so to
-promise what bounded differential privacy at epsilon promises they run at epsilon / 2.
-
-- HB: a tree of counts with the fan-out that minimises its error, equal budgets, made consistent by least squares [Hay,
-  Rastogi, Miklau, Suciu, VLDB 2010; Qardaji, Yang, Li, VLDB 2013].
-- Privelet: Haar wavelet coefficients with noise in proportion to their level [Xiao, Wang, Gehrke, ICDE 2010].
+[Hay, Rastogi, Miklau, Suciu, VLDB 2010; Qardaji, Yang, Li, VLDB 2013.] It protects against adding or removing a record;
+a record that changes its value is one removed and one added, so to promise what bounded differential privacy at epsilon
+promises it runs at epsilon / 2.
 """
 
 from __future__ import annotations
@@ -58,22 +55,3 @@ def _consistent(levels: list[np.ndarray], fan: int) -> np.ndarray:
         total = np.bincount(parent, variance, len(final))
         final = mean + gap[parent] * variance / total[parent]
     return final
-
-
-def privelet(counts: np.ndarray, epsilon: Fraction) -> np.ndarray:
-    """Return Privelet's estimate of the cumulative histogram; the length must be a power of two."""
-    levels = int(np.log2(len(counts)))
-    current, noisy = counts.astype(np.int64), []
-    # Coefficients are kept as whole numbers: the difference of the two halves' sums.
-    for _ in range(levels):
-        left, right = current[0::2], current[1::2]
-        # A record changes one coefficient of every level by one: equal noise on the differences of sums.
-        noisy.append((left - right) + discrete_laplace(2 * (levels + 1) / epsilon, len(left)))
-        current = left + right
-    total = current + discrete_laplace(2 * (levels + 1) / epsilon, 1)
-    sums = total.astype(float)
-    for difference in reversed(noisy):
-        halves = np.empty(2 * len(sums))
-        halves[0::2], halves[1::2] = (sums + difference) / 2, (sums - difference) / 2
-        sums = halves
-    return np.cumsum(sums)

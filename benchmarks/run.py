@@ -1,0 +1,54 @@
+"""Every performance claim of the project in one table.
+
+    python benchmarks/run.py [--quick] [--only noise] [--data FOLDER] [--out FOLDER]
+
+Prints Markdown and writes ``benchmarks.md`` and ``benchmarks.json``. Each benchmark is also a program of its own, with
+details. Peers that are not installed (``pip install 'blowfish-privacy[peers]'``) are left out, and named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+
+from report import Row, as_json, markdown
+
+BENCHMARKS = (
+    "startup", "distance", "noise", "ordered", "known_facts", "known_facts_cycles", "engine", "release", "kmeans",
+)  # fmt: skip
+PEERS = ("opendp", "diffprivlib")
+
+
+def main() -> int:
+    """Run the benchmarks one after the other and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
+    parser.add_argument("--only", choices=BENCHMARKS, action="append")
+    parser.add_argument("--data", default=os.environ.get("BLOWFISH_DATA"), help="a folder with real data")
+    parser.add_argument("--out", type=Path, default=Path("benchmark-report"))
+    options = parser.parse_args()
+    rows: list[Row] = []
+    for name in options.only or BENCHMARKS:
+        start = perf_counter()
+        print(f"{name} ...", end=" ", file=sys.stderr, flush=True)
+        rows += import_module(name).rows(quick=options.quick, data=options.data)
+        print(f"{perf_counter() - start:.0f} s", file=sys.stderr)
+    text = markdown(rows)
+    for peer in PEERS:
+        try:
+            import_module(peer)
+        except ImportError as error:
+            text += f"\n{peer} is not compared: it is not installed, or does not run here ({error}).\n"
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "benchmarks.md").write_text(text)
+    (options.out / "benchmarks.json").write_text(as_json(rows))
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

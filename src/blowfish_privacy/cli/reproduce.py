@@ -1,0 +1,78 @@
+"""``blowfish reproduce``: the 2014 paper's figures and examples, beside what this library does."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import click
+
+from blowfish_privacy.cli.output import as_json, print_json
+from blowfish_privacy.errors import DataError, SpecError, nearest
+
+if TYPE_CHECKING:
+    from blowfish_privacy.paper.runner import Produced
+
+
+@click.command()
+@click.argument("figure", required=False)
+@click.option("--data", type=click.Path(), help="A folder with the paper's data; without it, synthetic stand-ins.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("reproduction"), show_default=True)
+@click.option("--quick", is_flag=True, help="Fewer values of epsilon, fewer repeats: minutes.")
+@click.option("--workers", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="one for each core")
+@as_json
+def reproduce(
+    figure: str | None,
+    data: str | None,
+    out: Path,
+    quick: bool,  # noqa: FBT001
+    workers: int,
+    as_json: bool,  # noqa: FBT001
+) -> None:
+    """Run FIGURE (1a to 1f, 2b, 2c, policy-graph, marginals, rectangles, averaging), or all of them.
+
+    Writes a picture, a CSV and a short table for each. What is finished is kept in the output folder: run the same
+    command again to go on after an interruption.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from blowfish_privacy.paper.figures import FIGURES
+    from blowfish_privacy.paper.run import Run
+    from blowfish_privacy.paper.runner import reproduce as run_figures
+
+    if figure is not None and figure not in FIGURES:
+        raise SpecError(f"there is no figure {figure!r}.", hint=nearest(figure, FIGURES))
+    if data is not None and not Path(data).is_dir():
+        raise DataError(f"{data} is not a folder.", hint="leave --data out for synthetic stand-ins.")
+    run = Run(str(Path(data).resolve()) if data is not None else None, quick)
+    start = perf_counter()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("Points", total=None)
+        made = run_figures(
+            [figure] if figure is not None else list(FIGURES),
+            run,
+            out,
+            workers=workers,
+            seen=lambda done, total: progress.update(task, completed=done, total=total),
+        )
+    _show(made, as_json=as_json, run_quick=quick)
+    click.echo(f"{len(made)} figures in {out} after {perf_counter() - start:.0f} seconds.", err=True)
+
+
+def _show(made: list[Produced], *, as_json: bool, run_quick: bool) -> None:
+    if as_json:
+        print_json({one.figure.name: one.rows for one in made})
+        return
+    for one in made:
+        file = one.folder / f"figure-{one.figure.name}.md"
+        click.echo(file.read_text())
+        worse = one.figure.worse_than_published(one.rows)
+        for row in worse:
+            named = ", ".join(f"{key} {row[key]}" for key in ("policy", "epsilon"))
+            click.echo(f"Note: ours is above the published value at {named}.")
+    if run_quick:
+        click.echo("A quick run: fewer values of epsilon and fewer repeats than the paper's.")

@@ -1,0 +1,123 @@
+"""Examples of section 8: known counts, the printed sensitivity of the histogram, and the derived one."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import BlowfishWarning, RefusalError
+from blowfish_privacy.known_facts.policy_graph import policy_graph
+from blowfish_privacy.paper.figure import Figure, Measured, Point, Row
+from blowfish_privacy.paper.run import Run
+from blowfish_privacy.policies import KnownMarginal, Policy
+from blowfish_privacy.policies.policy import Compensation
+from blowfish_privacy.queries import Histogram
+from blowfish_privacy.sensitivities import Sensitivity, sensitivity
+from blowfish_privacy.testing.oracle import are_neighbours
+
+PRINTED = "printed"
+BOUND = "2 max(alpha, xi)"
+ALONG = "ours, secret-moves"
+ANYWHERE = "ours, default"
+CHECKED = "attained by neighbours"
+_RELATIONS: dict[str, Compensation] = {ALONG: "secret-moves", ANYWHERE: "anywhere"}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A policy with known counts, and the sensitivity of its histogram according to the paper."""
+
+    words: str
+    printed: int
+    source: str
+    """Where the paper says so."""
+    options: dict[str, Any]
+    """What makes the policy, but for the compensation."""
+
+    def policy(self, compensation: Compensation) -> Policy:
+        """Make the policy."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BlowfishWarning)
+            return Policy(**self.options, compensation=compensation)
+
+
+class Examples(Figure):
+    """A table of examples."""
+
+    @abstractmethod
+    def examples(self) -> list[Example]:
+        """List the examples."""
+
+    def points(self, run: Run) -> list[Point]:
+        """One point for each example."""
+        return [(example.words,) for example in self.examples()]
+
+    def measure(self, point: Point, run: Run) -> Measured:
+        """Derive the sensitivity under both relations, and check by the definition what attains it."""
+        example = next(each for each in self.examples() if each.words == point[0])
+        found: Measured = {"bound": policy_graph(example.policy("secret-moves")).bound}
+        checked: list[str] = []
+        for column, compensation in _RELATIONS.items():
+            policy = example.policy(compensation)
+            try:
+                own = sensitivity(Histogram(*policy.domain.names), policy)
+            except RefusalError:
+                found[column] = "refused"
+                continue
+            found[column] = int(own.value) if own.exact else f"at most {int(own.value)}"
+            if own.exact:
+                checked.append("yes" if attains(policy, own) else "NO")
+        return {**found, "checked": " / ".join(checked)}
+
+    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+        """One row for each example."""
+        made: list[Row] = []
+        for example in self.examples():
+            own = measured[example.words,]
+            made.append(
+                {
+                    "example": example.words,
+                    PRINTED: example.printed,
+                    "where": example.source,
+                    BOUND: own["bound"] if own["bound"] is not None else "not sparse",
+                    ALONG: own[ALONG],
+                    ANYWHERE: own[ANYWHERE],
+                    CHECKED: own["checked"],
+                    "seconds": own["seconds"],
+                }
+            )
+        return made
+
+    def picture(self, rows: list[Row], run: Run, path: Path) -> None:
+        """Draw bars: printed, and derived under both relations."""
+        from blowfish_privacy.plots.bars import save_bars
+
+        columns = {PRINTED: "tab:red", ALONG: "tab:blue", ANYWHERE: "tab:cyan"}
+        save_bars([row["example"] for row in rows], rows, columns, self.title, "sensitivity of the histogram", path)
+
+
+def attains(policy: Policy, found: Sensitivity) -> bool:
+    """Say whether the records that are said to attain a sensitivity make neighbours by the definition, and do."""
+    if found.witness is None:
+        return not found.value
+    before, after = (tuple(policy.domain.cell(_whole(policy, record)) for record in side) for side in found.witness)
+    # Those who stay fill stated counts up; the witness holds only those who move.
+    stays = [KnownMarginal(*fact.attributes) if isinstance(fact, KnownMarginal) else fact for fact in policy.known]
+    return are_neighbours(replace(policy, known=tuple(stays)), before, after) and _change(before, after) == found.value
+
+
+def _whole(policy: Policy, record: dict[str, Any]) -> dict[str, Any]:
+    rest = {name: policy.domain[name].value(0) for name in policy.domain}
+    return {**rest, **record}
+
+
+def _change(before: tuple[Cell, ...], after: tuple[Cell, ...]) -> int:
+    net = Counter(before)
+    net.subtract(Counter(after))
+    return sum(map(abs, net.values()))

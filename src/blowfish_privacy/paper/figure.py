@@ -1,0 +1,61 @@
+"""What every figure of the reproduction is: points that can be measured one by one, rows of a table, a picture."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+from blowfish_privacy.paper.run import Run
+
+Point: TypeAlias = tuple[str, ...]
+"""What is measured in one piece, in words: a point is kept in a file of that name."""
+Measured: TypeAlias = dict[str, Any]
+Row: TypeAlias = dict[str, Any]
+
+
+class Figure(ABC):
+    """A figure or an example of the paper."""
+
+    name: ClassVar[str]
+    """How it is asked for on the command line."""
+    title: ClassVar[str]
+    real_data: ClassVar[tuple[str, ...]] = ()
+    """The files it reads; none for a figure that needs no data."""
+
+    @abstractmethod
+    def points(self, run: Run) -> list[Point]:
+        """List what has to be measured."""
+
+    @abstractmethod
+    def measure(self, point: Point, run: Run) -> Measured:
+        """Measure one point."""
+
+    @abstractmethod
+    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+        """Put the measured points together: the rows of the table."""
+
+    @abstractmethod
+    def picture(self, rows: list[Row], run: Run, path: Path) -> None:
+        """Draw the rows and save them as PNG."""
+
+    def notes(self, run: Run) -> list[str]:
+        """Say what the reader must know."""
+        if not self.real_data:
+            return []
+        return ["SYNTHETIC stand-in for the paper's data."] if run.synthetic else []
+
+    def worse_than_published(self, rows: list[Row]) -> list[Row]:
+        """Return the rows in which ours is above what is published."""
+        return [
+            row
+            for row in rows
+            if isinstance(row.get(PUBLISHED), int | float) and row.get(OURS, 0) > row[PUBLISHED] * (1 + _TOLERANCE)
+        ]
+
+
+PUBLISHED = "published (read off)"
+OURS = "ours"
+_TOLERANCE = 0.005
+"""A picture cannot be read more exactly than this."""

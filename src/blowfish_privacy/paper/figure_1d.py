@@ -1,0 +1,32 @@
+"""Figure 1(d): clusters of all, a tenth and a hundredth of the Skin records."""
+
+from __future__ import annotations
+
+from blowfish_privacy.paper.kmeans_curves import KMeansCurves
+from blowfish_privacy.paper.run import Run
+from blowfish_privacy.paper.secrets import everything, within
+
+_SIZES = ("skin", "skin10", "skin01")
+_FULL, _NEAR = "full domain", "theta 128"
+
+
+class Figure1d(KMeansCurves):
+    """The paper divides the objective of full-domain noise by that of theta = 128; here both are shown."""
+
+    name = "1d"
+    title = "Figure 1(d): k-means of colours by number of records, full domain and theta = 128"
+    real_data = ("skin.tsv",)
+    policies = tuple(f"{size}, {secrets}" for size in _SIZES for secrets in (_FULL, _NEAR))
+    named = {
+        **{f"{size}, {_FULL}": everything(size) for size in _SIZES},
+        **{f"{size}, {_NEAR}": within(size, 128) for size in _SIZES},
+    }
+    read_off = {f"skin01, {_FULL}": (35, 5.6, 4.7), f"skin01, {_NEAR}": (9.5, 2.4, 1.6)}
+
+    def plain(self, policy: str) -> str:
+        """Compare with the full domain of the same records."""
+        return f"{policy.partition(',')[0]}, {_FULL}"
+
+    def notes(self, run: Run) -> list[str]:
+        """Say how the paper shows it."""
+        return [*super().notes(run), "The paper prints the quotient of the two; values are read off Figure 1(b)."]

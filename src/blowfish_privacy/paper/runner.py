@@ -1,0 +1,121 @@
+"""Running figures: over several processes, keeping every finished point, writing picture, table and CSV."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from hashlib import sha256
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from blowfish_privacy.files import write_atomically, write_csv
+from blowfish_privacy.paper.figure import Figure, Measured, Point, Row
+from blowfish_privacy.paper.figures import FIGURES
+from blowfish_privacy.paper.run import Run
+
+
+@dataclass(frozen=True)
+class Produced:
+    """A finished figure."""
+
+    figure: Figure
+    rows: list[Row]
+    folder: Path
+
+
+def reproduce(
+    names: Iterable[str], run: Run, out: Path, *, workers: int, seen: Callable[[int, int], None]
+) -> list[Produced]:
+    """Measure every point that is not in the output folder yet, and write each figure when it has all of its points."""
+    chosen = [FIGURES[name] for name in names]
+    todo = [(figure, point) for figure in chosen for point in figure.points(run)]
+    found: dict[tuple[str, Point], Measured] = {}
+    missing: list[tuple[Figure, Point]] = []
+    for figure, point in todo:
+        kept = _kept(_file(out, figure, point), run)
+        if kept is None:
+            missing.append((figure, point))
+        else:
+            found[figure.name, point] = kept
+    seen(len(todo) - len(missing), len(todo))
+    left = Counter(figure.name for figure, _ in missing)
+    made = {figure.name: _write(figure, found, run, out) for figure in chosen if not left[figure.name]}
+    for figure, point, measured in _measured(missing, run, workers):
+        file = _file(out, figure, point)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        written = {"run": run.identity(), "point": point, "measured": measured}
+        write_atomically(file, json.dumps(written, indent=1).encode())
+        found[figure.name, point] = measured
+        seen(len(found), len(todo))
+        left[figure.name] -= 1
+        if not left[figure.name]:
+            made[figure.name] = _write(figure, found, run, out)
+    return [made[figure.name] for figure in chosen]
+
+
+def _measured(missing: list[tuple[Figure, Point]], run: Run, workers: int) -> Iterable[tuple[Figure, Point, Measured]]:
+    if not missing:
+        return
+    # Servers are forked clean, so that threads of libraries cannot be caught half-way.
+    with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("forkserver")) as pool:
+        futures = {pool.submit(measure, figure.name, point, run): (figure, point) for figure, point in missing}
+        for future in as_completed(futures):
+            yield *futures[future], future.result()
+
+
+def measure(name: str, point: Point, run: Run) -> Measured:
+    """Measure one point of a figure, in a process of its own."""
+    start = perf_counter()
+    measured = FIGURES[name].measure(point, run)
+    return {**measured, "seconds": round(perf_counter() - start, 3)}
+
+
+def _file(out: Path, figure: Figure, point: Point) -> Path:
+    words = " ".join(point)
+    plain = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in words)
+    return out / figure.name / "points" / f"{plain[:80]}-{sha256(words.encode()).hexdigest()[:8]}.json"
+
+
+def _kept(file: Path, run: Run) -> Measured | None:
+    """Read a finished point, if it was made in the same way; a damaged file counts as none."""
+    try:
+        written: dict[str, Any] = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
+    return written.get("measured") if written.get("run") == run.identity() else None
+
+
+def _write(figure: Figure, found: dict[tuple[str, Point], Measured], run: Run, out: Path) -> Produced:
+    own = {point: measured for (name, point), measured in found.items() if name == figure.name}
+    rows = figure.rows(own, run)
+    folder = out / figure.name
+    folder.mkdir(parents=True, exist_ok=True)
+    header = list(dict.fromkeys(column for row in rows for column in row))
+    labels = {"data": "synthetic" if run.synthetic else "real"} if figure.real_data else {}
+    write_csv(
+        folder / f"figure-{figure.name}.csv",
+        [*labels, *header],
+        [[*labels.values(), *(row.get(column, "") for column in header)] for row in rows],
+    )
+    figure.picture(rows, run, folder / f"figure-{figure.name}.png")
+    write_atomically(folder / f"figure-{figure.name}.md", table(figure, rows, run).encode())
+    return Produced(figure, rows, folder)
+
+
+def table(figure: Figure, rows: list[Row], run: Run) -> str:
+    """Write the short table in Markdown."""
+    header = list(dict.fromkeys(column for row in rows for column in row))
+    lines = [f"# {figure.title}", "", *(f"{note}\n" for note in figure.notes(run))]
+    lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(shown(row.get(column, "")) for column in header) + " |" for row in rows]
+    return "\n".join([*lines, ""])
+
+
+def shown(value: object) -> str:
+    """Write a number with the digits that mean something."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

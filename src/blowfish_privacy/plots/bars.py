@@ -1,0 +1,36 @@
+"""Bars of several columns for each of some examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blowfish_privacy.plots import plain_text, save_figure, start_figure
+
+
+def save_bars(
+    labels: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, str],
+    title: str,
+    quantity: str,
+    path: Path,
+) -> None:
+    """Draw grouped bars and save them as PNG; what is no number is written instead of a bar."""
+    figure, axes = start_figure(9, 1.4 + 0.8 * len(rows))
+    places, height = np.arange(len(rows)), 0.8 / len(columns)
+    for offset, (name, colour) in enumerate(columns.items()):
+        values = [row[name] for row in rows]
+        widths = [value if isinstance(value, int | float) else 0 for value in values]
+        bars = axes.barh(places + (offset - 1) * height, widths, height=height * 0.9, color=colour, label=name)
+        axes.bar_label(bars, [str(value) for value in values], padding=3, fontsize=8)
+    axes.set_yticks(places, [plain_text(label) for label in labels], fontsize=8)
+    axes.invert_yaxis()
+    axes.margins(x=0.15)
+    axes.set_xlabel(quantity)
+    axes.set_title(plain_text(title), fontsize=11)
+    axes.legend(fontsize=8)
+    save_figure(figure, path)

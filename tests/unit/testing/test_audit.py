@@ -1,0 +1,110 @@
+"""The audit must see: too little noise is refuted, for every mechanism; sound noise is not."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from math import log
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import blowfish_privacy.mechanisms
+from blowfish_privacy.mechanisms import MECHANISMS
+from blowfish_privacy.testing.audit import (
+    FALSE_ALARMS,
+    MOST_TESTS,
+    Finding,
+    clopper_pearson,
+    lower_bound,
+    showing,
+    verdict,
+)
+from blowfish_privacy.testing.audit_cases import make_case
+from blowfish_privacy.testing.oracle import are_neighbours
+
+LEVEL = FALSE_ALARMS / MOST_TESTS
+SEEDS = range(30)
+SAMPLES = {"lloyd": 16_000}  # its loss is spread over rounds, so more outputs are needed to see it
+
+
+@pytest.mark.parametrize(("p", "q"), [(0.5, 0.2), (0.05, 0.05), (0.9, 0.1)])
+def test_the_bound_is_wrong_no_more_often_than_it_says(p, q):
+    # Exactly: the probability, over both counts, that the bound exceeds log(p / q) is at most the level.
+    samples, level = 60, 0.05
+    first, second = np.meshgrid(np.arange(samples + 1), np.arange(samples + 1), indexing="ij")
+    wrong = clopper_pearson(first, second, samples, level) > log(p / q)
+    weights = np.outer(binom.pmf(np.arange(samples + 1), samples, p), binom.pmf(np.arange(samples + 1), samples, q))
+    assert float(weights[wrong].sum()) <= level
+    # And it says something: far more often than not it is above log(p / q) - 1 when events are frequent.
+    useful = clopper_pearson(first, second, samples, level) > log(p / q) - 1.5
+    assert p < 0.1 or float(weights[useful].sum()) > 0.5
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_tables_are_neighbours_by_the_definition(name):
+    made = [case for seed in SEEDS if (case := make_case(name, seed)) is not None][:4]
+    assert made
+    for case in made:
+        assert case.claimed > 0
+        assert case.tables[0].shape == case.tables[1].shape
+        if case.policy.size != "unknown":
+            assert case.tables[0].sum() == case.tables[1].sum()
+
+
+def test_records_move_together_by_the_definition():
+    kinds = {"facts": 0, "none": 0}
+    for seed in range(100):
+        case = make_case("laplace", seed)
+        if case is None or case.policy.size == "unknown":
+            continue
+        before, after = (tuple(side) for side in zip(*case.moves, strict=True))
+        assert are_neighbours(case.policy, before, after)
+        kinds["facts" if case.policy.known else "none"] += 1
+    assert min(kinds.values()) >= 5
+
+
+def half_the_noise(monkeypatch):
+    """Halve every scale where it is drawn, in every module of the mechanisms, as a slip of the hand would."""
+    from blowfish_privacy.noise import discrete_laplace
+
+    def halved(scale, size, source=None):
+        return discrete_laplace(scale / 2, size, source=source)
+
+    patched = 0
+    for found in pkgutil.iter_modules(blowfish_privacy.mechanisms.__path__):
+        module = importlib.import_module(f"blowfish_privacy.mechanisms.{found.name}")
+        if hasattr(module, "discrete_laplace"):
+            monkeypatch.setattr(module, "discrete_laplace", halved)
+            patched += 1
+    assert patched
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_half_the_noise_is_refuted_and_all_of_it_is_not(name, monkeypatch):
+    # False alarms: 1e-4 / 500 for each sound mechanism. A mutant that really loses twice as much escapes a sample of
+    # this size with a probability too small to matter where the case shows most of its loss.
+    sharp = {seed: case for seed in SEEDS if (case := make_case(name, seed)) is not None and case.sharp}
+    seeds = showing(sharp, None, 3)
+    assert seeds
+
+    def share(case):
+        return lower_bound(case.mechanism, case, samples=SAMPLES.get(name, 6_000), level=LEVEL, seconds=30) / float(
+            case.claimed
+        )
+
+    assert share(sharp[seeds[0]]) <= 1
+    half_the_noise(monkeypatch)
+    assert any(share(sharp[seed]) > 1 for seed in seeds)
+
+
+def test_a_verdict_needs_tests_and_mutants():
+    honest = Finding("laplace", "", 1, "", 1.0, 0.9, sharp=True, parts=1, seconds=1.0)
+    caught = Finding("laplace", "", 1, "all noise halved", 1.0, 1.4, sharp=True, parts=1, seconds=1.0)
+    missed = Finding("laplace", "", 1, "all noise halved", 1.0, 0.9, sharp=True, parts=1, seconds=1.0)
+    refuted = Finding("laplace", "", 2, "", 1.0, 1.1, sharp=True, parts=1, seconds=1.0)
+    assert verdict("laplace", [honest, caught]).passed
+    assert not verdict("laplace", [honest, missed]).passed
+    assert not verdict("laplace", [honest]).passed
+    assert not verdict("laplace", [honest, caught, refuted]).passed
