@@ -30,7 +30,7 @@ _NARROW = 2**31
 
 
 def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect = DUCKDB) -> exp.Select:
-    """Ask for each group's lower node (``cell``) and its sums ``m0``, ``m1``, ...; rows with problems have no node.
+    """Ask for each group's lower node (``cell``) and its sums ``m0``, ``m1``, ...; rows with problems are in cell -1.
 
     What is wrong with them is asked for only when there are any: so the database knows the range of the nodes' numbers
     beforehand, and groups twice as fast.
@@ -56,7 +56,15 @@ def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, di
     named = (cell.as_("cell", quoted=True), *shares)
     shared = exp.select(*named).from_(_nested(noded, "noded"))
     sums = [_moment(subset, lattice).as_(f"m{rank}", quoted=True) for rank, subset in enumerate(lattice.subsets())]
-    return exp.select(_column("cell"), *sums).from_(_nested(shared, "shared")).group_by(number(1))
+    grouped = exp.select(_column("cell"), *sums).from_(_nested(shared, "shared")).group_by(number(1))
+    names = {"cell": -1, **{f"m{rank}": 0 for rank in range(len(sums))}}
+    filled = [_filled(name, missing).as_(name, quoted=True) for name, missing in names.items()]
+    return exp.select(*filled).from_(_nested(grouped, "grouped"))
+
+
+def _filled(name: str, missing: int) -> exp.Expr:
+    """Give rows without a node a number that every engine hands over alike."""
+    return exp.cast(exp.Coalesce(this=_column(name), expressions=[number(missing)]), "BIGINT")
 
 
 def problems_query(types: Sequence[ColumnType], domain: Domain, dialect: Dialect = DUCKDB) -> exp.Select:
@@ -69,9 +77,9 @@ def problems_query(types: Sequence[ColumnType], domain: Domain, dialect: Dialect
 
 def soft_sums(lattice: Lattice, found: dict[str, Any]) -> Integers | None:
     """Turn the groups that :func:`soft_query` finds into the sums of all nodes; None when rows have problems."""
-    if np.ma.getmaskarray(np.ma.asanyarray(found["cell"])).any():
-        return None
     cells = np.asarray(found["cell"], dtype=np.int64)
+    if (cells < 0).any():
+        return None
     moments = [np.asarray(found[f"m{rank}"], dtype=np.int64) for rank in range(len(lattice.subsets()))]
     return lattice.from_moments(cells, moments)
 
