@@ -227,9 +227,13 @@ def test_bombs_and_tags_are_refused_at_once(text: str, tmp_path: Path, monkeypat
 def test_a_domain_of_any_size_is_no_flood() -> None:
     huge = {f"x{n}": {"integer": [0, 10**18]} for n in range(60)}
     loaded = spec.loads(json.dumps({"version": 1, "policy": {"domain": huge, "secrets": "attributes"}}))
-    engine = open_engine(pa.table({f"x{n}": [1] for n in range(60)}))
-    with pytest.raises(BlowfishError, match="too large"):
-        engine.prepare(loaded.policy.domain, loaded.policy.domain.names)
+    data = pa.table({f"x{n}": [1] for n in range(60)})
+    session = bp.Session(data, loaded.policy, budget=1)
+    with pytest.raises(BlowfishError, match="too"):
+        session.release(bp.Histogram(*loaded.policy.domain.names), epsilon=1)
+    with pytest.raises(BlowfishError, match="too"):
+        open_engine(data).counts(loaded.policy.domain, loaded.policy.domain.names)
+    assert session.remaining == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of other systems")
