@@ -82,7 +82,8 @@ def instances(number: int, seed: int) -> Iterator[Instance]:
         )
         # Policies that the facts do not cross, or whose classes they settle, are the easy ones: fewer are enough.
         here = setting(policy, domain.names)
-        if source.random() < (0.1 if not here.crossed else 0.4 if here.incidence.nullity == 0 else 1):
+        told = any(isinstance(fact, KnownMarginal) and set(fact.attributes) == set(domain.names) for fact in known)
+        if source.random() < (0.1 if told or not here.crossed else 0.4 if here.incidence.nullity == 0 else 1):
             made += 1
             yield Instance(policy, records, large=made % 3 == 0)
 
