@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from blowfish_privacy.errors import PolicyError, brief
@@ -84,6 +85,7 @@ class Steps:
     """Whether known facts force records to move together, so that this is a bound."""
 
 
+@lru_cache(maxsize=64)
 def steps(policy: Policy, names: tuple[str, ...]) -> Steps:
     """Say along which pairs, and how many, records move as far as some attributes can see.
 
@@ -99,11 +101,12 @@ def steps(policy: Policy, names: tuple[str, ...]) -> Steps:
     found = under_facts(form, policy)
     if found is None or not found.together:
         return Steps(graph, policy.rows_per_person, forced=found is not None)
+    if not found.value:
+        return Steps(Public().on(form.domain), 1, forced=True)
     moved = most_secret_moves(policy, names)
     if moved is not None:
         return Steps(graph, moved, forced=True)
-    everywhere = FullDomain().on(form.domain) if found.value else Public().on(form.domain)
-    return Steps(everywhere, max(1, found.value // 2), forced=True)
+    return Steps(FullDomain().on(form.domain), found.value // 2, forced=True)
 
 
 def _together(form: LinearForm, policy: Policy, found: Found) -> Sensitivity:

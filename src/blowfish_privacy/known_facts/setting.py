@@ -91,19 +91,15 @@ class Setting:
             return None
         return tuple(arc for arc in self.crossing.listed if arc.source == arc.target and self.live[arc.source])
 
-    def ends(self, arcs: Sequence[Arc]) -> tuple[Ints, Ints]:
-        """Return where edges start and where they end, one in each row; remembered for the lists of all edges."""
-        known = {id(self.arcs): 0, id(self.inner): 1}.get(id(arcs))
-        if known is not None and known in self._ends:
-            return self._ends[known]
-        found = tuple(np.array([getattr(arc, end) for arc in arcs], dtype=np.int64) for end in ("x", "y"))
-        if known is not None:
-            self._ends[known] = (found[0], found[1])
-        return found[0], found[1]
+    @cached_property
+    def arc_ends(self) -> tuple[Ints, Ints]:
+        """Where the edges between live classes start, and where they end."""
+        return ends_of(self.arcs)
 
     @cached_property
-    def _ends(self) -> dict[int, tuple[Ints, Ints]]:
-        return {}
+    def inner_ends(self) -> tuple[Ints, Ints]:
+        """Where the edges inside live classes start, and where they end."""
+        return ends_of(self.inner or ())
 
     @property
     def crossed(self) -> bool:
@@ -111,6 +107,11 @@ class Setting:
         if self.records is not None and self.records < 2:
             return False
         return bool(self.arcs) if self.crossing.listed is not None else self.crossing.exists
+
+
+def ends_of(arcs: Sequence[Arc]) -> tuple[Ints, Ints]:
+    """Return where edges start and where they end, one value in each row."""
+    return np.array([arc.x for arc in arcs], dtype=np.int64), np.array([arc.y for arc in arcs], dtype=np.int64)
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ import numpy as np
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.known_facts.classes import Ints
 from blowfish_privacy.known_facts.crossing import Arc
-from blowfish_privacy.known_facts.setting import Found, Moves, Setting, change, project
+from blowfish_privacy.known_facts.setting import Found, Moves, Setting, change, ends_of, project
 from blowfish_privacy.known_facts.spans import Scalar, Span, Whole, candidates
 from blowfish_privacy.queries.query import LinearForm
 
@@ -39,7 +39,7 @@ def scalar_cycle(setting: Setting, scalar: Scalar, *, across: int, widest: int) 
         bound = max(bound, min(widest, int(ranges[labels].max(initial=0))))
     else:
         if inner:
-            x, y = setting.ends(inner)
+            x, y = setting.inner_ends
             changes = scalar.values(y) - scalar.values(x)
             neutral = inner[int(changes.argmax())]
             if int(changes.max()) > best:
@@ -54,10 +54,11 @@ def scalar_cycle(setting: Setting, scalar: Scalar, *, across: int, widest: int) 
 
 def _best_arc(setting: Setting, scalar: Scalar, largest: _Largest) -> tuple[int, Arc | None]:
     """Find the crossing edge that a number's change is largest with, and that change."""
-    arcs = setting.arcs if setting.inner is not None else tuple(_tried(setting, scalar))
+    listed = setting.inner is not None
+    arcs = setting.arcs if listed else tuple(_tried(setting, scalar))
     if not arcs:
         return 0, None
-    x, y = setting.ends(arcs)
+    x, y = setting.arc_ends if listed else ends_of(arcs)
     source, target = (np.array(ends) for ends in zip(*((arc.source, arc.target) for arc in arcs), strict=True))
     totals = scalar.high[source] - scalar.values(x) + scalar.values(y) - scalar.low[target]
     totals = totals + largest.besides(source, target)
