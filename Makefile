@@ -11,6 +11,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := .venv-peers
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraints.txt
 WORKERS ?= auto
 EFFORT ?= 20
@@ -48,9 +49,12 @@ $(VENV)/.check: $(VENV)/.test
 	@$(PIP) -e '.[engines,check]'
 	@touch $@
 
-$(VENV)/.peers: $(VENV)/.test
-	@echo "Adding the peers to compare with (once) ..."
-	@$(PIP) -e '.[test,peers]' || echo "Not all peers can be installed here; those that are there are compared."
+# A peer needs an older scikit-learn than ours: the comparison has an environment of its own.
+$(PEERS)/.peers: pyproject.toml constraints.txt
+	@echo "Setting up the environment with the peers in $(PEERS) (once) ..."
+	@$(PYTHON) -m venv $(PEERS)
+	@sed '/^scikit-learn==/d' constraints.txt > $(PEERS)/constraints.txt
+	@$(PEERS)/bin/python -m pip --disable-pip-version-check -q install -c $(PEERS)/constraints.txt -e '.[test,peers]'
 	@touch $@
 
 demo: $(VENV)/.base
@@ -71,8 +75,8 @@ check: $(VENV)/.check
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 
-bench: $(VENV)/.peers
-	$(BIN)/python benchmarks/run.py
+bench: $(PEERS)/.peers
+	$(PEERS)/bin/python benchmarks/run.py
 
 bench-scale: $(VENV)/.engines
 	@tests/servers/install
@@ -97,4 +101,4 @@ schema: $(VENV)/.base
 	$(BIN)/python -m blowfish_privacy.spec > docs/policy-file.schema.json
 
 clean:
-	rm -rf $(VENV) build dist site demo-output* examples-output .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist site demo-output* examples-output .pytest_cache .hypothesis

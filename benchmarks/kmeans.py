@@ -4,8 +4,8 @@
 
 Ratio: the sum of squared distances of all records to the nearest private centre, over that of a non-private run. As in
 the 2014 paper the reference is Lloyd's algorithm with 10 rounds from a uniform start (mean of 50 runs), k = 4; "best"
-is scikit-learn's best of 20 (cabs and made data: 15) restarts. Ours is bounded (epsilon, policy)-Blowfish; KMeans of
-diffprivlib is unbounded (add or remove) epsilon-differential privacy as published, run at the same epsilon.
+is scikit-learn's best of 20 (cabs and made data: 15) restarts. Ours is bounded (epsilon, policy)-Blowfish. KMeans of
+diffprivlib, which make bench compares at the same epsilon, is unbounded (add or remove) differential privacy.
 The data (Skin, tweets, cabs) are read from a folder, by default $BLOWFISH_DATA; without it only made data are used.
 """
 
@@ -31,7 +31,7 @@ from blowfish_privacy.engines import open_engine
 from blowfish_privacy.mechanisms.exact import Counted, Placed
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.plan import make_plan
-from report import Row
+from report import NOTHING, Row
 
 EPSILONS = ("0.1", "0.5", "1")
 PUBLISHED = {
@@ -133,6 +133,14 @@ def skin(folder: Path, share: int) -> Case:
     return placed("skin01" if share > 1 else "skin", domain, table[chosen], 4)
 
 
+def shared_data(folder: Path) -> list[Case]:
+    """Read one in a hundred of Skin, the tweets and the cabs."""
+    tweets, cabs = (
+        np.load(folder / name).astype(np.int64) for name in ("twitter_256x256.npy", "sf_cabs_start_256x256.npy")
+    )
+    return [skin(folder, 100), counted("twitter", tweets, 4), counted("San Francisco cabs", cabs, 8)]
+
+
 def unseen() -> list[Case]:
     """Make three data sets that nothing here was tuned on: heavy-tailed, few cells and a far group, a ring."""
     generator = np.random.default_rng(23)
@@ -185,26 +193,21 @@ def accuracy(cases: list[tuple[Case, dict[str, Any], tuple[float, float]]], repe
             published = PUBLISHED.get((case.name, name))
             said = " / ".join(map(str, published)) if published else "-"
             rows.append([case.name, name, "/".join(dict.fromkeys(kinds)), *cells, said, " / ".join(over)])
-        rows.append([case.name, "diffprivlib, add/remove", "diffprivlib", *_rival(case, base, repeats), "-", "-"])
     report(rows, f"Ratio to non-private k-means (10 rounds, uniform start), {repeats} repeats", HEADER)
 
 
-def _rival(case: Case, base: float, repeats: int) -> list[str]:
-    try:
-        from diffprivlib.models import KMeans as Rival
-    except ImportError:
-        return ["not installed"] * 3
-    ends = [[float(v) for v in ends] for ends in zip(*(_ends(a) for a in case.domain.attributes), strict=True)]
-    rows = np.repeat(case.places, case.weights.astype(int), axis=0) if case.weights.max() > 1 else case.places
+def rival(case: Case, epsilon: str, repeats: int) -> list[float]:
+    """Return the objectives of diffprivlib's centres."""
+    from diffprivlib.models import KMeans as Rival
+
+    low, high = ([float(v) for v in side] for side in zip(*(_ends(a) for a in case.domain.attributes), strict=True))
+    records = np.repeat(case.places, case.weights.astype(int), axis=0)
     found = []
-    for epsilon in EPSILONS:
-        ratios = []
-        for _ in range(min(repeats, 20)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                rival = Rival(case.k, epsilon=float(epsilon), bounds=(ends[0], ends[1])).fit(rows)
-            ratios.append(objective(case.places, case.weights, np.asarray(rival.cluster_centers_)) / base)
-        found.append(shown(np.array(ratios)))
+    for _ in range(repeats):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = Rival(case.k, epsilon=float(epsilon), bounds=(low, high)).fit(records)
+        found.append(objective(case.places, case.weights, np.asarray(fitted.cluster_centers_)))
     return found
 
 
@@ -231,7 +234,10 @@ def against_best(cases: list[Case], repeats: int, title: str) -> None:
     )
 
 
-def speed_on_skin(folder: Path, rounds: int) -> None:
+Times = list[tuple[float, float]]
+
+
+def times_on_skin(folder: Path, rounds: int) -> Times:
     """Time all of Skin, from plan to centres, beside scikit-learn's KMeans with 20 restarts on the raw points."""
     import pandas as pd
 
@@ -245,18 +251,10 @@ def speed_on_skin(folder: Path, rounds: int) -> None:
         middle = perf_counter()
         _ = bp.Session(frame, policy, budget=1).release(bp.KMeans(list(frame), k=4), epsilon="0.5").centers
         times.append((perf_counter() - middle, middle - start))
-    ratios = [ours / theirs for ours, theirs in times]
-    row = [
-        f"{median(t[0] for t in times):.2f}",
-        f"{median(t[1] for t in times):.2f}",
-        f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
-    ]
-    report(
-        [row], "All of Skin, k = 4, epsilon 0.5: seconds", ["ours", "scikit-learn, 20 restarts, raw", "ratio (spread)"]
-    )
+    return times
 
 
-def speed_in_sql(rows: int, rounds: int) -> None:
+def times_in_sql(rows: int, rounds: int) -> Times:
     """Time sums on a lattice beside the plain GROUP BY over the same grid cells, both in DuckDB on one file."""
     import duckdb
 
@@ -281,14 +279,15 @@ def speed_in_sql(rows: int, rounds: int) -> None:
             engine.soft(domain, domain.names, lattice)
             if turn:
                 times.append((perf_counter() - middle, middle - start))
-    ratios = [ours / theirs for ours, theirs in times]
-    row = [
-        f"{rows:,}",
-        f"{median(t[0] for t in times):.2f}",
-        f"{median(t[1] for t in times):.2f}",
-        f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
-    ]
-    report([row], "Sums on a 64 x 64 lattice in DuckDB: seconds", ["rows", "lattice", "GROUP BY", "ratio (spread)"])
+    return times
+
+
+def speed(times: Times, title: str, ours: str, theirs: str) -> None:
+    """Print two times and their ratio."""
+    ratios = [first / second for first, second in times]
+    seconds = [f"{median(t[place] for t in times):.2f}" for place in (0, 1)]
+    spread = f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+    report([[*seconds, spread]], f"{title}: seconds", [ours, theirs, "ratio (spread)"])
 
 
 def cost_by_dimension() -> None:
@@ -315,26 +314,28 @@ def cost_by_dimension() -> None:
 
 
 def rows(*, quick: bool, data: str | None) -> list[Row]:
-    """Report diffprivlib's objective over ours, on the paper's synthetic data and, where it is there, on Skin."""
+    """Report the speed beside scikit-learn and GROUP BY, and diffprivlib's objective over ours on every data set."""
+    command = "python benchmarks/kmeans.py"
+    many, rounds = (10**6, 3) if quick else (10**8, 5)
+    name = f"time of sums on a 64 x 64 lattice, {many:,} rows, ours / theirs"
+    ratios = [ours / theirs for ours, theirs in times_in_sql(many, rounds)]
+    made = [Row.of(name, command, "duckdb, GROUP BY over the same cells", NOTHING, ratios)]
+    if data:
+        ratios = [ours / theirs for ours, theirs in times_on_skin(Path(data), rounds)]
+        name = "time of k-means on all of Skin, k = 4, ours / theirs"
+        made.append(Row.of(name, command, "scikit-learn, 20 restarts on the raw points", NOTHING, ratios))
     try:
-        from diffprivlib.models import KMeans as Rival
+        import diffprivlib.models  # noqa: F401
     except ImportError:
-        return []
-    made = []
-    cases = [synthetic(), *([skin(Path(data), 100)] if data else [])]
+        return made
     guarantee = "add-or-remove differential privacy, floating-point noise, warns when bounds come from the data"
-    for case in cases:
-        ends = [[float(v) for v in side] for side in zip(*(_ends(a) for a in case.domain.attributes), strict=True)]
+    repeats = 3 if quick else 20
+    for case in [synthetic(), *(shared_data(Path(data)) if data else [])]:
         for epsilon in EPSILONS:
-            _, ours = case.ratios(bp.FullDomain(), epsilon, 3 if quick else 20, 1.0)
-            ratios = []
-            for one in ours:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    rival = Rival(case.k, epsilon=float(epsilon), bounds=(ends[0], ends[1])).fit(case.places)
-                ratios.append(objective(case.places, case.weights, np.asarray(rival.cluster_centers_)) / one)
+            _, ours = case.ratios(bp.FullDomain(), epsilon, repeats, 1.0)
+            ratios = [theirs / one for theirs, one in zip(rival(case, epsilon, repeats), ours, strict=True)]
             name = f"k-means objective, theirs / ours: {case.name}, full domain, epsilon {epsilon}"
-            made.append(Row.of(name, "python benchmarks/kmeans.py", "diffprivlib", guarantee, ratios))
+            made.append(Row.of(name, command, "diffprivlib", guarantee, ratios))
     return made
 
 
@@ -360,21 +361,20 @@ def main() -> None:
             thetas = {f"theta {theta}": bp.DistanceThreshold(theta) for theta in (256, 128, 64, 32)}
             skins = {"full": bp.FullDomain(), **thetas, "attributes": bp.Attributes()}
             blocks = {f"blocks of {w} x {w}": bp.Partition(widths={"a": w, "b": w}) for w in (26, 8, 3)}
-            tweets = counted("twitter", np.load(options.data / "twitter_256x256.npy").astype(np.int64), 4)
-            cases += [
-                (skin(options.data, 100), skins, (0, 255)),
-                (tweets, {"full": bp.FullDomain(), **blocks}, (0, 255)),
-            ]
+            colours, tweets, _ = shared_data(options.data)
+            cases += [(colours, skins, (0, 255)), (tweets, {"full": bp.FullDomain(), **blocks}, (0, 255))]
         accuracy(cases, repeats)
     if wanted("cabs") and here:
-        cabs = np.load(options.data / "sf_cabs_start_256x256.npy").astype(np.int64)
-        against_best([counted("San Francisco cabs", cabs, 8)], repeats, "Ratio to the best of 15 restarts")
+        against_best([shared_data(options.data)[2]], repeats, "Ratio to the best of 15 restarts")
     if wanted("unseen"):
         against_best(unseen(), repeats, "Data that nothing was tuned on: ratio to the best of 15 restarts")
     if wanted("speed"):
+        rounds = 3 if options.quick else 5
         if here:
-            speed_on_skin(options.data, 3 if options.quick else 5)
-        speed_in_sql(rows, 3 if options.quick else 5)
+            times = times_on_skin(options.data, rounds)
+            speed(times, "All of Skin, k = 4, epsilon 0.5", "ours", "scikit-learn, 20 restarts, raw")
+        title = f"Sums of {rows:,} rows on a 64 x 64 lattice in DuckDB"
+        speed(times_in_sql(rows, rounds), title, "lattice", "GROUP BY")
         cost_by_dimension()
 
 

@@ -27,6 +27,10 @@ def axes(draw: st.DrawFn, size: int) -> Axis:
     """Lay nodes over so many positions: in the middles or on the corners of cells, in one or several pieces."""
     resolution = draw(st.sampled_from([1, 2, 3, 7, 16, 1000]))
     if draw(st.booleans()):
+        nodes = draw(st.integers(1, 6))
+        run = draw(st.sampled_from([Run.cornered(size, nodes), Run.centred(0, size, 1, nodes), Run(0, 1, size, 1)]))
+        return Axis((run,), run.step)
+    if draw(st.booleans()):
         return Axis((Run.cornered(size, draw(st.integers(1, 6))),), resolution)
     runs, start = [], 0
     while start < size:
@@ -39,12 +43,12 @@ def axes(draw: st.DrawFn, size: int) -> Axis:
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Domain, Lattice, list[dict[str, Any]]]:
-    domain = Domain(
-        a=Integer(-3, draw(st.integers(-3, 12)), outside="clamp", missing=-3),
-        b=Binned([0, 1, 2.5, 4, 9], outside="clamp"),
-    )
+    high, strict = draw(st.integers(-3, 12)), draw(st.booleans())
+    a = Integer(-3, high) if strict else Integer(-3, high, outside="clamp", missing=-3)
+    domain = Domain(a=a, b=Binned([0, 1, 2.5, 4, 9], outside="clamp"))
     lattice = Lattice(tuple(draw(axes(size)) for size in domain.shape))
-    row = st.fixed_dictionaries({"a": st.one_of(st.integers(-9, 15), st.none()), "b": st.floats(-2, 12)})
+    whole = st.integers(-3, high) if strict else st.one_of(st.integers(-9, 15), st.none())
+    row = st.fixed_dictionaries({"a": whole, "b": st.floats(-2, 12)})
     return domain, lattice, draw(st.lists(row, max_size=15))
 
 
@@ -103,10 +107,25 @@ def test_problems_are_named_and_never_quoted(way: Way, tmp_path: Path) -> None:
     assert "1234567" not in str(caught.value)
 
 
+@pytest.mark.parametrize("values", [[2**63 - 1, -(2**63)], [None, 2**62], [10, 0], [-1, 9]])
+def test_values_that_fit_no_arithmetic_are_only_outside(way: Way, tmp_path: Path, values: list[int | None]) -> None:
+    domain = Domain(a=Integer(0, 9), b=Integer(0, 9))
+    run = Run.centred(0, 10, 1, 4)
+    lattice = Lattice((Axis((run,), run.step),) * 2)
+    assert lattice.straight
+    rows = [{"a": value, "b": other} for value in [5, *values] for other in [3, *values]]
+    engine = open_engine(way(to_table(rows, {"a": pa.int64(), "b": pa.int64()}), tmp_path))
+    with pytest.raises(DataError) as caught:
+        engine.soft(domain, domain.names, lattice)
+    assert "'a' has" in caught.value.message
+
+
 def test_an_empty_table_gives_nothing(way: Way, tmp_path: Path) -> None:
     domain = Domain(a=Integer(0, 9))
     engine = open_engine(way(to_table([], {"a": pa.int64()}), tmp_path))
     assert engine.soft(domain, ["a"], Lattice((Axis((Run.centred(0, 10, 1, 3),), 8),))).tolist() == [0, 0, 0]
+    run = Run.centred(0, 10, 1, 3)
+    assert engine.soft(domain, ["a"], Lattice((Axis((run,), run.step),))).tolist() == [0, 0, 0]
 
 
 def test_lattices_that_cannot_be() -> None:

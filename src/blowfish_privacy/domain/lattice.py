@@ -29,6 +29,7 @@ Integers = npt.NDArray[np.int64]
 MOST_NODES = 2**24
 """The most nodes of a lattice: their sums are held in memory."""
 _LARGEST = 2**62
+_WIDE = 2**31
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,21 @@ class Axis:
     def shared(self) -> bool:
         """Whether a record may be shared between nodes at all."""
         return any(run.nodes > 1 for run in self.runs)
+
+    @cached_property
+    def straight(self) -> bool:
+        """Whether shares are a straight line of the position between any two nodes, and flat beyond the last ones."""
+        run = self.runs[0]
+        if len(self.runs) > 1 or not self.shared:
+            return len(self.runs) == 1
+        ends = (run.shift, run.slope * (run.width - 1) + run.shift)
+        inside = -run.step <= ends[0] and ends[1] < run.step * run.nodes
+        return run.count == 1 and self.resolution == run.step and inside
+
+    @property
+    def pieces(self) -> int:
+        """The number of pieces on which the shares of a straight axis are a straight line."""
+        return self.nodes + 1 if self.shared else self.nodes
 
     def locate(self, positions: Integers) -> tuple[Integers, Integers]:
         """Return the lower node of every position, and the shares of the node above it."""
@@ -210,6 +226,35 @@ class Lattice:
             step = sum(up * self.strides[axis] for axis, up in zip(self.shared, corner, strict=True))
             np.add.at(flat, np.minimum(cells + step, self.size - 1), corners[corner])
         return flat.reshape(self.shape) * self._constant
+
+    @cached_property
+    def straight(self) -> bool:
+        """Whether sums of products of positions over each piece tell all shares, and fit exact arithmetic."""
+        wide = prod(self.axes[place].size for place in self.shared) >= _WIDE
+        return all(axis.straight for axis in self.axes) and not wide
+
+    def from_pieces(self, cells: Integers, moments: Sequence[Integers]) -> Integers:
+        """Add up shares from sums over the records of each product of pieces, on a straight lattice.
+
+        ``moments`` holds sums of products of positions. Along an axis the upper share of a record between two nodes is
+        slope p + shift - step x (pieces before it), zero beyond the ends, which turns moments of positions into moments
+        of shares. Numbers on the way may wrap around; the sums at the end fit, so they are right.
+        """
+        depth, counts = len(self.shared), [axis.pieces for axis in self.axes]
+        turned = np.stack([np.asarray(each, dtype=np.int64) for each in moments]).reshape((2,) * depth + (len(cells),))
+        lower = np.zeros_like(cells)
+        for place, (axis, piece) in enumerate(zip(self.axes, np.unravel_index(cells, counts), strict=True)):
+            if not axis.shared:
+                lower += piece * self.strides[place]
+                continue
+            run, between = axis.runs[0], (piece > 0) & (piece < axis.nodes)
+            start = np.maximum(piece - 1, 0)
+            lower += start * self.strides[place]
+            rank = self.shared.index(place)
+            none, product = np.take(turned, 0, axis=rank), np.take(turned, 1, axis=rank)
+            upper = np.where(between, run.slope * product + (run.shift - run.step * start) * none, 0)
+            turned = np.stack([none, upper], axis=rank)
+        return self.from_moments(lower, list(turned.reshape(2**depth, len(cells))))
 
     def subsets(self) -> list[tuple[int, ...]]:
         """List the subsets of the shared axes in the order of :meth:`from_moments`."""

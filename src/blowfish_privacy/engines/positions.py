@@ -52,10 +52,14 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class Placement:
-    """A position as an expression, and the table it needs joined under its alias, if any."""
+    """A position as an expression, and the table it needs joined under its alias, if any.
+
+    ``plain`` is a condition and a short position that holds under it, when rows that miss it have no position at all.
+    """
 
     position: exp.Expr
     lookup: Lookup | None = None
+    plain: tuple[exp.Condition, exp.Expr] | None = None
 
 
 def place(attribute: Attribute, value: Value, verdicts: Verdicts, alias: str) -> Placement:
@@ -81,7 +85,9 @@ def _place_integer(attribute: Integer, value: Value, verdicts: Verdicts) -> Plac
     inside = value.within(low, value.type.step * (attribute.high + 1))
     # Inside the bounds the difference fits 64 bits, whatever the width of the column.
     position = exp.Sub(this=_whole(value.expression.copy()), expression=number(attribute.low))
-    return Placement(_settled(value, inside, position, verdicts, value.below(low)))
+    settled = _settled(value, inside, position, verdicts, value.below(low))
+    alone = value.written is None and max(verdicts.missing, verdicts.below, verdicts.above) < 0
+    return Placement(settled, plain=(inside, position) if alone else None)
 
 
 def _place_truth(attribute: Categorical, value: Value, verdicts: Verdicts) -> Placement:

@@ -23,6 +23,7 @@ from blowfish_privacy.engines.comparisons import number
 from blowfish_privacy.engines.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.positions import Verdicts
 from blowfish_privacy.engines.sql import positions_query
+from blowfish_privacy.engines.straight import straight_query
 
 Integers = npt.NDArray[np.int64]
 
@@ -35,6 +36,8 @@ def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, di
     What is wrong with them is asked for only when there are any: so the database knows the range of the nodes' numbers
     beforehand, and groups twice as fast.
     """
+    if lattice.straight:
+        return _handed_over(straight_query(types, domain, lattice, dialect), lattice)
     places = range(len(lattice.axes))
     verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
     placed = positions_query(domain.attributes, types, verdicts, dialect)
@@ -57,14 +60,17 @@ def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, di
     shared = exp.select(*named).from_(_nested(noded, "noded"))
     sums = [_moment(subset, lattice).as_(f"m{rank}", quoted=True) for rank, subset in enumerate(lattice.subsets())]
     grouped = exp.select(_column("cell"), *sums).from_(_nested(shared, "shared")).group_by(number(1))
-    names = {"cell": -1, **{f"m{rank}": 0 for rank in range(len(sums))}}
-    filled = [_filled(name, missing).as_(name, quoted=True) for name, missing in names.items()]
-    return exp.select(*filled).from_(_nested(grouped, "grouped"))
+    return _handed_over(grouped, lattice)
 
 
-def _filled(name: str, missing: int) -> exp.Expr:
+def _handed_over(grouped: exp.Select, lattice: Lattice) -> exp.Select:
     """Give rows without a node a number that every engine hands over alike."""
-    return exp.cast(exp.Coalesce(this=_column(name), expressions=[number(missing)]), "BIGINT")
+    names = {"cell": -1, **{f"m{rank}": 0 for rank in range(2 ** len(lattice.shared))}}
+    filled = [
+        exp.cast(exp.Coalesce(this=_column(name), expressions=[number(missing)]), "BIGINT").as_(name, quoted=True)
+        for name, missing in names.items()
+    ]
+    return exp.select(*filled).from_(_nested(grouped, "grouped"))
 
 
 def problems_query(types: Sequence[ColumnType], domain: Domain, dialect: Dialect = DUCKDB) -> exp.Select:
@@ -81,7 +87,7 @@ def soft_sums(lattice: Lattice, found: dict[str, Any]) -> Integers | None:
     if (cells < 0).any():
         return None
     moments = [np.asarray(found[f"m{rank}"], dtype=np.int64) for rank in range(len(lattice.subsets()))]
-    return lattice.from_moments(cells, moments)
+    return lattice.from_pieces(cells, moments) if lattice.straight else lattice.from_moments(cells, moments)
 
 
 def problem_code(attributes: int) -> exp.Expr:

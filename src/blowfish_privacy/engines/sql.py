@@ -122,6 +122,32 @@ def positions_query(
     return _joined(exp.select(*placed).from_(_nested(_read(fields, [], _table()), "rows")), fields)
 
 
+def guarded_positions(
+    attributes: Sequence[Attribute],
+    types: Sequence[ColumnType],
+    verdicts: Sequence[Verdicts],
+    dialect: Dialect = DUCKDB,
+) -> tuple[exp.Expr, list[exp.Condition], list[exp.Expr]]:
+    """Return a table, and for each attribute a condition over it and the position of rows that meet the condition.
+
+    Raw columns stay as they are where they can: then rows cost little more than the query that uses them.
+    """
+    fields = [
+        Field(axis, attribute, column, verdict, dialect)
+        for axis, (attribute, column, verdict) in enumerate(zip(attributes, types, verdicts, strict=True))
+    ]
+    columns: list[exp.Expr] = []
+    guards: list[exp.Condition] = []
+    places: list[exp.Expr] = []
+    for field in fields:
+        plain, settled = field.placement.plain, _column(f"p{field.axis}")
+        columns.append(field.column if plain else field.placement.position.as_(settled.name, quoted=True))
+        guards.append(plain[0] if plain else exp.GTE(this=settled, expression=number(0)))
+        places.append(plain[1] if plain else settled.copy())
+    table = _joined(exp.select(*columns).from_(_nested(_read(fields, [], _table()), "rows")), fields)
+    return _nested(table, "placed"), guards, places
+
+
 def _read(fields: Sequence[Field], carried: Sequence[exp.Expr], rows: exp.Expr) -> exp.Select:
     columns = [column for field in fields for column in field.reading()]
     return exp.select(*carried, *columns).from_(rows)
