@@ -114,7 +114,7 @@ class _Facts:
 
     def _summary(self) -> str:
         if not self.epsilon:
-            return "Published exactly: under the policy chosen, nothing in this answer is left to protect."
+            return "No noise was needed: nothing that the policy keeps secret shows in this answer."
         if self.main.policy.known:
             between = "between two tables that must look alike (50 : 50)"
         else:
@@ -140,7 +140,7 @@ class _Facts:
         for sentence in few(words.protected or ["Nothing: the policy has no secret values."]):
             yield Item("Protected", sentence)
         if not self.epsilon:
-            yield Item("Strength", "None: this answer has no noise, since nothing in it is left to protect.")
+            yield Item("Strength", "None: this answer has no noise, since nothing secret shows in it.")
         elif policy.known:
             yield Item(
                 "Strength",
@@ -173,7 +173,7 @@ class _Facts:
     def _unprotected(self) -> Iterator[Item]:
         policy = self.main.policy
         if not self.epsilon:
-            yield Item("No noise", "Under the policy chosen nothing in this answer is left to protect: it is exact.")
+            yield Item("No noise", "Nothing that the policy keeps secret shows in this answer, so it is as it is.")
         else:
             notices = {notice for release in self.releases for notice in release.body["notices"]}
             yield from (Item("Note", notice) for notice in sorted(notices))

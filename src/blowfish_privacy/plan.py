@@ -92,7 +92,13 @@ class Plan:
     def notices(self) -> list[str]:
         """Say loudly what must not be overlooked."""
         said: list[str] = []
-        if self.epsilon == 0 and self.policy.known and self.policy.graph.project(self.query.attributes).has_edges:
+        secret = self.policy.graph.project(self.query.attributes).has_edges
+        if self.epsilon == 0 and secret and not self.policy.known:
+            said.append(
+                "TOO FEW RECORDS: at this epsilon noise would drown whatever they say about clusters, so the centres are "
+                "chosen without looking at them, and nothing is spent. Raise epsilon or take fewer attributes."
+            )
+        elif self.epsilon == 0 and secret:
             said.append(
                 "NO NOISE: the known facts leave nothing in this answer that a secret pair could change, so it will be "
                 "published exactly."
