@@ -95,8 +95,8 @@ class Plan:
         secret = self.policy.graph.project(self.query.attributes).has_edges
         if self.epsilon == 0 and secret and not self.policy.known:
             said.append(
-                "TOO FEW RECORDS: at this epsilon noise would drown whatever they say about clusters, so the centres are "
-                "chosen without looking at them, and nothing is spent. Raise epsilon or take fewer attributes."
+                "TOO FEW RECORDS: at this epsilon noise would drown whatever they say about clusters, so the centres "
+                "are chosen without looking at them, and nothing is spent. Raise epsilon or take fewer attributes."
             )
         elif self.epsilon == 0 and secret:
             said.append(

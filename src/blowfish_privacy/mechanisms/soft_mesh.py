@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import log
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,12 +16,13 @@ from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
 from blowfish_privacy.exact import exact as exactly
 from blowfish_privacy.exact import show
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
-from blowfish_privacy.mechanisms.deconvolution import deconvolve, hats, keep_largest, kron, project
+from blowfish_privacy.mechanisms.deconvolution import deconvolve
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.exact import Exact
 from blowfish_privacy.mechanisms.grid_choice import MOST_DIMENSIONS, choose_resolutions, rate
 from blowfish_privacy.mechanisms.lattice_sensitivity import change, largest_moves, lattice_sensitivity, most_varied
 from blowfish_privacy.mechanisms.mesh import Mesh
+from blowfish_privacy.mechanisms.mesh_choice import Masses, stand_out
 from blowfish_privacy.mechanisms.soft_grid import NO_NOISE, check_size, whole_numbers
 from blowfish_privacy.mechanisms.stretches import stretches
 from blowfish_privacy.mechanisms.synopsis import (
@@ -46,7 +46,6 @@ GATE = 400
 FIRST_SHARE = Fraction(1, 4)
 _DEEPEST = 9
 _DEEPEST_FIRST = 7
-_MOST_FIRST_POINTS = 70_000
 
 
 @dataclass(frozen=True)
@@ -189,41 +188,16 @@ class SoftMesh(Synopsis):
 
     def choose(self, look: npt.NDArray[np.int64], records: int) -> tuple[Mesh, Level]:
         """Choose a mesh from the noisy first look, for every depth it may have, and keep the most promising."""
-        dimensions, mass, noise = len(self.form.domain.names), *self._masses(look, records)
-        best: tuple[float, Mesh, Level] | None = None
+        dimensions, unit = len(self.form.domain.names), self._lattice(self.first).unit
+        masses = Masses(look / unit, self.first.depth, dimensions, records, float(self.first.scale / unit))
+        found: list[tuple[float, Mesh, Level]] = []
         for level in self.levels:
             strength = 2 * self._lattices[level.depth].unit / level.scale if level.scale else Fraction(10**6)
-            least = max(records / max(rate(records * strength, dimensions), 1), noise)
-
-            def cut(depth: int, cells: npt.NDArray[np.int64], least: float = least) -> npt.NDArray[np.bool_]:
-                return _mass(mass, depth, cells) >= least
-
-            mesh = Mesh.grow(dimensions, level.depth, cut)
-            cost = sum(
-                float(_mass(mass, depth, mesh.places[mesh.levels == depth]).sum()) / 4**depth
-                for depth in range(level.depth + 1)
-            )
-            if best is None or cost < best[0]:
-                best = (cost, mesh, level)
-        if best is None:
+            mesh, cost = masses.mesh(level.depth, rate(records * strength, dimensions))
+            found.append((cost, mesh, level))
+        if not found:
             raise PolicyError("a mesh needs at least one depth.")
-        return best[1], best[2]
-
-    def _masses(self, look: npt.NDArray[np.int64], records: int) -> tuple[list[npt.NDArray[np.float64]], float]:
-        """Estimate from the first look how many records each cell of every level has."""
-        dimensions, unit = len(self.form.domain.names), self._lattice(self.first).unit
-        fine = self.first.depth
-        while fine < self.first.depth + 2 and 2 ** ((fine + 1) * dimensions) <= _MOST_FIRST_POINTS:
-            fine += 1
-        places = (np.arange(2**fine) + 0.5) / 2**fine
-        matrix = kron([hats(2**self.first.depth, places)] * dimensions)
-        noise = float(self.first.scale / unit)
-        rows = project((look / unit)[:, None], np.array([float(records)]))
-        table = deconvolve(matrix, rows, noise)[:, 0].reshape((2**fine,) * dimensions)
-        masses = [table]
-        for half in (2**level for level in range(fine - 1, -1, -1)):
-            masses.insert(0, masses[0].reshape([half, 2] * dimensions).sum(axis=tuple(range(1, 2 * dimensions, 2))))
-        return masses, noise
+        return min(found, key=lambda each: each[0])[1:]
 
     def _parse(self, noisy: npt.NDArray[np.int64]) -> tuple[Mesh, npt.NDArray[np.int64]]:
         depth, length = (int(each) for each in noisy[self.rows : self.rows + 2])
@@ -239,8 +213,8 @@ class SoftMesh(Synopsis):
         level = next(each for each in self.levels if each.depth == mesh.depth)
         unit, dimensions = self._lattices[mesh.depth].unit, len(self.form.domain.names)
         noise = float(level.scale / unit)
-        rows = keep_largest(noisy_rows / unit, float(records), 0.5 * noise * log(max(len(noisy_rows) / 2, 2)))
         matrix, _, _ = mesh.matrix(np.arange(len(mesh.levels)), 1)
+        rows = stand_out(noisy_rows / unit, matrix, float(records), noise)
         # A leaf whose rows are all empty has no records.
         leaves = np.flatnonzero(matrix.T @ rows > 0)
         parts = next(q for q in range(FINEST, 0, -1) if q == 1 or len(leaves) * q**dimensions <= MOST_POINTS)
@@ -295,12 +269,6 @@ def _deepest(form: HistogramForm) -> int:
 
 def _ratio(form: HistogramForm, depth: int, graph: Any, moves: tuple[int, ...]) -> Fraction:
     return most_varied(Lattice(tuple(_axes(form, depth, (2**20,) * len(moves), first=False))), graph, moves)
-
-
-def _mass(masses: list[npt.NDArray[np.float64]], depth: int, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Look up the mass of cells; below the finest level known it is spread evenly."""
-    beyond = max(depth - (len(masses) - 1), 0)
-    return masses[depth - beyond][tuple((cells >> beyond).T)] / 2.0 ** (beyond * cells.shape[1])
 
 
 def _written(level: Level) -> dict[str, Any]:
