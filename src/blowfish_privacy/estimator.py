@@ -12,12 +12,29 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from blowfish_privacy.clustering import nearest_centre
 from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.engines.arrays import ArrayEngine
-from blowfish_privacy.errors import DataError, PolicyError, brief
+from blowfish_privacy.errors import DataError, PolicyError, QueryError, brief
+from blowfish_privacy.exact import positive
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import KMeans
 from blowfish_privacy.session import Session
 
 Floats = npt.NDArray[np.float64]
+
+
+_WITHOUT_VALUES = ("Found array with", "features, but", "feature names", "Sparse data")
+"""What scikit-learn says about shapes and columns."""
+_WORDS = (
+    "Reshape your data", "Complex data not supported", "Input X contains NaN", "Input X contains infinity",
+    "argument must be a string or a real number",
+)  # fmt: skip
+
+
+class WrongTableError(DataError, ValueError):
+    """X has a form or values that no table of numbers has, as scikit-learn expects it to be called."""
+
+
+class WrongTypeError(DataError, TypeError):
+    """X is of a type that holds no numbers, as scikit-learn expects it to be called."""
 
 
 class KMeansEstimator(BaseEstimator):
@@ -49,9 +66,13 @@ class KMeansEstimator(BaseEstimator):
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: N803
         """Release a synopsis of X under the policy and find the centres in it."""
+        if self.epsilon is None:
+            raise QueryError("epsilon is needed.", hint='KMeansEstimator(policy=policy, epsilon="0.5").')
+        positive(self.epsilon, "epsilon", error=QueryError)
         table = _table(self, X, reset=True)
         policy = self._policy_for(table.shape[1])
         domain = policy.domain
+        _in_order(X, domain)
         if table.shape[1] != len(domain.names):
             raise DataError(
                 f"X has {table.shape[1]} columns, but the domain has {len(domain.names)} attributes.",
@@ -60,7 +81,7 @@ class KMeansEstimator(BaseEstimator):
         engine = ArrayEngine({name: _column(domain, name, table[:, axis]) for axis, name in enumerate(domain.names)})
         budget = self.epsilon if self.ledger is None else None
         session = Session(engine, policy, budget=budget, ledger=self.ledger)
-        query = KMeans(domain.names, _number(self.n_clusters))
+        query = KMeans(domain.names, self.n_clusters)
         self.release_ = session.release(query, epsilon=self.epsilon, mechanism=self.mechanism)
         engine.close()
         self.cluster_centers_: Floats = self.release_.centers
@@ -79,8 +100,26 @@ class KMeansEstimator(BaseEstimator):
 
 
 def _table(estimator: Any, given: Any, *, reset: bool) -> Floats:
-    checked: Any = validate_data(estimator, given, reset=reset, dtype=np.float64)
+    """Let scikit-learn check the form of X; what it says may quote values, so only known words of it are repeated."""
+    try:
+        checked: Any = validate_data(estimator, given, reset=reset, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        said = str(error)
+        if not any(mark in said for mark in _WITHOUT_VALUES):
+            said = next((word for word in _WORDS if word in said), "X must be a table of finite numbers")
+        kind = WrongTypeError if isinstance(error, TypeError) else WrongTableError
+        raise kind(said) from None
     return cast(Floats, checked)
+
+
+def _in_order(given: Any, domain: Domain) -> None:
+    names = [str(name) for name in getattr(given, "columns", ())]
+    moved = [name for name, own in zip(names, domain.names, strict=False) if name != own and name in domain.names]
+    if moved:
+        raise DataError(
+            f"the columns are not in the order of the policy's attributes: {', '.join(moved)}.",
+            hint=f"the order is {', '.join(domain.names)}.",
+        )
 
 
 def _column(domain: Domain, name: str, column: Floats) -> npt.NDArray[Any]:
@@ -89,7 +128,3 @@ def _column(domain: Domain, name: str, column: Floats) -> npt.NDArray[Any]:
     if (column != np.floor(column)).any() or (np.abs(column) > 2**53).any():
         raise DataError(f"the column for {name} must hold whole numbers.", hint="no rounding is guessed; round it.")
     return column.astype(np.int64)
-
-
-def _number(clusters: object) -> Any:
-    return int(clusters) if isinstance(clusters, np.integer) else clusters

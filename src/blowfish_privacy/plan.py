@@ -11,7 +11,7 @@ from typing import Any
 
 from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError, brief
 from blowfish_privacy.exact import positive, show
-from blowfish_privacy.mechanisms import Certificate, Error, Mechanism, candidates
+from blowfish_privacy.mechanisms import Certificate, Error, Mechanism, TooFewError, candidates
 from blowfish_privacy.policies import FullDomain, Policy
 from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import Query
@@ -56,7 +56,8 @@ class Plan:
             rival = make_plan(self.query, full, epsilon=self.epsilon, mechanism=self._named(), records=self.records)
         except BlowfishError:
             return None
-        return rival.expected_error()
+        error = rival.expected_error()
+        return error if error.of == self.expected_error().of else None
 
     def _named(self) -> str | None:
         """Compare a mechanism that was asked for by name with itself, a default with the default."""
@@ -92,13 +93,7 @@ class Plan:
     def notices(self) -> list[str]:
         """Say loudly what must not be overlooked."""
         said: list[str] = []
-        secret = self.policy.graph.project(self.query.attributes).has_edges
-        if self.epsilon == 0 and secret and not self.policy.known:
-            said.append(
-                "TOO FEW RECORDS: at this epsilon noise would drown whatever they say about clusters, so the centres "
-                "are chosen without looking at them, and nothing is spent. Raise epsilon or take fewer attributes."
-            )
-        elif self.epsilon == 0 and secret:
+        if self.epsilon == 0 and self.policy.known and self.policy.graph.project(self.query.attributes).has_edges:
             said.append(
                 "NO NOISE: the known facts leave nothing in this answer that a secret pair could change, so it will be "
                 "published exactly."
@@ -109,6 +104,7 @@ class Plan:
                 f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
                 "published exactly. If that is not what you want, change the policy."
             )
+        said += self.mechanism.notices()
         if self.policy.known and self.epsilon and _crosses(self.policy):
             said.append(
                 "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
@@ -152,6 +148,12 @@ def make_plan(
     kinds = candidates(query, mechanism)
 
     def calibrate(amount: Fraction) -> Mechanism:
+        found = choose(amount)
+        if found.blind:
+            raise TooFewError.of(records or 0, amount)
+        return found
+
+    def choose(amount: Fraction) -> Mechanism:
         suited = [kind for kind in kinds if mechanism or kind.suits(query, policy, epsilon=amount, records=records)]
         if len(suited) == 1:
             return suited[0].calibrated(query, policy, epsilon=amount, records=records)
@@ -189,7 +191,7 @@ def solve_epsilon(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) 
     def good(amount: Fraction) -> bool:
         try:
             return calibrate(amount).expected_error().rmse <= wanted
-        except QueryError:  # noise too large to be drawn is too large to be wanted
+        except (QueryError, TooFewError):  # noise too large to be drawn is too large to be wanted
             return False
 
     # Errors shrink about as fast as epsilon grows, so the error at 1 says where to look.
@@ -214,6 +216,9 @@ _SMALLEST, _LARGEST = Fraction(1, 10**9), Fraction(10**6)
 
 
 def _power_of_ten(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
-    guess = calibrate(Fraction(1)).expected_error().rmse / float(wanted)
+    try:
+        guess = calibrate(Fraction(1)).expected_error().rmse / float(wanted)
+    except TooFewError:
+        guess = 1.0
     power = Fraction(10) ** ceil(log10(guess)) if guess > 0 else _SMALLEST
     return min(max(power, _SMALLEST), _LARGEST)

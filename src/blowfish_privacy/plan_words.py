@@ -45,7 +45,8 @@ def _what(plan: Plan) -> Iterator[str]:
     attributes = ", ".join(plan.query.attributes)
     many = f"{form.outputs:,} numbers" if form.outputs > 1 else "one number"
     if isinstance(plan.query, KMeans):
-        many = f"{plan.query.k} centres, and any other number of them for free"
+        more = ", and any other number of them for free" if getattr(plan.mechanism, "whole", True) else ""
+        many = f"{plan.query.k} centres{more}"
     yield f"Release {plan.name!r}: the {plan.query.keyword} of {attributes} ({many})."
     if plan.records is not None and plan.policy.records is None:
         yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."

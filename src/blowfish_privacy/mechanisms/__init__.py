@@ -3,6 +3,7 @@
 from blowfish_privacy.errors import QueryError, RefusalError, nearest
 from blowfish_privacy.mechanisms.certificate import Certificate
 from blowfish_privacy.mechanisms.error import Error, ExpectedError
+from blowfish_privacy.mechanisms.grid_choice import TooFewError
 from blowfish_privacy.mechanisms.grid_flow import GridFlow
 from blowfish_privacy.mechanisms.grid_hierarchy import GridHierarchy
 from blowfish_privacy.mechanisms.laplace import Laplace
@@ -63,5 +64,6 @@ __all__ = [
     "SoftGrid",
     "SoftMesh",
     "Synopsis",
+    "TooFewError",
     "candidates",
 ]

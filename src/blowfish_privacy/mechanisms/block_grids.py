@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Axis, Binned, Domain, Lattice, Run
+from blowfish_privacy.domain.lattice import MOST_NODES
 from blowfish_privacy.mechanisms.deconvolution import project
 from blowfish_privacy.mechanisms.exact import Exact
-from blowfish_privacy.mechanisms.grid_choice import MOST_NODES_OF_BLOCKS, MOST_PER_AXIS, choose_cells
+from blowfish_privacy.mechanisms.grid_choice import MOST_NODES_OF_BLOCKS, MOST_PER_AXIS, choose_cells, widths
 from blowfish_privacy.mechanisms.stretches import Equal
 from blowfish_privacy.mechanisms.synopsis import MOST_POINTS, Points, spread, to_points
 from blowfish_privacy.noise import BitSource, discrete_laplace
@@ -179,6 +180,25 @@ class BlockGrids:
             [np.array([w for _, w, _ in each])[places[:, axis]] for axis, each in enumerate(self.pieces)], axis=1
         )
         return [starts.astype(float)], [(starts + wide).astype(float)], [counts[numbers].astype(float)]
+
+
+def blocks_pay(domain: Domain, blocks: Sequence[Sequence[Equal]], signal: Fraction) -> bool:
+    """Say whether cells of blocks counted exactly will be finer than those of one grid; ``signal`` is n epsilon.
+
+    The counts are not known yet: as if all blocks had the same. Many long blocks with few records each do not pay.
+    """
+    counts = [sum(count for _, _, count in each) for each in blocks]
+    if prod(counts) == 1 or prod(counts) > MOST_NODES:
+        return False
+    box = widths(domain.attributes)
+    parts = [width / count for width, count in zip(box, counts, strict=True)]
+    inside = choose_cells(signal / prod(counts), parts, [-(-s // c) for s, c in zip(domain.shape, counts, strict=True)])
+    over = choose_cells(signal, box, domain.shape)
+    return _spread(parts, inside) <= _spread(box, over)
+
+
+def _spread(box: Sequence[Fraction], cells: Sequence[int]) -> Fraction:
+    return sum(((width / many) ** 2 for width, many in zip(box, cells, strict=True)), Fraction(0))
 
 
 @lru_cache(maxsize=100_000)

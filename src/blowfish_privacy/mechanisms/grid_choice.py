@@ -11,6 +11,7 @@ from math import prod
 
 from blowfish_privacy.domain import Attribute, Binned
 from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.exact import show
 
 MOST_DIMENSIONS = 8
 MOST_CELLS = 2**14
@@ -34,6 +35,18 @@ def rate(signal: Fraction, dimensions: int) -> int:
     # The largest M with M^3 <= (17/10)^3 8^(d-3) N^2.
     cube = int(Fraction(17, 10) ** 3 * Fraction(8) ** (dimensions - 3) * signal**2)
     return min(int(signal * 2 / 7), _cube_root(cube))
+
+
+class TooFewError(RefusalError):
+    """Any centres would be noise."""
+
+    @classmethod
+    def of(cls, records: int, epsilon: Fraction) -> TooFewError:
+        """Refuse so many records."""
+        return cls(
+            f"{records:,} records at epsilon {show(epsilon)} say too little: any centres would be noise.",
+            hint="raise epsilon, or take fewer attributes.",
+        )
 
 
 def _cube_root(number: int) -> int:

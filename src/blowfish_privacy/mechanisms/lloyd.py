@@ -53,6 +53,7 @@ class NoisyLloyd(Synopsis):
     name = "lloyd"
     proof = "docs/proofs/lloyd.md"
     independent_rows: ClassVar[bool] = False
+    whole: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for scale in (self.size_scale, self.sum_scale):

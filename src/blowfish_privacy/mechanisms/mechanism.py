@@ -87,6 +87,15 @@ class Mechanism(ABC):
         """Say whether a document's values can be what :meth:`draw` returned."""
         return len(noisy) == self.rows
 
+    @property
+    def blind(self) -> bool:
+        """Whether the answer is the same for all data, though there is something to be told."""
+        return False
+
+    def notices(self) -> list[str]:
+        """Say what about this choice must not be overlooked."""
+        return []
+
     @abstractmethod
     def expected_error(self) -> Error:
         """Say how wrong an answer will be."""

@@ -14,7 +14,7 @@ from blowfish_privacy.domain import Axis, Cell, Lattice, Run
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.exact import exact as exactly
 from blowfish_privacy.exact import show
-from blowfish_privacy.mechanisms.block_grids import BlockGrids
+from blowfish_privacy.mechanisms.block_grids import BlockGrids, blocks_pay
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.deconvolution import project
 from blowfish_privacy.mechanisms.error import ExpectedError
@@ -94,9 +94,7 @@ class SoftGrid(Synopsis):
         own = steps(policy, form.domain.names)
         graph, amount = own.graph, epsilon / own.rows
         blocks = tuple(stretches(graph, name) for name in form.domain.names)
-        if not graph.has_edges or any(
-            each != ((0, size, 1),) for each, size in zip(blocks, form.domain.shape, strict=True)
-        ):
+        if not graph.has_edges or blocks_pay(form.domain, blocks, many * amount):
             shared = [max(width for _, width, _ in each) > 1 for each in blocks]
             resolutions = even_resolutions(shared, many, amount)
             made = cls(form, None, blocks, resolutions, Fraction(0))
@@ -110,9 +108,9 @@ class SoftGrid(Synopsis):
         cells = choose_cells(many * amount, widths(form.domain.attributes), form.domain.shape, ratio)
         strides = [axis.runs[0].step if axis.shared else 1 for axis in _axes(form, cells, (1,) * len(cells))]
         resolutions = choose_resolutions(strides, many, amount)
-        made = cls(form, cells, blocks, resolutions, Fraction(0))
+        made = cls(form, cells, (), resolutions, Fraction(0))
         found = lattice_sensitivity(made.lattice, form.domain.names, policy)
-        return cls(form, cells, blocks, resolutions, found.value * made.unit / epsilon)
+        return cls(form, cells, (), resolutions, found.value * made.unit / epsilon)
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -124,6 +122,11 @@ class SoftGrid(Synopsis):
         """The grids of the blocks."""
         strength = 2 * self.unit / self.scale if self.scale else Fraction(0)
         return BlockGrids(self.form.domain, self.blocks, self.resolutions, strength)
+
+    @property
+    def blind(self) -> bool:
+        """Whether the answer is the same for all data: a single cell, though there is something to be told."""
+        return self.cells is not None and max(self.cells) == 1 < self.form.domain.size
 
     @property
     def unit(self) -> int:
@@ -141,10 +144,12 @@ class SoftGrid(Synopsis):
 
     def _sensitivity(self, policy: Policy) -> Sensitivity:
         names = self.form.domain.names
-        if self.cells is not None:
-            return lattice_sensitivity(self.lattice, names, policy)
         own = steps(policy, names)
         graph = own.graph
+        if self.cells is not None:
+            if self.blocks:
+                raise PolicyError("a grid over everything has no blocks.")
+            return lattice_sensitivity(self.lattice, names, policy)
         if self.blocks != tuple(stretches(graph, name) for name in names):
             raise PolicyError("the blocks counted exactly are not those that no secret pair leaves.")
         found = lattice_sensitivity(self.grids.lattice, names, policy)
@@ -169,7 +174,10 @@ class SoftGrid(Synopsis):
 
     def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
         """With blocks, work out from their counts how many nodes there are."""
-        return len(noisy) == (self.rows if self.cells is not None else self.grids.values(noisy[: self.rows]))
+        if self.cells is not None:
+            return len(noisy) == self.rows
+        counts = noisy[: self.rows]
+        return len(counts) == self.rows and counts.min() >= 0 and len(noisy) == self.grids.values(counts)
 
     def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
         """Add up shares exactly, then add the noise."""
@@ -192,6 +200,19 @@ class SoftGrid(Synopsis):
     def expected_error(self) -> ExpectedError:
         """Give the error of one node's sum, in records."""
         return ExpectedError(self.scale, Fraction(1, self.unit), "a cell of the grid")
+
+    def notices(self) -> list[str]:
+        """Name the attributes along which records are not told apart."""
+        domain = self.form.domain
+        flat = [
+            name for name, cells in zip(domain.names, self.cells or (), strict=False) if cells == 1 < domain[name].size
+        ]
+        if not flat:
+            return []
+        return [
+            f"Records are not told apart by {', '.join(flat)}: at this epsilon the cells go to attributes of wider "
+            "range, and centres lie in the middle there. Declare attributes in units that make them comparable."
+        ]
 
     def words(self) -> str:
         """Describe the grid."""

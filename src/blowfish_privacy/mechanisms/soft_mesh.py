@@ -15,6 +15,7 @@ from blowfish_privacy.domain.lattice import MOST_NODES
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
 from blowfish_privacy.exact import exact as exactly
 from blowfish_privacy.exact import show
+from blowfish_privacy.mechanisms.block_grids import blocks_pay
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.deconvolution import deconvolve
 from blowfish_privacy.mechanisms.error import ExpectedError
@@ -91,8 +92,10 @@ class SoftMesh(Synopsis):
             return False
         own = steps(policy, query.attributes)
         graph = own.graph
-        whole = all(stretches(graph, name) == ((0, graph.domain[name].size, 1),) for name in graph.domain.names)
-        return whole and records * epsilon / own.rows >= GATE * 2 ** len(query.attributes)
+        signal = records * epsilon / own.rows
+        if not graph.has_edges or signal < GATE * 2 ** len(query.attributes):
+            return False
+        return not blocks_pay(graph.domain, [stretches(graph, name) for name in graph.domain.names], signal)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,8 @@ class Synopsis(Mechanism):
 
     form: HistogramForm
     counts_cells = False
+    whole: ClassVar[bool] = True
+    """Whether the points tell where all records lie, and not only the centres asked for."""
 
     @classmethod
     def answers(cls, query: Query) -> bool:
@@ -76,7 +78,7 @@ def bound_clusters(query: Query, policy: Policy, records: int | None) -> tuple[H
     if records is None:
         raise RefusalError("clusters need the number of records to choose a grid.", hint="state size in the policy.")
     if query.k > records:
-        raise QueryError(f"{query.k:,} clusters need at least as many records, and there are {records:,}.")
+        raise QueryError(f"k = {query.k:,} needs at least as many records, and there are {records:,}.")
     return form, records
 
 

@@ -19,7 +19,8 @@ _MOST_PANELS = 15
 
 def plot_clusters(result: ClustersResult, path: str | Path) -> None:
     """Draw one panel for each pair of attributes and save them as PNG."""
-    pairs = list(combinations(range(len(result.domain.names)), 2))[:_MOST_PANELS] or [(0, 0)]
+    every = list(combinations(range(len(result.domain.names)), 2)) or [(0, 0)]
+    pairs = every[:_MOST_PANELS]
     columns = min(3, len(pairs))
     rows = -(-len(pairs) // columns)
     figure, axes = start_figure(5 * columns + 1, 4 * rows + 0.5, rows=rows, columns=columns)
@@ -28,7 +29,8 @@ def plot_clusters(result: ClustersResult, path: str | Path) -> None:
         draw_pair(result, panel, *pair)
     for panel in panels[len(pairs) :]:
         panel.set_axis_off()
-    figure.suptitle(plain_text(result.title()))
+    left_out = f" (the first {len(pairs)} of {len(every)} pairs of attributes)" if len(pairs) < len(every) else ""
+    figure.suptitle(plain_text(result.title() + left_out))
     figure.text(0.995, 0.005, result.statement, ha="right", va="bottom", fontsize=7, color="0.4")
     save_figure(figure, path)
 
@@ -49,10 +51,11 @@ def draw_pair(result: ClustersResult, axes: Any, first: int, second: int) -> Non
         axes.set_xlabel(plain_text(names[first]))
         axes.set_ylabel("estimated records")
         return
-    shown = axes.hist2d(
-        places[:, first], places[:, second], bins=_bins(result, first, second), weights=weights, cmap="Blues"
-    )
-    axes.figure.colorbar(shown[3], ax=axes, label="estimated records")
+    if len(places) > len(result.centers):
+        bins = _bins(result, first, second)
+        shown = axes.hist2d(places[:, first], places[:, second], bins=bins, weights=weights, cmap="Blues")
+        axes.figure.colorbar(shown[3], ax=axes, label="estimated records")
+    axes.margins(0.05)
     axes.scatter(result.centers[:, first], result.centers[:, second], s=sizes, c="tab:red", edgecolors="white")
     for number, centre in enumerate(result.centers):
         axes.annotate(str(number), (centre[first], centre[second]), xytext=(6, 6), textcoords="offset points")

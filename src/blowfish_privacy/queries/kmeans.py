@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.queries.histogram import HistogramForm
@@ -34,9 +36,9 @@ class KMeans(Query):
         object.__setattr__(self, "attributes", tuple(checked_attribute(name) for name in named))
         if len(set(self.attributes)) < len(self.attributes):
             raise QueryError(f"k-means names an attribute twice: {', '.join(self.attributes)}.")
-        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
             raise QueryError(f"k must be a whole number from 1 up, got {brief(k)}.")
-        object.__setattr__(self, "k", k)
+        object.__setattr__(self, "k", int(k))
 
     def on(self, domain: Domain) -> HistogramForm:
         """Bind to a domain in which all attributes have an order, and which has a value for every centre."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import numpy.typing as npt
 
 from blowfish_privacy.clustering import Clusters, cluster, nearest_centre
 from blowfish_privacy.document import seal
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.exact import exact
 from blowfish_privacy.mechanisms import Points, Synopsis
+from blowfish_privacy.mechanisms.grid_choice import MOST_DIMENSIONS
 from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import KMeans
 from blowfish_privacy.results.result import Result
@@ -47,11 +49,14 @@ class ClustersResult(Result):
         if not isinstance(mechanism, Synopsis):
             raise QueryError(f"{mechanism.name} releases no synopsis.")
         with spinner("Finding where the records lie"):
-            return mechanism.points(self.release.noisy, self.release.records or 0)
+            found = mechanism.points(self.release.noisy, self.release.records or 0)
+        return replace(found, places=_inside(self.domain, found.places, whole=False))
 
     def clusters(self, k: int | None = None) -> Clusters:
         """Return the clusters for any k; free."""
         wanted = self.k if k is None else _checked_k(k, self.domain)
+        if wanted != self.k:
+            self._need_all_places(f"clusters for k = {wanted}")
         if wanted not in self._found:
             with spinner("Finding centres"):
                 self._found[wanted] = cluster(self.points, wanted, seed=int(seal(self.release.body)[:8], 16))
@@ -77,7 +82,9 @@ class ClustersResult(Result):
 
     def elbow(self, largest: int = 10) -> dict[int, float]:
         """Return for every number of clusters the estimated sum of squared distances to the centres."""
-        most = min(_checked_k(largest, self.domain), self.domain.size)
+        self._need_all_places("an elbow")
+        most = _whole_number(largest, "the largest number of clusters", 1)
+        most = min(most, self.domain.size)
         return {k: self.clusters(k).objective for k in range(1, most + 1)}
 
     def mean(self, attribute: str, within: int | None = None) -> float:
@@ -87,6 +94,7 @@ class ClustersResult(Result):
 
     def quantile(self, attribute: str, share: Any, within: int | None = None) -> float:
         """Estimate a quantile of an attribute, over all records or those of one cluster."""
+        self._need_all_places("a quantile")
         wanted = exact(share, "a quantile", error=QueryError)
         if not 0 <= wanted <= 1:
             raise QueryError(f"a quantile lies between 0 and 1, got {brief(share)}.", hint="0.5 is the median.")
@@ -99,7 +107,7 @@ class ClustersResult(Result):
     def _weights(self, within: int | None) -> Floats:
         if within is None:
             return self.points.weights
-        if not isinstance(within, int) or isinstance(within, bool) or not 0 <= within < self.k:
+        if not isinstance(within, int | np.integer) or isinstance(within, bool) or not 0 <= within < self.k:
             raise QueryError(f"clusters are numbered 0 to {self.k - 1}, got {brief(within)}.")
         chosen = self.points.weights * (nearest_centre(self.points.places, self.centers) == within)
         if not chosen.any():
@@ -107,14 +115,24 @@ class ClustersResult(Result):
         return chosen
 
     def synthetic(self, records: int | None = None, *, seed: int | None = None) -> Floats:
-        """Draw synthetic records from the synopsis: a table with one column for each attribute; free."""
-        many = self.release.records or 0 if records is None else records
-        if not isinstance(many, int) or isinstance(many, bool) or many < 0:
-            raise QueryError(f"the number of synthetic records must be a whole number, got {brief(records)}.")
-        generator = np.random.default_rng(seed)
+        """Draw synthetic records from the synopsis: a table with one column for each attribute; free.
+
+        Like the data, they lie in the declared domain: whole numbers where it has whole numbers.
+        """
+        self._need_all_places("synthetic records")
+        many = self.release.records or 0 if records is None else _whole_number(records, "the number of records", 0)
+        generator = np.random.default_rng(None if seed is None else _whole_number(seed, "the seed", 0))
         chosen = generator.choice(len(self.points.weights), many, p=self.points.weights / self.points.records)
         jitter = generator.uniform(-0.5, 0.5, (many, len(self.domain.names)))
-        return self.points.places[chosen] + jitter * self.points.widths[chosen]
+        return _inside(self.domain, self.points.places[chosen] + jitter * self.points.widths[chosen], whole=True)
+
+    def _need_all_places(self, what: str) -> None:
+        mechanism = self.release.mechanism
+        if isinstance(mechanism, Synopsis) and not mechanism.whole:
+            raise QueryError(
+                f"{mechanism.name} releases its centres only, and {what} cannot be told from them.",
+                hint=f"up to {MOST_DIMENSIONS} attributes, soft-grid tells where all records lie.",
+            )
 
     @property
     def values(self) -> Floats:
@@ -158,6 +176,21 @@ def checked_points(points: npt.ArrayLike, width: int) -> Floats:
 
 
 def _checked_k(k: object, domain: Domain) -> int:
-    if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= domain.size:
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= domain.size:
         raise QueryError(f"the number of clusters lies between 1 and {domain.size:,}, got {brief(k)}.")
-    return k
+    return int(k)
+
+
+def _whole_number(given: object, what: str, least: int) -> int:
+    if not isinstance(given, int | np.integer) or isinstance(given, bool) or given < least:
+        raise QueryError(f"{what} must be a whole number from {least} up, got {brief(given)}.")
+    return int(given)
+
+
+def _inside(domain: Domain, places: Floats, *, whole: bool) -> Floats:
+    """Keep places inside the declared values; whole numbers stand for the stretch half a step around them."""
+    for axis, attribute in enumerate(domain.attributes):
+        if isinstance(attribute, Integer):
+            column = np.rint(places[:, axis]) if whole else places[:, axis]
+            places[:, axis] = np.clip(column, attribute.low, attribute.high)
+    return places

@@ -59,6 +59,9 @@ class Result(ABC):
     def header(self) -> list[str]:
         """The names of the table's columns."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: {self.statement}>"
+
     @abstractmethod
     def rows(self) -> Iterator[list[Any]]:
         """Go through the table row by row."""

@@ -61,6 +61,26 @@ def test_a_ledger_is_charged_when_given(tmp_path):
         KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="0.5", ledger=ledger).fit(table)
 
 
+@pytest.mark.parametrize("table", [[["secret", "b"]], [31415.0, 2.0], np.full((9, 2), 31415j), [[31415, np.inf]]])
+def test_no_error_quotes_a_value(table):
+    with pytest.raises(bp.DataError) as caught:
+        KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="1").fit(table)
+    assert isinstance(caught.value, ValueError)
+    assert "31415" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_columns_in_another_order_are_not_taken_for_one_another():
+    import pandas as pd
+
+    table = pd.DataFrame(np.zeros((99, 2)), columns=["b", "a"])
+    with pytest.raises(bp.DataError, match="order"):
+        KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="1").fit(table)
+    KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="1").fit(table[["a", "b"]])
+
+
 @pytest.mark.parametrize(
     ("table", "options", "said"),
     [

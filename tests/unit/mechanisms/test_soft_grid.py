@@ -303,18 +303,24 @@ def test_a_changed_document_is_noticed():
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 5, 8])
-@pytest.mark.parametrize("records", [1, 7, 300])
-def test_few_records_in_any_number_of_dimensions_give_centres_inside_the_box(dimensions, records):
-    # n epsilon below 2^d: the grid is coarser than two cells along some axes, down to the whole box.
+@pytest.mark.parametrize("records", [1, 7, 40, 300])
+def test_few_records_in_any_number_of_dimensions_give_centres_inside_the_box_or_are_refused(dimensions, records):
+    # n epsilon below 2^d: the grid is coarser than two cells along some axes; the whole box as one cell is refused.
     domain = bp.Domain({f"x{n}": bp.Integer(0, 9) for n in range(dimensions)})
     policy = bp.Policy(domain, secrets=bp.FullDomain())
     table = {name: np.arange(records) % 10 for name in domain.names}
     import pandas as pd
 
     session = bp.Session(pd.DataFrame(table), policy, budget=9)
-    result = session.release(bp.KMeans(list(domain.names), k=min(3, records)), epsilon="0.5")
+    query = bp.KMeans(list(domain.names), k=min(3, records))
+    if records < 40:
+        with pytest.raises(bp.RefusalError, match="say too little"):
+            session.release(query, epsilon="0.5")
+        assert session.ledger.remaining == 9
+        return
+    result = session.release(query, epsilon="0.5")
     assert result.centers.shape == (min(3, records), dimensions)
-    assert ((result.centers >= -0.5) & (result.centers <= 9.5)).all()
+    assert ((result.centers >= 0) & (result.centers <= 9)).all()
 
 
 BOX = bp.Domain(a=bp.Integer(0, 9), b=bp.Integer(0, 9), c=bp.Categorical(["x"]), z=bp.Integer(4, 4))
