@@ -41,7 +41,8 @@ def test_counts_equal_counting_by_hand(way: Way, made: tuple[Domain, pa.Table, R
                 found = engine.counts(domain, names)
                 assert found.dtype == np.int64
                 np.testing.assert_array_equal(found, wanted)
-            assert engine.reads == 1
+            # What is wrong may take a second look.
+            assert engine.reads in ((1, 2) if isinstance(wanted, set) else (1,))
             assert engine.rows() == len(rows)
         finally:
             engine.close()

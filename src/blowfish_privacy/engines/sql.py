@@ -20,7 +20,7 @@ from blowfish_privacy.domain import Attribute, Categorical, Integer
 from blowfish_privacy.engines.bins import Lookup
 from blowfish_privacy.engines.cells import MALFORMED, MISSING, OUTSIDE, Layout
 from blowfish_privacy.engines.columns import ColumnType
-from blowfish_privacy.engines.comparisons import Value, number
+from blowfish_privacy.engines.comparisons import Value, every, number
 from blowfish_privacy.engines.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.positions import Placement, Verdicts, place
 from blowfish_privacy.engines.text import needs_parsing, parsed
@@ -96,6 +96,33 @@ def counts_query(types: Sequence[ColumnType], layout: Layout, dialect: Dialect =
     carried = [_column("cell")] if early else []
     read = _read(late, [*carried, _column("n")], _nested(groups, "grouped"))
     return _grouped([_cell(late, layout, *carried)], exp.Sum(this=_column("n")), read, late)
+
+
+def plain_counts_query(types: Sequence[ColumnType], layout: Layout, dialect: Dialect = DUCKDB) -> exp.Select | None:
+    """Ask the same of columns of whole numbers, with all rows that have problems in cell -1; None for other columns.
+
+    One condition over the raw columns guards the cell's number: that costs no more than a plain GROUP BY.
+    """
+    attributes = layout.domain.attributes
+    verdicts = [Verdicts.told(attribute) for attribute in attributes]
+    rows, guards, places = guarded_positions(attributes, types, verdicts, dialect)
+    if not all(Field(0, *each, dialect).placement.plain for each in zip(attributes, types, verdicts, strict=True)):
+        return None
+    kind = "INT" if layout.domain.size < 2**31 else "BIGINT"
+    terms = [
+        exp.Mul(this=exp.cast(exp.Paren(this=place), kind), expression=number(stride))
+        if stride > 1
+        else exp.cast(place, kind)
+        for place, stride in zip(places, layout.strides, strict=True)
+    ]
+    total = terms[0]
+    for term in terms[1:]:
+        total = exp.Add(this=total, expression=term)
+    cell = exp.Case().when(every(guards), total).as_("cell", quoted=True)
+    many = exp.cast(exp.Count(this=exp.Star()), "BIGINT").as_("n", quoted=True)
+    grouped = exp.select(cell, many).from_(rows).group_by(number(1))
+    marked = exp.cast(exp.Coalesce(this=_column("cell"), expressions=[number(-1)]), "BIGINT").as_("cell", quoted=True)
+    return exp.select(marked, _column("n")).from_(_nested(grouped, "grouped"))
 
 
 def check_query(attributes: Sequence[Attribute], types: Sequence[ColumnType], dialect: Dialect = DUCKDB) -> exp.Select:

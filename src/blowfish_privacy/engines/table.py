@@ -19,7 +19,7 @@ from blowfish_privacy.engines.faults import shielded
 from blowfish_privacy.engines.progress import Progress, watched
 from blowfish_privacy.engines.soft import problems_query, raise_problems, soft_query, soft_sums
 from blowfish_privacy.engines.sources import Opened, Source
-from blowfish_privacy.engines.sql import check_query, counts_query
+from blowfish_privacy.engines.sql import check_query, counts_query, plain_counts_query
 from blowfish_privacy.errors import DataError
 
 Result = TypeVar("Result")
@@ -41,10 +41,11 @@ class TableEngine:
 
         def count() -> npt.NDArray[np.int64]:
             opened = self._open(layout.domain)
-            query = counts_query(opened.types, layout, opened.dialect)
-            self.reads += 1
-            with watched(self._source.percentage, progress):
-                found = opened.ask(query).fetchnumpy()
+            plain = plain_counts_query(opened.types, layout, opened.dialect)
+            marking = counts_query(opened.types, layout, opened.dialect)
+            found = self._found(opened, plain or marking, progress)
+            if plain is not None and bool((np.asarray(found["cell"]) < 0).any()):
+                found = self._found(opened, marking, progress)
             return layout.table(np.asarray(found["cell"]), np.asarray(found["n"]))
 
         return self._safely(count)
