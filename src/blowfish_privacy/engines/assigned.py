@@ -14,6 +14,7 @@ from blowfish_privacy.engines.columns import ColumnType
 from blowfish_privacy.engines.comparisons import number
 from blowfish_privacy.engines.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.positions import Verdicts
+from blowfish_privacy.engines.shared import shared_query, shared_sums
 from blowfish_privacy.engines.soft import problem_code, raise_problems
 from blowfish_privacy.engines.sql import positions_query
 
@@ -22,6 +23,8 @@ def assigned_query(
     types: Sequence[ColumnType], domain: Domain, assignment: Assignment, dialect: Dialect = DUCKDB
 ) -> exp.Select:
     """Ask for each centre's number (``cell``; negative for rows with problems), rows ``m0`` and offsets ``m1``, ..."""
+    if assignment.soft is not None:
+        return shared_query(types, domain, assignment, assignment.soft, dialect)
     axes = range(len(assignment.weights))
     verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
     placed = positions_query(domain.attributes, types, verdicts, dialect)
@@ -51,6 +54,8 @@ def assigned_sums(domain: Domain, assignment: Assignment, found: dict[str, Any])
     """Turn the groups that :func:`assigned_query` finds into one row for each centre."""
     cells = np.asarray(found["cell"], dtype=np.int64)
     raise_problems(domain, cells)
+    if assignment.soft is not None:
+        return shared_sums(assignment, found)
     made = np.zeros((len(assignment.centres), 1 + len(assignment.weights)), dtype=np.int64)
     for column in range(made.shape[1]):
         made[cells, column] = np.asarray(found[f"m{column}"], dtype=np.int64)
