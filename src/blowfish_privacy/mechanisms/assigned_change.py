@@ -88,7 +88,7 @@ def longest_move(graph: SecretGraph, prices: Sequence[int]) -> Fraction:
 
 def _within(graph: ThresholdGraph, prices: Sequence[int]) -> Fraction:
     """Spend all of theta where it leads furthest; neighbouring bins are no distance apart."""
-    free, rates = Fraction(0), [Fraction(0)]
+    free, rates, theta = Fraction(0), [Fraction(0)], graph.theta
     for attribute, weight, price in zip(graph.domain.attributes, graph.weights, prices, strict=True):
         if attribute.size == 1 or weight * attribute.gap(0, 1) > graph.theta:
             continue
@@ -97,4 +97,7 @@ def _within(graph: ThresholdGraph, prices: Sequence[int]) -> Fraction:
             free += price
             step = min(high - low for low, high in pairwise(attribute.bounds))
         rates.append(price / (weight * step))
-    return free + graph.theta * max(rates)
+    if not free and len(set(graph.weights)) == 1:
+        # Whole positions of one price: what remains of theta below one step is of no use.
+        theta = theta // graph.weights[0] * graph.weights[0]
+    return free + theta * max(rates)

@@ -31,7 +31,7 @@ from blowfish_privacy.sensitivities import Sensitivity, steps
 _FEW, _MANY, _ENOUGH = 3, 5, 200
 _SIZE_SHARE = Fraction(1, 5)
 _MOST_BITS = 20
-_HALVINGS = 100
+_HALVINGS = 120
 """Over the distance between opposite corners of the box."""
 
 
@@ -229,6 +229,6 @@ def _start(k: int, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
 
 
 def _halving(hard: Assigning) -> int:
-    """Choose the distance over which shares halve: a hundredth of that between opposite corners of the box."""
+    """Choose the distance over which shares halve: a 120th of that between opposite corners of the box."""
     weights = replace(hard, soft=Softness(1, 1)).weights
     return max(1, sum(weight * size for weight, size in zip(weights, hard.form.domain.shape, strict=True)) // _HALVINGS)

@@ -132,10 +132,10 @@ def test_shares_are_soft_where_that_needs_less_noise():
     assert hard.soft is None
     assert far.soft is None
     assert hard.sum_scale == far.sum_scale
-    assert near.soft == Softness(halving=64 * 5, bits=20)
+    assert near.soft == Softness(halving=64 * 500 // 120, bits=20)
     # theta (1 + 1.2 R / halving), against 2.4 R.
     ratio = near.sum_scale / near.soft.unit / hard.sum_scale
-    assert float(ratio) == pytest.approx((1 + 1.2 * 120 / 5) / (2.4 * 120), rel=1e-3)
+    assert float(ratio) == pytest.approx((1 + 1.2 * 120 * 12 / 50) / (2.4 * 120), rel=1e-2)
     alone = calibrated(bp.DistanceThreshold(1), k=1)
     assert alone.sum_scale / alone.soft.unit < near.sum_scale / near.soft.unit / 4
     assert "share every record" in near.words()
