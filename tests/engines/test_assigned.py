@@ -12,10 +12,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlglot import exp
 
 from blowfish_privacy.domain import Assignment, Binned, Domain, Integer, Softness
 from blowfish_privacy.engines import Counts, open_engine
 from blowfish_privacy.engines.arrays import ArrayEngine
+from blowfish_privacy.engines.assigned import assigned_query
+from blowfish_privacy.engines.columns import ColumnType
+from blowfish_privacy.engines.dialect import POSTGRES
 from blowfish_privacy.errors import DataError, QueryError
 from effort import examples
 from engines.conftest import Way
@@ -94,6 +98,14 @@ def test_problems_are_named_and_never_quoted(way: Way, tmp_path: Path, soft: Sof
     assert "'a' has values outside" in caught.value.message
     assert "'b' has missing values" in caught.value.message
     assert "1234567" not in str(caught.value)
+
+
+@pytest.mark.parametrize("soft", [None, SOFT])
+def test_nothing_is_worked_out_twice_where_nested_queries_are_merged(soft: Softness | None) -> None:
+    domain = Domain(a=Integer(0, 9), b=Integer(0, 9))
+    assignment = Assignment(((1, 0), (8, 1)), (1, 1), (3, 1), soft)
+    query = assigned_query([ColumnType("integer")] * 2, domain, assignment, POSTGRES)
+    assert query.sql("postgres").count("OFFSET 0") >= len([*query.find_all(exp.Subquery)]) - 1 > 1
 
 
 def test_many_rows_are_shared_in_parts() -> None:

@@ -29,7 +29,7 @@ def shared_query(
 
     def stage(inner: exp.Select, kept: Sequence[str], made: dict[str, exp.Expr]) -> exp.Select:
         columns = [*(_column(name) for name in kept), *(value.as_(name, quoted=True) for name, value in made.items())]
-        return exp.select(*columns).from_(_nested(inner, dialect))
+        return exp.select(*columns).from_(nested(inner, dialect))
 
     def each(name: str, value: Callable[[int], exp.Expr]) -> dict[str, exp.Expr]:
         return {f"{name}{place}": value(place) for place in places}
@@ -64,7 +64,7 @@ def shared_query(
             )
             sums.append(exp.Mul(this=_column(share), expression=clipped))
     named = [exp.cast(exp.Sum(this=each), "BIGINT").as_(f"m{place}", quoted=True) for place, each in enumerate(sums)]
-    return exp.select(_column("cell"), *named).from_(_nested(filled, dialect)).group_by(number(1))
+    return exp.select(_column("cell"), *named).from_(nested(filled, dialect)).group_by(number(1))
 
 
 def shared_sums(assignment: Assignment, found: dict[str, Any]) -> npt.NDArray[np.int64]:
@@ -113,8 +113,8 @@ def _total(terms: Sequence[exp.Expr]) -> exp.Expr:
     return total
 
 
-def _nested(query: exp.Select, dialect: Dialect) -> exp.Subquery:
-    # An offset of 0 keeps a nested query apart.
+def nested(query: exp.Select, dialect: Dialect) -> exp.Subquery:
+    """Nest a query so that its columns are worked out once: an offset of 0 keeps it apart where engines merge."""
     apart = query.offset(0, copy=False) if dialect.merging else query
     return apart.subquery(exp.to_identifier("nested", quoted=True), copy=False)
 
