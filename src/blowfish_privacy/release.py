@@ -141,7 +141,7 @@ class Reading:
         with scan_bar() as progress:
             domain, names = self._plan.policy.domain, self._plan.query.attributes
             found = self._engine.assigned(domain, names, assignment, progress=progress)
-        self._checked(found[:, 0], 1)
+        self._checked(found[:, 0], assignment.unit)
         return found
 
     def _checked(self, sums: npt.NDArray[np.int64], unit: int) -> npt.NDArray[np.int64]:

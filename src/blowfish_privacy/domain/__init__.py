@@ -1,6 +1,6 @@
 """The declared domain of a table."""
 
-from blowfish_privacy.domain.assignment import Assignment
+from blowfish_privacy.domain.assignment import Assignment, Softness
 from blowfish_privacy.domain.attribute import Attribute, Positions
 from blowfish_privacy.domain.binned import Bin, Binned
 from blowfish_privacy.domain.categorical import Categorical
@@ -23,6 +23,7 @@ __all__ = [
     "Lattice",
     "Positions",
     "Run",
+    "Softness",
     "Subset",
     "choice_from_file",
     "choice_to_file",

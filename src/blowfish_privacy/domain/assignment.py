@@ -1,4 +1,8 @@
-"""Public centres to which every record is assigned: the nearest, in whole-number arithmetic on positions."""
+"""Public centres among which records are divided, in whole-number arithmetic on positions.
+
+Each record goes to its nearest centre or, softly, is shared between all of them. Shares halve with every further
+``halving`` of distance, and are linear in between: g(D) = 2^-m (1 - r / (2 halving)) for D = m halving + r.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,42 @@ from blowfish_privacy.errors import QueryError
 Integers = npt.NDArray[np.int64]
 
 
+_LARGEST = 2**62
+_CHUNK = 2**15
+
+
+@dataclass(frozen=True)
+class Softness:
+    """How records are shared between centres."""
+
+    halving: int
+    """The distance over which the share of a centre halves."""
+    bits: int
+    """A record has 2^bits shares."""
+
+    def __post_init__(self) -> None:
+        if any(type(each) is not int or each < 1 for each in (self.halving, self.bits)):
+            raise QueryError("soft assignment needs a positive distance and number of bits.")
+
+    @property
+    def unit(self) -> int:
+        """The number of shares of a record."""
+        return 2**self.bits
+
+    def fits(self, centres: int, records: int, reach: int) -> bool:
+        """Say whether all arithmetic stays inside 64 bits."""
+        largest = 2 * self.halving * self.unit
+        return max(largest * self.unit, largest * centres, 2 * records * self.unit * reach) < _LARGEST
+
+
 @dataclass(frozen=True)
 class Assignment:
-    """Centres in positions, the weight of a squared step along each axis, and how far an offset counts."""
+    """Centres in positions, the weight of a step along each axis (squared, where not soft), how far offsets count."""
 
     centres: tuple[tuple[int, ...], ...]
     weights: tuple[int, ...]
     reaches: tuple[int, ...]
+    soft: Softness | None = None
 
     def __post_init__(self) -> None:
         if not self.centres or any(len(centre) != len(self.weights) for centre in self.centres):
@@ -27,10 +60,24 @@ class Assignment:
         if len(self.reaches) != len(self.weights) or min(*self.weights, *self.reaches) < 1:
             raise QueryError("an axis needs a positive weight and reach.")
 
+    @property
+    def unit(self) -> int:
+        """The number of shares of a record."""
+        return 1 if self.soft is None else self.soft.unit
+
     def sums(self, positions: Sequence[Integers], counts: Integers | None = None) -> Integers:
-        """Return for each centre the number of its records and the sums of their clipped offsets, one row each."""
+        """Return for each centre the number of its records and the sums of their clipped offsets, one row each.
+
+        Both are in shares of a record where the assignment is soft.
+        """
         many = len(positions[0])
         counts = np.ones(many, dtype=np.int64) if counts is None else counts
+        if self.soft is not None:
+            found = np.zeros((len(self.centres), 1 + len(self.weights)), dtype=np.int64)
+            for start in range(0, many, _CHUNK):
+                part = slice(start, start + _CHUNK)
+                self._share([column[part] for column in positions], counts[part], self.soft, found)
+            return found
         best, label = np.full(many, np.iinfo(np.int64).max), np.zeros(many, dtype=np.int64)
         for number, centre in enumerate(self.centres):
             far = np.zeros(many, dtype=np.int64)
@@ -45,3 +92,20 @@ class Assignment:
             offsets = np.clip(column - places[label, axis], -reach, reach)
             np.add.at(found[:, 1 + axis], label, offsets * counts)
         return found
+
+    def _share(self, positions: Sequence[Integers], counts: Integers, soft: Softness, found: Integers) -> None:
+        """Add what some records give each centre; the last one gets what rounding leaves over."""
+        far = np.zeros((len(self.centres), len(counts)), dtype=np.int64)
+        for axis, (column, weight) in enumerate(zip(positions, self.weights, strict=True)):
+            for number, centre in enumerate(self.centres):
+                far[number] += weight * np.abs(column - centre[axis])
+        halvings, rest = np.divmod(far - far.min(axis=0) // soft.halving * soft.halving, soft.halving)
+        near = halvings <= soft.bits
+        parts = np.where(near, (2 * soft.halving - rest) << (soft.bits - np.where(near, halvings, 0)), 0)
+        shares = soft.unit * parts // parts.sum(axis=0)
+        shares[-1] = soft.unit - shares[:-1].sum(axis=0)
+        shares *= counts
+        found[:, 0] += shares.sum(axis=1)
+        for axis, (column, reach) in enumerate(zip(positions, self.reaches, strict=True)):
+            for number, centre in enumerate(self.centres):
+                found[number, 1 + axis] += shares[number] @ np.clip(column - centre[axis], -reach, reach)

@@ -14,6 +14,7 @@ from blowfish_privacy.engines.columns import ColumnType
 from blowfish_privacy.engines.comparisons import number
 from blowfish_privacy.engines.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.positions import Verdicts
+from blowfish_privacy.engines.shared import nested, shared_query, shared_sums
 from blowfish_privacy.engines.soft import problem_code, raise_problems
 from blowfish_privacy.engines.sql import positions_query
 
@@ -22,6 +23,8 @@ def assigned_query(
     types: Sequence[ColumnType], domain: Domain, assignment: Assignment, dialect: Dialect = DUCKDB
 ) -> exp.Select:
     """Ask for each centre's number (``cell``; negative for rows with problems), rows ``m0`` and offsets ``m1``, ..."""
+    if assignment.soft is not None:
+        return shared_query(types, domain, assignment, assignment.soft, dialect)
     axes = range(len(assignment.weights))
     verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
     placed = positions_query(domain.attributes, types, verdicts, dialect)
@@ -31,7 +34,7 @@ def assigned_query(
     ]
     carried = [_column(f"p{axis}") for axis in axes]
     measured = exp.select(*carried, *far, problem_code(len(axes)).as_("problem", quoted=True)).from_(
-        _nested(placed, "placed")
+        nested(placed, dialect)
     )
     label = exp.Case().when(exp.LT(this=_column("problem"), expression=number(0)), _column("problem"))
     for place in range(len(assignment.centres) - 1):
@@ -39,18 +42,20 @@ def assigned_query(
         nearest = [exp.LTE(this=_column(f"d{place}"), expression=_column(f"d{other}")) for other in others]
         label = label.when(exp.and_(*nearest), number(place))
     labelled = label.else_(number(len(assignment.centres) - 1)).as_("cell", quoted=True)
-    chosen = exp.select(*(column.copy() for column in carried), labelled).from_(_nested(measured, "measured"))
+    chosen = exp.select(*(column.copy() for column in carried), labelled).from_(nested(measured, dialect))
     sums = [
         exp.cast(exp.Sum(this=_offset(axis, assignment)), "BIGINT").as_(f"m{axis + 1}", quoted=True) for axis in axes
     ]
     rows = exp.cast(exp.Count(this=exp.Star()), "BIGINT").as_("m0", quoted=True)
-    return exp.select(_column("cell"), rows, *sums).from_(_nested(chosen, "chosen")).group_by(number(1))
+    return exp.select(_column("cell"), rows, *sums).from_(nested(chosen, dialect)).group_by(number(1))
 
 
 def assigned_sums(domain: Domain, assignment: Assignment, found: dict[str, Any]) -> npt.NDArray[np.int64]:
     """Turn the groups that :func:`assigned_query` finds into one row for each centre."""
     cells = np.asarray(found["cell"], dtype=np.int64)
     raise_problems(domain, cells)
+    if assignment.soft is not None:
+        return shared_sums(assignment, found)
     made = np.zeros((len(assignment.centres), 1 + len(assignment.weights)), dtype=np.int64)
     for column in range(made.shape[1]):
         made[cells, column] = np.asarray(found[f"m{column}"], dtype=np.int64)
@@ -73,10 +78,6 @@ def _offset(axis: int, assignment: Assignment) -> exp.Expr:
     step = exp.Sub(this=_column(f"p{axis}"), expression=exp.Paren(this=centre.else_(number(0))))
     reach = assignment.reaches[axis]
     return exp.Least(this=exp.Greatest(this=step, expressions=[number(-reach)]), expressions=[number(reach)])
-
-
-def _nested(query: exp.Select, alias: str) -> exp.Subquery:
-    return query.subquery(exp.to_identifier(alias, quoted=True), copy=False)
 
 
 def _column(name: str) -> exp.Column:

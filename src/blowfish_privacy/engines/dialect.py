@@ -19,8 +19,10 @@ class Dialect:
     """Whether ``width_bucket`` searches a sorted array, so that many bins need no table."""
     broadcast: bool = False
     """Whether a join must be told to send its small table to all workers."""
+    merging: bool = False
+    """Whether nested queries are merged, so that what is worked out once is worked out at every use."""
 
 
 DUCKDB = Dialect("duckdb", "C")
-POSTGRES = Dialect("postgres", "C", bucketed=True)
+POSTGRES = Dialect("postgres", "C", bucketed=True, merging=True)
 SPARK = Dialect("spark", "UTF8_BINARY", quoted=False, broadcast=True)

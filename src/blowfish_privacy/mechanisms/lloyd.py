@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Assignment, Cell
+from blowfish_privacy.domain import Assignment, Cell, Softness
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
 from blowfish_privacy.exact import exact as exactly
 from blowfish_privacy.exact import show
+from blowfish_privacy.mechanisms.assigned_change import FINEST_WEIGHT, Assigning, Change
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.exact import Exact
-from blowfish_privacy.mechanisms.grid_choice import MOST_DIMENSIONS, widths
+from blowfish_privacy.mechanisms.grid_choice import MOST_DIMENSIONS
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
 from blowfish_privacy.mechanisms.soft_grid import NO_NOISE, whole_numbers
 from blowfish_privacy.mechanisms.synopsis import Points, Synopsis, bound_clusters, to_points
-from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
+from blowfish_privacy.noise import LARGEST_SCALE, BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import KMeans, Query
 from blowfish_privacy.queries.histogram import HistogramForm
@@ -28,15 +30,18 @@ from blowfish_privacy.sensitivities import Sensitivity, steps
 
 _FEW, _MANY, _ENOUGH = 3, 5, 200
 _SIZE_SHARE = Fraction(1, 5)
-_FINEST_WEIGHT = 64
+_MOST_BITS = 20
+_HALVINGS = 120
+"""Over the distance between opposite corners of the box."""
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyLloyd(Synopsis):
     """In every round the size of each cluster and the sums of its clipped offsets, with noise.
 
-    Privacy: (epsilon, P)-Blowfish: the rounds' losses add up, each 2 / size scale + 2 R / sum scale, R = all reaches.
-    Sensitivity: a record that moves leaves one cluster and joins another: sizes change by 2, sums by at most 2 R in L1.
+    Privacy: (epsilon, P)-Blowfish: the rounds' losses add up, each change of sizes / their scale, plus that of sums.
+    Sensitivity: with hard assignment a record leaves one cluster and joins another: sizes change by 2, sums by 2 R in
+        L1, R = all reaches. With soft assignment both change with the length of the move. The smaller noise is chosen.
     Error: variance 2 q / (1 - q)^2 per number, q = exp(-1 / scale), in positions.
     Cost: one scan for each round; time linear in rows times clusters times attributes.
     Numerics: whole-number positions, distances and sums; noise is an exact integer. The number of rounds is fixed.
@@ -49,6 +54,8 @@ class NoisyLloyd(Synopsis):
     reaches: tuple[int, ...]
     size_scale: Fraction
     sum_scale: Fraction
+    soft: Softness | None = None
+    """How records are shared between clusters; None where each belongs to the nearest."""
 
     name = "lloyd"
     proof = "docs/proofs/lloyd.md"
@@ -72,16 +79,29 @@ class NoisyLloyd(Synopsis):
         k, sizes = query.k if isinstance(query, KMeans) else 1, form.domain.shape
         rounds = _FEW if many * epsilon < _ENOUGH * k * len(sizes) else _MANY
         reaches = tuple(max(1, size // 4) for size in sizes)
-        if many * max(sizes) >= LARGEST_ANSWER or sum(size**2 for size in sizes) * _FINEST_WEIGHT >= LARGEST_ANSWER:
+        if many * max(sizes) >= LARGEST_ANSWER or sum(size**2 for size in sizes) * FINEST_WEIGHT >= LARGEST_ANSWER:
             raise RefusalError(
                 "the attributes have too many values for exact arithmetic.", hint="declare coarser ones."
             )
         own = steps(policy, form.domain.names)
         if not own.graph.has_edges:
             return cls(form, rounds, _start(k, sizes), reaches, Fraction(0), Fraction(0))
-        total = Fraction(sum(reaches))
-        scale = 2 * total * (1 + _SIZE_SHARE) * rounds * own.rows / epsilon
-        return cls(form, rounds, _start(k, sizes), reaches, scale / (_SIZE_SHARE * total), scale)
+        share = _SIZE_SHARE * sum(reaches)
+
+        def noise(way: Assigning) -> Fraction:
+            change = way.largest(own.graph)
+            return (change.sums + share * change.sizes) * rounds * own.rows / epsilon
+
+        def possible(way: Assigning) -> bool:
+            fits = way.soft is not None and way.soft.fits(k, many, max(reaches))
+            return fits and noise(way) * max(1, 1 / share) <= LARGEST_SCALE
+
+        hard = Assigning(form, k, reaches, None)
+        finer = (replace(hard, soft=Softness(_halving(hard), bits)) for bits in range(_MOST_BITS, 0, -1))
+        soft = next(filter(possible, finer), hard)
+        chosen = soft if noise(soft) / soft.unit < noise(hard) else hard
+        scale = noise(chosen)
+        return cls(form, rounds, _start(k, sizes), reaches, scale / share, scale, chosen.soft)
 
     def certify(self, policy: Policy) -> Certificate:
         """Add up the losses of all rounds from the scales held."""
@@ -89,36 +109,42 @@ class NoisyLloyd(Synopsis):
         secret = own.graph.has_edges
         if secret and not (self.size_scale and self.sum_scale):
             raise PolicyError(NO_NOISE)
-        moved = 2 * sum(self.reaches) * own.rows if secret else 0
-        epsilon = self.rounds * (2 * own.rows / self.size_scale + moved / self.sum_scale) if secret else Fraction(0)
-        theorem = "a record leaves one cluster and joins another [docs/proofs/lloyd.md]"
-        found = Sensitivity(Fraction(moved), exact=not secret, theorem=theorem, witness=None)
+        change = self._assigning.largest(own.graph)
+        epsilon = self._lost(change) * own.rows if secret else Fraction(0)
+        moved = own.rows * change.sums / self._assigning.unit
+        theorem = (
+            "a record leaves one cluster and joins another [docs/proofs/lloyd.md]"
+            if self.soft is None
+            else "shares change with the length of a move [docs/proofs/lloyd.md]"
+        )
+        found = Sensitivity(moved, exact=not secret, theorem=theorem, witness=None)
         scales, bounded = (self.size_scale, self.sum_scale), is_differential_privacy(policy)
         return Certificate(epsilon, policy.hash, self.name, scales, found, self.proof, bounded)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Bound the loss of any move."""
+        """Bound the loss of a move."""
         if x == y or not self.sum_scale:
             return Fraction(0)
-        return self.rounds * (2 / self.size_scale + 2 * sum(self.reaches) / self.sum_scale)
+        return self._lost(self._assigning.along([abs(a - b) for a, b in zip(x, y, strict=True)]))
+
+    def _lost(self, change: Change) -> Fraction:
+        return self.rounds * (change.sizes / self.size_scale + change.sums / self.sum_scale)
+
+    @cached_property
+    def _assigning(self) -> Assigning:
+        return Assigning(self.form, len(self.start), self.reaches, self.soft)
 
     @property
     def rows(self) -> int:
         """A size and the offsets of every cluster in every round."""
         return self.rounds * len(self.start) * (1 + len(self.reaches))
 
-    @property
-    def _weights(self) -> tuple[int, ...]:
-        """Weigh a step along each axis by its squared width in the units of the values, in whole numbers."""
-        steps = [float(w) / s for w, s in zip(widths(self.form.domain.attributes), self.form.domain.shape, strict=True)]
-        return tuple(max(1, round(_FINEST_WEIGHT * (step / max(steps)) ** 2)) for step in steps)
-
     def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
         """Run the fixed number of rounds; the next centres follow from noisy numbers alone."""
         centres, found = self.start, []
         for _ in range(self.rounds):
-            sums = exact.assigned(Assignment(centres, self._weights, self.reaches))
-            records = int(sums[:, 0].sum())
+            sums = exact.assigned(Assignment(centres, self._assigning.weights, self.reaches, self.soft))
+            records = int(sums[:, 0].sum()) // self._assigning.unit
             if self.sum_scale:
                 sums = sums.copy()
                 sums[:, 0] += discrete_laplace(self.size_scale, len(sums), source=source)
@@ -129,11 +155,14 @@ class NoisyLloyd(Synopsis):
 
     def moved(self, centres: Any, sums: npt.NDArray[np.int64], records: int) -> tuple[tuple[int, ...], ...]:
         """Move the centres by their noisy mean offsets, in whole positions inside the box."""
-        least = max(1, records // (4 * len(self.start)))
-        sizes = np.maximum(sums[:, :1], least)
+        sizes = np.maximum(sums[:, :1], self._least(records))
         offsets = np.clip((2 * sums[:, 1:] + sizes) // (2 * sizes), -np.array(self.reaches), np.array(self.reaches))
         places = np.clip(np.array(centres) + offsets, 0, np.array(self.form.domain.shape) - 1)
         return tuple(tuple(int(each) for each in place) for place in places)
+
+    def _least(self, records: int) -> int:
+        """Return the size, in shares, below which no cluster is believed to be."""
+        return max(1, records // (4 * len(self.start))) * self._assigning.unit
 
     def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
         """Return the centres of the last round, weighted by their noisy sizes."""
@@ -141,23 +170,27 @@ class NoisyLloyd(Synopsis):
         rounds = noisy.reshape(self.rounds, len(self.start), -1)
         for sums in rounds:
             centres = self.moved(centres, sums, records)
-        sizes = np.maximum(rounds[-1][:, 0], max(1, records // (4 * len(self.start)))).astype(np.float64)
+        sizes = np.maximum(rounds[-1][:, 0], self._least(records)).astype(np.float64)
         places = np.array(centres, dtype=np.float64)
         return to_points(self.form.domain, places, places + 1, sizes * (records / sizes.sum()))
 
     def expected_error(self) -> ExpectedError:
         """Give the error of one sum of offsets, in positions."""
-        return ExpectedError(self.sum_scale, Fraction(1), "a cluster's sum of offsets, in positions")
+        return ExpectedError(
+            self.sum_scale, Fraction(1, self._assigning.unit), "a cluster's sum of offsets, in positions"
+        )
 
     def words(self) -> str:
         """Describe the rounds."""
+        unit = self._assigning.unit
+        how = "Every record counts for its nearest cluster" if self.soft is None else "Clusters share every record"
         return (
-            f"{self.rounds} rounds, each with noise of scale {show(self.size_scale)} on the size of every cluster and "
-            f"{show(self.sum_scale)} on the sums of its records' offsets, in positions."
+            f"{self.rounds} rounds, each with noise of scale {show(self.size_scale / unit)} on the size of every "
+            f"cluster and {show(self.sum_scale / unit)} on the sums of its records' offsets, in positions. {how}."
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write rounds, start, reaches and scales."""
+        """Write rounds, start, reaches, scales and how records are assigned."""
         return {
             "name": self.name,
             "rounds": self.rounds,
@@ -165,19 +198,24 @@ class NoisyLloyd(Synopsis):
             "reaches": list(self.reaches),
             "sizes": {"scale": str(self.size_scale)},
             "sums": {"scale": str(self.sum_scale)},
+            "soft": None if self.soft is None else {"halving": self.soft.halving, "bits": self.soft.bits},
         }
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read rounds, start, reaches and scales."""
-        form, _ = bound_clusters(query, policy, records)
+        """Read rounds, start, reaches, scales and how records are assigned."""
+        form, many = bound_clusters(query, policy, records)
         if type(written["rounds"]) is not int or not 1 <= written["rounds"] <= 100:
             raise SpecError("the document is damaged: its number of rounds is not possible.")
         start = tuple(tuple(int(each) for each in centre) for centre in written["start"])
         if not start or any(len(centre) != len(form.domain.shape) for centre in start):
             raise SpecError("the document is damaged: its centres have another form.")
         scales = (exactly(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sizes", "sums"))
-        return cls(form, written["rounds"], start, whole_numbers(written["reaches"], form), *scales)
+        reaches, shared = whole_numbers(written["reaches"], form), written["soft"]
+        soft = None if shared is None else Softness(shared["halving"], shared["bits"])
+        if soft is not None and not soft.fits(len(start), many, max(reaches)):
+            raise SpecError("the document is damaged: its shares do not fit exact arithmetic.")
+        return cls(form, written["rounds"], start, reaches, *scales, soft=soft)
 
 
 def _start(k: int, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
@@ -189,3 +227,9 @@ def _start(k: int, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         tuple(int(size * ((0.5 + (number + 1) * ratio ** -(axis + 1)) % 1.0)) for axis, size in enumerate(sizes))
         for number in range(k)
     )
+
+
+def _halving(hard: Assigning) -> int:
+    """Choose the distance over which shares halve: a 120th of that between opposite corners of the box."""
+    weights = replace(hard, soft=Softness(1, 1)).weights
+    return max(1, sum(weight * size for weight, size in zip(weights, hard.form.domain.shape, strict=True)) // _HALVINGS)

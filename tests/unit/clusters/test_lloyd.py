@@ -1,20 +1,22 @@
-"""Lloyd's algorithm with noise: the certificate against real moves, the engines against each other."""
+"""Lloyd's algorithm with noise: the certificate against every secret pair."""
 
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy import verification
-from blowfish_privacy.domain import Assignment
-from blowfish_privacy.engines import open_engine
-from blowfish_privacy.engines.arrays import ArrayEngine
+from blowfish_privacy.domain import Assignment, Softness
 from blowfish_privacy.mechanisms import NoisyLloyd
+from blowfish_privacy.mechanisms.assigned_change import Assigning, longest_move
+from blowfish_privacy.testing.strategies import policies
 from effort import examples
+
+pytestmark = pytest.mark.filterwarnings("ignore::blowfish_privacy.errors.BlowfishWarning")
 
 NAMES = [f"x{n}" for n in range(10)]
 DOMAIN = bp.Domain({name: bp.Integer(0, 49) for name in NAMES})
@@ -59,19 +61,100 @@ def test_a_move_changes_a_round_by_no_more_than_certified(seed, k):
     assert made.rounds * loss <= 3
 
 
-@given(seed=st.integers(0, 10**6), k=st.integers(1, 5))
-@settings(deadline=None, max_examples=examples(15))
-def test_engines_agree(seed, k):
-    generator = np.random.default_rng(seed)
-    domain = bp.Domain(a=bp.Integer(-5, 9), b=bp.Binned(list(range(12)), outside="clamp"))
-    frame = pd.DataFrame({"a": generator.integers(-5, 10, 60), "b": generator.uniform(-2, 13, 60)})
-    centres = tuple(
-        (int(a), int(b)) for a, b in zip(generator.integers(0, 15, k), generator.integers(0, 11, k), strict=True)
-    )
-    assignment = Assignment(centres, (3, 1), (2, 4))
-    found = open_engine(frame).assigned(domain, domain.names, assignment)
-    arrays = ArrayEngine({name: frame[name].to_numpy() for name in frame})
-    counts = open_engine(bp.Counts(arrays.counts(domain, domain.names)))
-    for engine in (arrays, counts):
-        assert engine.assigned(domain, domain.names, assignment).tolist() == found.tolist()
-    assert found[:, 0].sum() == 60
+def centres_in(data, shape, k):
+    return tuple(tuple(data.draw(st.integers(0, size - 1)) for size in shape) for _ in range(k))
+
+
+def changed(assignment, x, y):
+    rows = [assignment.sums([np.array([place]) for place in cell]) for cell in (x, y)]
+    change = np.abs(rows[0] - rows[1])
+    return int(change[:, 0].sum()), int(change[:, 1:].sum())
+
+
+def ordered(policy):
+    return all(attribute.ordered for attribute in policy.domain.attributes)
+
+
+@given(policy=policies(most_cells=40, most_attributes=3), k=st.integers(1, 4), data=st.data())
+@settings(deadline=None, max_examples=examples(150))
+def test_no_secret_pair_changes_hard_or_soft_sums_more_than_bounded(policy, k, data):
+    assume(ordered(policy))
+    form = bp.KMeans(list(policy.domain.names), k=1).on(policy.domain)
+    softness = st.builds(Softness, st.sampled_from([1, 5, 30, 64, 200, 1000]), st.sampled_from([1, 2, 6, 20]))
+    reaches = tuple(data.draw(st.integers(1, 6)) for _ in policy.domain.shape)
+    way = Assigning(form, k, reaches, data.draw(st.none() | softness))
+    assignment = Assignment(centres_in(data, policy.domain.shape, k), way.weights, reaches, way.soft)
+    most = way.largest(policy.graph)
+    for x, y in policy.graph.edges():
+        sizes, sums = changed(assignment, x, y)
+        own = way.along([abs(a - b) for a, b in zip(x, y, strict=True)])
+        assert sizes <= own.sizes <= most.sizes <= 2 * way.unit
+        assert sums <= own.sums <= most.sums <= 2 * way.unit * sum(reaches)
+
+
+@given(policy=policies(most_cells=40, most_attributes=3), data=st.data())
+@settings(deadline=None, max_examples=examples(100))
+def test_no_secret_pair_is_longer_than_bounded(policy, data):
+    assume(ordered(policy))
+    prices = [data.draw(st.integers(1, 64)) for _ in policy.domain.shape]
+    bound = longest_move(policy.graph, prices)
+    lengths = [
+        sum(price * abs(a - b) for price, a, b in zip(prices, x, y, strict=True)) for x, y in policy.graph.edges()
+    ]
+    assert max(lengths, default=0) <= bound
+
+
+@given(policy=policies(most_cells=40, most_attributes=3), k=st.integers(1, 3), data=st.data())
+@settings(deadline=None, max_examples=examples(80))
+def test_a_secret_pair_loses_no_more_than_certified(policy, k, data):
+    assume(ordered(policy) and policy.size != "unknown" and policy.domain.size >= k)
+    query = bp.KMeans(list(policy.domain.names), k=k)
+    made = NoisyLloyd.calibrated(query, policy, epsilon=Fraction(3), records=30)
+    certificate = made.certify(policy)
+    assert certificate.epsilon == (3 if made.sum_scale else 0)
+    again = NoisyLloyd.from_document(query, policy, made.to_document(), 30)
+    assert again.certify(policy) == certificate
+    weights = Assigning(made.form, k, made.reaches, made.soft).weights
+    assignment = Assignment(centres_in(data, policy.domain.shape, k), weights, made.reaches, made.soft)
+    for x, y in policy.graph.edges() if made.sum_scale else ():
+        sizes, sums = changed(assignment, x, y)
+        lost = made.rounds * (sizes / made.size_scale + sums / made.sum_scale)
+        assert lost <= made.loss(x, y)
+        assert policy.rows_per_person * made.loss(x, y) <= 3
+
+
+def test_shares_are_soft_where_that_needs_less_noise():
+    def calibrated(secrets, k=5):
+        policy = bp.Policy(DOMAIN, secrets=secrets)
+        return NoisyLloyd.calibrated(bp.KMeans(NAMES, k=k), policy, epsilon=Fraction(1), records=20_000)
+
+    hard, near, far = (calibrated(bp.DistanceThreshold(theta)) for theta in (490, 1, 10))
+    assert hard.soft is None
+    assert far.soft is None
+    assert hard.sum_scale == far.sum_scale
+    assert near.soft == Softness(halving=64 * 500 // 120, bits=20)
+    # theta (1 + 1.2 R / halving), against 2.4 R.
+    ratio = near.sum_scale / near.soft.unit / hard.sum_scale
+    assert float(ratio) == pytest.approx((1 + 1.2 * 120 * 12 / 50) / (2.4 * 120), rel=1e-2)
+    alone = calibrated(bp.DistanceThreshold(1), k=1)
+    assert alone.sum_scale / alone.soft.unit < near.sum_scale / near.soft.unit / 4
+    assert "share every record" in near.words()
+    assert "nearest" in hard.words()
+
+
+def test_soft_rounds_find_clusters_and_are_verified():
+    session = bp.Session(clouds(20_000), bp.Policy(DOMAIN, secrets=bp.DistanceThreshold(2)), budget=1)
+    result = session.release(bp.KMeans(NAMES, k=2), epsilon="1/2")
+    assert result.release.mechanism.soft is not None
+    assert result.certificate.epsilon == Fraction(1, 2)
+    assert np.sort(result.centers[:, 0]) == pytest.approx([10, 40], abs=3)
+    assert result.sizes == pytest.approx([10_000, 10_000], rel=0.1)
+    assert verification.problems(result.text) == []
+
+
+def test_a_document_with_impossible_shares_is_refused():
+    policy = bp.Policy(DOMAIN, secrets=bp.DistanceThreshold(1))
+    made = NoisyLloyd.calibrated(bp.KMeans(NAMES, k=2), policy, epsilon=Fraction(1), records=1000)
+    for soft in ({"halving": 0, "bits": 20}, {"halving": 2**40, "bits": 20}, {"halving": 320, "bits": 60}):
+        with pytest.raises(bp.BlowfishError):
+            NoisyLloyd.from_document(bp.KMeans(NAMES, k=2), policy, {**made.to_document(), "soft": soft}, 1000)
