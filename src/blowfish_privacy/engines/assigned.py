@@ -14,7 +14,7 @@ from blowfish_privacy.engines.columns import ColumnType
 from blowfish_privacy.engines.comparisons import number
 from blowfish_privacy.engines.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.positions import Verdicts
-from blowfish_privacy.engines.shared import nested, shared_query, shared_sums
+from blowfish_privacy.engines.shared import least, nested, shared_query, shared_sums
 from blowfish_privacy.engines.soft import problem_code, raise_problems
 from blowfish_privacy.engines.sql import positions_query
 
@@ -36,13 +36,16 @@ def assigned_query(
     measured = exp.select(*carried, *far, problem_code(len(axes)).as_("problem", quoted=True)).from_(
         nested(placed, dialect)
     )
+    distances = [_column(f"d{place}") for place in range(len(assignment.centres))]
+    smallest = least(distances).as_("least", quoted=True)
+    ranked = exp.select(*(c.copy() for c in carried), *distances, smallest, _column("problem")).from_(
+        nested(measured, dialect)
+    )
     label = exp.Case().when(exp.LT(this=_column("problem"), expression=number(0)), _column("problem"))
-    for place in range(len(assignment.centres) - 1):
-        others = [other for other in range(len(assignment.centres)) if other != place]
-        nearest = [exp.LTE(this=_column(f"d{place}"), expression=_column(f"d{other}")) for other in others]
-        label = label.when(exp.and_(*nearest), number(place))
-    labelled = label.else_(number(len(assignment.centres) - 1)).as_("cell", quoted=True)
-    chosen = exp.select(*(column.copy() for column in carried), labelled).from_(nested(measured, dialect))
+    for place, distance in enumerate(distances[:-1]):
+        label = label.when(exp.EQ(this=distance.copy(), expression=_column("least")), number(place), copy=False)
+    labelled = label.else_(number(len(distances) - 1)).as_("cell", quoted=True)
+    chosen = exp.select(*(c.copy() for c in carried), labelled).from_(nested(ranked, dialect))
     sums = [
         exp.cast(exp.Sum(this=_offset(axis, assignment)), "BIGINT").as_(f"m{axis + 1}", quoted=True) for axis in axes
     ]
@@ -74,7 +77,7 @@ def _distance(centre: Sequence[int], weights: Sequence[int]) -> exp.Expr:
 def _offset(axis: int, assignment: Assignment) -> exp.Expr:
     centre = exp.Case()
     for place, at in enumerate(assignment.centres):
-        centre = centre.when(exp.EQ(this=_column("cell"), expression=number(place)), number(at[axis]))
+        centre = centre.when(exp.EQ(this=_column("cell"), expression=number(place)), number(at[axis]), copy=False)
     step = exp.Sub(this=_column(f"p{axis}"), expression=exp.Paren(this=centre.else_(number(0))))
     reach = assignment.reaches[axis]
     return exp.Least(this=exp.Greatest(this=step, expressions=[number(-reach)]), expressions=[number(reach)])

@@ -37,8 +37,8 @@ def shared_query(
     carried = [*positions, "cell"]
     far = each("d", lambda place: _distance(assignment.centres[place], assignment.weights))
     measured = stage(placed, positions, {"cell": problem_code(len(axes)), **far})
-    least = _least([_column(f"d{place}") for place in places])
-    low = _times(_divided(least, number(soft.halving)), soft.halving)
+    nearest = least([_column(f"d{place}") for place in places])
+    low = _times(_divided(nearest, number(soft.halving)), soft.halving)
     based = stage(measured, [*carried, *far], {"low": low})
     halved = stage(
         stage(based, carried, each("e", lambda place: _minus(_column(f"d{place}"), _column("low")))),
@@ -84,13 +84,14 @@ def _part(place: int, soft: Softness) -> exp.Expr:
     """Express (2 halving - rest) 2^(bits - halvings), and 0 where that is less than a share."""
     halvings = _column(f"h{place}")
     rest = _minus(_column(f"e{place}"), _times(halvings, soft.halving))
-    shift = exp.cast(_minus(number(soft.bits), _least([halvings.copy(), number(soft.bits)])), "INT")
+    shift = exp.cast(_minus(number(soft.bits), least([halvings.copy(), number(soft.bits)])), "INT")
     shifted = exp.BitwiseLeftShift(this=exp.Paren(this=_minus(number(2 * soft.halving), rest)), expression=shift)
     far = exp.GT(this=halvings.copy(), expression=number(soft.bits))
     return exp.cast(exp.Case().when(far, number(0)).else_(shifted), "BIGINT")
 
 
-def _least(values: Sequence[exp.Expr]) -> exp.Expr:
+def least(values: Sequence[exp.Expr]) -> exp.Expr:
+    """Take the smallest of some values."""
     return exp.Least(this=values[0], expressions=list(values[1:])) if len(values) > 1 else values[0]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import isqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,6 +31,9 @@ from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.sensitivities import Sensitivity, steps
 
 _FEW, _MANY, _ENOUGH = 3, 5, 200
+_CENTRE_ERROR = Fraction(8, 141)
+"""Centres are added while their places are wrong by less than 8 % of the box: the root of 2 is in the noise."""
+_MOST_FOR_EACH, _MOST_CENTRES = 4, 32
 _SIZE_SHARE = Fraction(1, 5)
 _MOST_BITS = 20
 _HALVINGS = 120
@@ -74,7 +79,11 @@ class NoisyLloyd(Synopsis):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Share epsilon between the rounds; a sixth of each goes to the sizes."""
+        """Share epsilon between the rounds; a sixth of each goes to the sizes.
+
+        The rounds run with more centres than asked for, as many as the noise lets one place: groups are missed less
+        often, and the centres asked for are found among them afterwards.
+        """
         form, many = bound_clusters(query, policy, records)
         k, sizes = query.k if isinstance(query, KMeans) else 1, form.domain.shape
         rounds = _FEW if many * epsilon < _ENOUGH * k * len(sizes) else _MANY
@@ -93,15 +102,22 @@ class NoisyLloyd(Synopsis):
             return (change.sums + share * change.sizes) * rounds * own.rows / epsilon
 
         def possible(way: Assigning) -> bool:
-            fits = way.soft is not None and way.soft.fits(k, many, max(reaches))
+            fits = way.soft is not None and way.soft.fits(way.centres, many, max(reaches))
             return fits and noise(way) * max(1, 1 / share) <= LARGEST_SCALE
 
-        hard = Assigning(form, k, reaches, None)
-        finer = (replace(hard, soft=Softness(_halving(hard), bits)) for bits in range(_MOST_BITS, 0, -1))
-        soft = next(filter(possible, finer), hard)
-        chosen = soft if noise(soft) / soft.unit < noise(hard) else hard
+        def choose(centres: int) -> Assigning:
+            hard = Assigning(form, centres, reaches, None)
+            finer = (replace(hard, soft=Softness(_halving(hard), bits)) for bits in range(_MOST_BITS, 0, -1))
+            soft = next(filter(possible, finer), hard)
+            return soft if noise(soft) / soft.unit < noise(hard) else hard
+
+        few = choose(k)
+        wide = Fraction(sum(sizes), len(sizes))
+        seen = int(_CENTRE_ERROR * many * wide * few.unit / noise(few))
+        # The place of a single centre needs less noise than that of several.
+        chosen = few if k == 1 else choose(max(k, min(seen, _MOST_FOR_EACH * k, _MOST_CENTRES)))
         scale = noise(chosen)
-        return cls(form, rounds, _start(k, sizes), reaches, scale / share, scale, chosen.soft)
+        return cls(form, rounds, _start(chosen.centres, sizes), reaches, scale / share, scale, chosen.soft)
 
     def certify(self, policy: Policy) -> Certificate:
         """Add up the losses of all rounds from the scales held."""
@@ -150,14 +166,26 @@ class NoisyLloyd(Synopsis):
                 sums[:, 0] += discrete_laplace(self.size_scale, len(sums), source=source)
                 sums[:, 1:] += discrete_laplace(self.sum_scale, sums[:, 1:].shape, source=source)
             found.append(sums.reshape(-1))
-            centres = self.moved(centres, sums, records)
+            centres = self.moved(centres, found, records)
         return np.concatenate(found)
 
-    def moved(self, centres: Any, sums: npt.NDArray[np.int64], records: int) -> tuple[tuple[int, ...], ...]:
-        """Move the centres by their noisy mean offsets, in whole positions inside the box."""
-        sizes = np.maximum(sums[:, :1], self._least(records))
+    def moved(self, centres: Any, found: Sequence[npt.NDArray[np.int64]], records: int) -> tuple[tuple[int, ...], ...]:
+        """Move the centres by their last noisy mean offsets, in whole positions inside the box.
+
+        Centres without records start anew beside a crowded one, but for the last round. All of it is whole-number
+        arithmetic on noisy numbers, so that every reader finds the same centres.
+        """
+        sums, top = found[-1].reshape(len(self.start), -1), np.array(self.form.domain.shape) - 1
+        least = self._least(records)
+        sizes = np.maximum(sums[:, :1], least)
         offsets = np.clip((2 * sums[:, 1:] + sizes) // (2 * sizes), -np.array(self.reaches), np.array(self.reaches))
-        places = np.clip(np.array(centres) + offsets, 0, np.array(self.form.domain.shape) - 1)
+        places = np.clip(np.array(centres) + offsets, 0, top)
+        if len(found) < self.rounds:
+            crowd = sums[:, 0].copy()
+            for turn, lost in enumerate(np.flatnonzero(sums[:, 0] < least).tolist()):
+                beside = int(crowd.argmax())
+                crowd[beside] //= 2
+                places[lost] = np.clip(places[beside] + _aside(turn + 7 * len(found), self.form.domain.shape), 0, top)
         return tuple(tuple(int(each) for each in place) for place in places)
 
     def _least(self, records: int) -> int:
@@ -168,9 +196,9 @@ class NoisyLloyd(Synopsis):
         """Return the centres of the last round, weighted by their noisy sizes."""
         centres = self.start
         rounds = noisy.reshape(self.rounds, len(self.start), -1)
-        for sums in rounds:
-            centres = self.moved(centres, sums, records)
-        sizes = np.maximum(rounds[-1][:, 0], self._least(records)).astype(np.float64)
+        for many in range(1, self.rounds + 1):
+            centres = self.moved(centres, list(rounds[:many]), records)
+        sizes = np.maximum(rounds[-1][:, 0], 1).astype(np.float64)
         places = np.array(centres, dtype=np.float64)
         return to_points(self.form.domain, places, places + 1, sizes * (records / sizes.sum()))
 
@@ -185,8 +213,9 @@ class NoisyLloyd(Synopsis):
         unit = self._assigning.unit
         how = "Every record counts for its nearest cluster" if self.soft is None else "Clusters share every record"
         return (
-            f"{self.rounds} rounds, each with noise of scale {show(self.size_scale / unit)} on the size of every "
-            f"cluster and {show(self.sum_scale / unit)} on the sums of its records' offsets, in positions. {how}."
+            f"{self.rounds} rounds with {len(self.start)} centres, from which those asked for are found. Noise of "
+            f"scale {show(self.size_scale / unit)} on the size of every cluster and "
+            f"{show(self.sum_scale / unit)} on the sums of its records' offsets, in positions. {how}."
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -207,9 +236,10 @@ class NoisyLloyd(Synopsis):
         form, many = bound_clusters(query, policy, records)
         if type(written["rounds"]) is not int or not 1 <= written["rounds"] <= 100:
             raise SpecError("the document is damaged: its number of rounds is not possible.")
-        start = tuple(tuple(int(each) for each in centre) for centre in written["start"])
-        if not start or any(len(centre) != len(form.domain.shape) for centre in start):
-            raise SpecError("the document is damaged: its centres have another form.")
+        start = tuple(tuple(centre) for centre in written["start"])
+        least = query.k if isinstance(query, KMeans) else 1
+        if len(start) < least or not all(_is_place(centre, form.domain.shape) for centre in start):
+            raise SpecError("the document is damaged: its centres are no places of the domain.")
         scales = (exactly(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sizes", "sums"))
         reaches, shared = whole_numbers(written["reaches"], form), written["soft"]
         soft = None if shared is None else Softness(shared["halving"], shared["bits"])
@@ -227,6 +257,18 @@ def _start(k: int, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         tuple(int(size * ((0.5 + (number + 1) * ratio ** -(axis + 1)) % 1.0)) for axis, size in enumerate(sizes))
         for number in range(k)
     )
+
+
+def _aside(turn: int, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Return a public step away from a place, up to 15 % of the box along every axis, another one every turn."""
+    # Multiples of irrational numbers, the roots of 2, 5, 8, ...: 16 bits behind the point.
+    parts = ((turn + 1) * isqrt((3 * axis + 2) << 32) % 2**16 - 2**15 for axis in range(len(sizes)))
+    return np.array([3 * part * size // (10 * 2**16) for part, size in zip(parts, sizes, strict=True)], dtype=np.int64)
+
+
+def _is_place(centre: tuple[Any, ...], sizes: tuple[int, ...]) -> bool:
+    whole = len(centre) == len(sizes) and all(type(each) is int for each in centre)
+    return whole and all(0 <= each < size for each, size in zip(centre, sizes, strict=True))
 
 
 def _halving(hard: Assigning) -> int:

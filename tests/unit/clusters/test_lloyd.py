@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy import verification
+from blowfish_privacy.clustering import cluster, nearest_centre
 from blowfish_privacy.domain import Assignment, Softness
 from blowfish_privacy.mechanisms import NoisyLloyd
 from blowfish_privacy.mechanisms.assigned_change import Assigning, longest_move
+from blowfish_privacy.mechanisms.exact import Placed
+from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.plan import make_plan
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
 
@@ -158,3 +162,31 @@ def test_a_document_with_impossible_shares_is_refused():
     for soft in ({"halving": 0, "bits": 20}, {"halving": 2**40, "bits": 20}, {"halving": 320, "bits": 60}):
         with pytest.raises(bp.BlowfishError):
             NoisyLloyd.from_document(bp.KMeans(NAMES, k=2), policy, {**made.to_document(), "soft": soft}, 1000)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_separate_groups_are_all_found_where_noise_is_small(seed):
+    # Noise moves a centre by less than a tenth of a group's width: a false alarm would be a miracle.
+    generator, names = np.random.default_rng(seed), [f"x{n}" for n in range(9)]
+    middles = generator.uniform(20, 180, (4, 9))
+    table = np.clip(middles[generator.integers(0, 4, 4000)] + generator.normal(0, 6, (4000, 9)), 0, 199).astype(int)
+    domain = bp.Domain({name: bp.Integer(0, 199) for name in names})
+    made = make_plan(
+        bp.KMeans(names, k=4), bp.Policy(domain, secrets=bp.FullDomain()), epsilon=1000, records=4000
+    ).mechanism
+    noisy = made.draw(Placed(tuple(table.T), domain.shape), SystemSource())
+    centres = cluster(made.points(noisy, 4000), 4, seed=0).centers
+    spread, best = ((table - each[nearest_centre(table.astype(float), each)]) ** 2 for each in (centres, middles))
+    assert spread.sum() < 1.3 * best.sum()
+
+
+@pytest.mark.parametrize("start", [[[1000] * 9] * 3, [[-1] * 9] * 3, [[True] * 9] * 3, [[1] * 9] * 2, [[1] * 8] * 3])
+def test_a_document_whose_centres_are_no_places_is_refused(start):
+    names = [f"x{n}" for n in range(9)]
+    policy = bp.Policy(bp.Domain({name: bp.Integer(0, 199) for name in names}), secrets=bp.FullDomain())
+    query = bp.KMeans(names, k=3)
+    made = make_plan(query, policy, epsilon=1, records=400).mechanism
+    written = made.to_document()
+    assert type(made).from_document(query, policy, written, 400).to_document() == written
+    with pytest.raises(bp.SpecError, match="damaged"):
+        type(made).from_document(query, policy, {**written, "start": start}, 400)
