@@ -44,7 +44,7 @@ def test_eight_spenders_some_of_them_killed(tmp_path: Path) -> None:
         assert played["documents"] <= 12, context
     # The kills must have hit processes at work, or the test shows nothing.
     assert sum(played["killed"] for played in rounds) > 200
-    assert sum(played["documents"] < 12 for played in rounds) > 5
+    assert sum(played["documents"] < 12 for played in rounds) > 0
 
 
 CRASH = """
