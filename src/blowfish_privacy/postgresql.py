@@ -6,6 +6,7 @@ in the environment (``PGPASSWORD``), the password file (``~/.pgpass``) or a serv
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,25 @@ _SESSION = {"standard_conforming_strings": "on", "client_encoding": "UTF8", "Dat
 def is_address(text: str) -> bool:
     """Say whether a text is meant as an address of PostgreSQL."""
     return text.casefold().startswith(_SCHEMES)
+
+
+def refuse_address(text: str, error: type[BlowfishError]) -> None:
+    """Refuse what is neither a path nor an address of ours, without quoting it: it may hold a password."""
+    if re.search(
+        r"^\s|\s$|^\w[\w+.-]*://|^(jdbc|odbc|pg|postgres\w*):|password\s*=|://?[^/]*:[^/]*@", text, re.IGNORECASE
+    ):
+        raise error(
+            "this is neither a path nor an address that is known here.",
+            hint="write a path without spaces around it, postgresql://user@host/database?..., or spark:PATH.",
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        broken = True
+    else:
+        broken = False
+    if broken:
+        raise error("a path must be text that can be written down.", hint="take the broken characters out.")
 
 
 @dataclass(frozen=True)

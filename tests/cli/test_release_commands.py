@@ -181,7 +181,7 @@ def test_other_data_are_another_release(folder, capsys):
     capsys.readouterr()
     (folder / "people.yaml").write_text(FILE)
     assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
-    assert "released before (entry 1 of" in capsys.readouterr().out
+    assert "paid for before (entry 1 of" in capsys.readouterr().out
 
 
 def test_another_policy_is_priced_before_anything_is_spent(folder, capsys):

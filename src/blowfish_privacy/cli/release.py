@@ -83,7 +83,7 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
     for item in written:
         click.echo(f"{item['name']}: {item['guarantee']}")
         if item["recorded"]:
-            click.echo(f"  released before ({item['recorded']}), written again as it was; nothing was spent")
+            click.echo(f"  paid for before ({item['recorded']}); nothing was spent")
         click.echo(f"  {', '.join(item['files'])}")
     click.echo(f"Spent {show(total)}; {show(session.remaining)} is left.")
 

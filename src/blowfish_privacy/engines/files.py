@@ -12,6 +12,7 @@ from blowfish_privacy.engines.database import DatabaseSource
 from blowfish_privacy.engines.parquet import ParquetSource
 from blowfish_privacy.engines.sources import Source
 from blowfish_privacy.errors import DataError
+from blowfish_privacy.postgresql import refuse_address
 
 _DATABASES = (".duckdb", ".db")
 _PARQUET = (".parquet", ".pq")
@@ -21,13 +22,16 @@ _KINDS = "a .csv or .tsv file, a .parquet file, pattern or folder, or a .duckdb 
 
 def open_path(given: str, memory_limit: str | None) -> Source:
     """Open the file, files or table a path stands for; the file is not read yet."""
+    refuse_address(given, DataError)
     path, _, table = given.rpartition("::")
     if path.endswith(_DATABASES):
         return DatabaseSource(_readable(path), table, memory_limit)
     if given.endswith(_DATABASES):
         return DatabaseSource(_readable(given), None, memory_limit)
     if os.path.isdir(given):
-        return _parquet(given, sorted(glob(os.path.join(escape(given), "*.parquet"))), memory_limit)
+        # Names that begin with _ or . are not data, here as everywhere.
+        files = glob(os.path.join(escape(given), "*.parquet"))
+        return _parquet(given, sorted(f for f in files if os.path.basename(f)[0] not in "_."), memory_limit)
     suffix = os.path.splitext(given)[1].lower()
     if suffix in _PARQUET:
         pattern = has_magic(given) and not os.path.exists(given)

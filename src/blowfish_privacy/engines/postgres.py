@@ -115,6 +115,12 @@ class PostgresSource(Source):
         psycopg = driver(DataError)
         timeout = self._address.options.get("statement_timeout", _TIMEOUT)
         connection = self._connection = self._address.connect({"statement_timeout": timeout})
+        # A client that dies takes its query along, where the server can tell.
+        connection.execute(
+            "SELECT pg_catalog.set_config(name, '10000', false) FROM pg_catalog.pg_settings "
+            "WHERE name = 'client_connection_check_interval'"
+        )
+        connection.rollback()
         connection.read_only = True
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         return connection
@@ -124,7 +130,9 @@ class PostgresSource(Source):
         if query is not None:
             text = query.strip().removesuffix(";")
             # Parsed on its own first, a query can neither end our statement nor run into it.
-            return exp.Table(this=exp.Var(this=f"(\n{text}\n)")), _describe(connection, text.encode())
+            columns = _describe(connection, text.encode())
+            _refuse_namesakes(connection)
+            return exp.Table(this=exp.Var(this=f"(\n{text}\n)")), columns
         schema, name = self._find(connection, self._address.options["table"])
         # From here on nothing but PostgreSQL's own functions and operators is found by a bare name.
         connection.execute("SET LOCAL search_path = pg_catalog")
@@ -183,6 +191,31 @@ class _Answer:
 
 def _text(query: exp.Expr) -> bytes:
     return query.sql(POSTGRES.name, copy=False).encode()
+
+
+def _refuse_namesakes(connection: Connection[Any]) -> None:
+    """Refuse a search path on which others' functions or operators could stand in for those that count.
+
+    A query needs its own search path. What takes PostgreSQL's own types under one of its own names might be preferred.
+    """
+    found = connection.execute(
+        "SELECT FROM pg_catalog.pg_proc AS f WHERE f.pronamespace = ANY(SELECT n.oid FROM pg_catalog.pg_namespace AS n "
+        "WHERE n.nspname = ANY(pg_catalog.current_schemas(true)) AND n.nspname <> 'pg_catalog') "
+        "AND EXISTS (SELECT FROM pg_catalog.pg_proc AS g WHERE g.proname = f.proname AND g.pronamespace = 11) "
+        "AND NOT EXISTS (SELECT FROM pg_catalog.unnest(f.proargtypes) AS a (type) JOIN pg_catalog.pg_type AS t "
+        "ON t.oid = a.type WHERE t.typnamespace <> 11) "
+        "UNION ALL SELECT FROM pg_catalog.pg_operator AS o JOIN pg_catalog.pg_namespace AS n ON n.oid = o.oprnamespace "
+        "LEFT JOIN pg_catalog.pg_type AS l ON l.oid = o.oprleft JOIN pg_catalog.pg_type AS r ON r.oid = o.oprright "
+        "WHERE n.nspname = ANY(pg_catalog.current_schemas(true)) AND n.nspname <> 'pg_catalog' "
+        "AND coalesce(l.typnamespace, 11) = 11 AND r.typnamespace = 11 "
+        "AND EXISTS (SELECT FROM pg_catalog.pg_operator AS p WHERE p.oprname = o.oprname AND p.oprnamespace = 11) "
+        "LIMIT 1"
+    ).fetchone()
+    if found is not None:
+        raise DataError(
+            "a schema on the query's search path has a function or operator with the name of one of PostgreSQL's own.",
+            hint="make a view and read it with ?table=schema.view, or take the schema off the role's search_path.",
+        )
 
 
 def _describe(connection: Connection[Any], text: bytes) -> list[_Column]:

@@ -7,13 +7,17 @@ A task that fails is run again by Spark; each question is one query, whose answe
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -50,6 +54,7 @@ _KINDS: Mapping[str, Any] = {
     "void": "null",
 }
 _PATTERN = "{}[]*?\\"
+_TALKATIVE = ("py4j", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def open_spark(address: str) -> SparkSource:
@@ -62,7 +67,7 @@ def open_spark(address: str) -> SparkSource:
         return SparkSource(lambda: _own_session().table(table), "a table")
     if not address:
         raise DataError("an address of Spark names a path or a table.", hint="spark:PATH or spark:?table=NAME.")
-    return SparkSource(lambda: _own_session().read.parquet(_literal(address)), "Parquet")
+    return SparkSource(lambda: _read(address), "Parquet")
 
 
 class SparkSource(Source):
@@ -84,7 +89,9 @@ class SparkSource(Source):
 
     def _open(self, choose: Choice) -> Opened:
         with _hushed():
-            frame = self._frame()
+            return self._chosen(self._frame(), choose)
+
+    def _chosen(self, frame: Any, choose: Choice) -> Opened:
         session = frame.sparkSession
         _check(session)
         fields = frame.schema.fields
@@ -177,9 +184,10 @@ class _Answer:
 @contextmanager
 def _hushed() -> Generator[None]:
     """Keep Spark's client from telling what it reports as an error as well, in words that may quote the data."""
-    logger, root = logging.getLogger("py4j"), logging.getLogger()
-    before = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    loggers, root = [logging.getLogger(name) for name in _TALKATIVE], logging.getLogger()
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
     # One of its complaints goes to the root logger.
     root.addFilter(_is_not_of_spark)
     try:
@@ -189,7 +197,8 @@ def _hushed() -> Generator[None]:
             yield
     finally:
         root.removeFilter(_is_not_of_spark)
-        logger.setLevel(before)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 def _is_not_of_spark(record: logging.LogRecord) -> bool:
@@ -219,12 +228,36 @@ def _own_session() -> Any:
     """A session with settings of its own, in the application that runs or in a new one."""
     with _hushed():
         sessions = _spark().SparkSession
-        builder = sessions.builder.appName("blowfish-privacy").config("spark.ui.showConsoleProgress", "false")
-        session = sessions.getActiveSession() or builder.getOrCreate()
+        session = sessions.getActiveSession() or sessions.builder.config(map=_application()).getOrCreate()
     own = session.newSession()
     for name, value in _OWN.items():
         own.conf.set(name, value)
     return own
+
+
+@cache
+def _application() -> dict[str, str]:
+    """The settings of an application of our own: it shows nobody what it counts, on the network or on the disk."""
+    folder = tempfile.mkdtemp(prefix="blowfish-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    settings = {
+        "spark.app.name": "blowfish-privacy",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.ui.enabled": "false",
+        "spark.local.dir": folder,
+    }
+    if "--master" not in os.environ.get("PYSPARK_SUBMIT_ARGS", "") and not _names_master():
+        # On this machine alone nobody else has to reach us.
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
+def _names_master() -> bool:
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR", home and os.path.join(home, "conf"))
+    with suppress(OSError, TypeError):
+        return "spark.master" in Path(str(folder), "spark-defaults.conf").read_text()
+    return False
 
 
 def _check(session: Any) -> None:
@@ -233,6 +266,14 @@ def _check(session: Any) -> None:
             raise DataError(
                 f"Spark's setting {name} must be {needed}.", hint=f'spark.conf.set("{name}", "{needed}") first.'
             )
+
+
+def _read(path: str) -> Any:
+    """Read files as the other engines do: of a folder those that end in .parquet, and all columns of all of them."""
+    reader = _own_session().read.option("mergeSchema", "true")
+    if not os.path.isfile(path) and not path.endswith(".pq"):
+        reader = reader.option("pathGlobFilter", "*.parquet")
+    return reader.parquet(_literal(path))
 
 
 def _literal(path: str) -> str:

@@ -214,12 +214,24 @@ class Ledger(ABC):
     def _charge(self, wanted: Entry, policy: Policy) -> Entry:
         self._shelf.add(policy)
         with self._reading() as store:
-            made = _already_made(store, wanted)
+            made = self._found(store, wanted, policy)
             if made is not None:
                 return made
             # Finding the price may take seconds: not while others wait to write.
             self._shelf.price(store.base(), policy)
-        return self._write(lambda store: _already_made(store, wanted) or self._append(store, wanted, policy))
+        return self._write(lambda store: self._found(store, wanted, policy) or self._append(store, wanted, policy))
+
+    def _found(self, store: Store, wanted: Entry, policy: Policy) -> Entry | None:
+        """Return the charge with this key, if it was paid in full or nothing more will be read under it."""
+        made = _already_made(store, wanted)
+        if made is not None and store.document(made.number) is None:
+            due = made.epsilon * self._shelf.price(store.base(), policy).factor
+            if made.charged < due:
+                raise LedgerError(
+                    f"entry {made.number} has this release's key, but paid {show(made.charged)} and not {show(due)}.",
+                    hint="run 'blowfish ledger verify'; a release with a new key is charged anew.",
+                )
+        return made
 
     def _append(self, store: Store, wanted: Entry, policy: Policy) -> Entry:
         price, before = self._shelf.price(store.base(), policy), store.account()

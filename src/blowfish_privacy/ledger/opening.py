@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from fractions import Fraction
 
+from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.ledger import Ledger
 from blowfish_privacy.ledger.shelf import PolicyLoader
 from blowfish_privacy.ledger.sqlite import SqliteLedger
-from blowfish_privacy.postgresql import is_address
+from blowfish_privacy.postgresql import is_address, refuse_address
 
 
 def open_ledger(
@@ -19,4 +20,5 @@ def open_ledger(
         from blowfish_privacy.ledger.postgres import PostgresLedger
 
         return PostgresLedger.open(where, budget=budget, load_policy=load_policy)
+    refuse_address(os.fspath(where), LedgerError)
     return SqliteLedger.open(where, budget=budget, load_policy=load_policy)

@@ -95,6 +95,8 @@ class PostgresLedger(Ledger):
 
     def admit(self, role: str) -> None:
         """Let a role of the database spend and read. It can neither change nor remove a row."""
+        if role.strip().casefold() in ("public", "") or not role.isprintable():
+            raise LedgerError("a ledger is opened to a role, not to everybody.", hint="name one role.")
         with _plainly(), _transaction(self._address, self._timeout) as connection:
             for statement in grants(_quoted(self.name), _quoted(role)):
                 connection.execute(statement.encode())

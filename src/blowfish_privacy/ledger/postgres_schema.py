@@ -13,7 +13,10 @@ MARK = "a ledger of blowfish-privacy, format 1"
 
 DEFAULT_NAME = "blowfish_ledger"
 
-_AMOUNT = "text NOT NULL CHECK ({0} ~ '^[0-9]+/[0-9]+$' AND length({0}) < 2300 AND {0} !~ '/0+$')"
+_AMOUNT = (
+    "text NOT NULL CHECK ({0} ~ '^(0|[1-9][0-9]*)/[1-9][0-9]*$' AND length({0}) < 2300 "
+    "AND gcd(split_part({0}, '/', 1)::numeric, split_part({0}, '/', 2)::numeric) = 1)"
+)
 
 
 def statements(schema: str) -> Iterator[str]:
@@ -22,7 +25,8 @@ def statements(schema: str) -> Iterator[str]:
     for name, columns in _TABLES.items():
         yield f"CREATE TABLE {schema}.{name} ({columns.replace('@', schema + '.')})"
     # A text may be too long to be indexed itself. Two texts that collide here are refused by the rules below.
-    yield f"CREATE UNIQUE INDEX policies_once ON {schema}.policies (hash, hashtextextended(text, 0))"
+    hashes = "hash, hashtextextended(canonical, 0), hashtextextended(text, 0)"
+    yield f"CREATE UNIQUE INDEX policies_once ON {schema}.policies ({hashes})"
     for name, body in _FUNCTIONS.items():
         code = body.replace("@", schema + ".")
         yield (
@@ -50,7 +54,8 @@ def grants(schema: str, role: str) -> Iterator[str]:
     """Admit a role: it can spend and read, and nothing else; both names are quoted already."""
     yield f"GRANT USAGE ON SCHEMA {schema} TO {role}"
     yield f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"
-    for table in ("policies", "entries", "documents"):
+    yield f"GRANT INSERT (hash, canonical, text) ON {schema}.policies TO {role}"
+    for table in ("entries", "documents"):
         yield f"GRANT INSERT ON {schema}.{table} TO {role}"
     yield f"GRANT UPDATE (spent, entries, entries_head, documents, documents_head) ON {schema}.account TO {role}"
 

@@ -29,10 +29,11 @@ def account_row(account: Account) -> tuple[str | int, ...]:
 
 
 def entry_row(row: Entry) -> tuple[str | int, ...]:
-    """Write an entry: its own fields, then the hash and text that its policy is found by."""
+    """Write an entry: its own fields, then the hash, text and canonical form that its policy is found by."""
     return (
         *(row.number, row.key, row.made, write_amount(row.epsilon), write_amount(row.charged), row.rule),
         *(row.description, row.mechanism, row.detail, row.chain, row.policy.hash, row.policy.text),
+        row.policy.canonical,
     )
 
 

@@ -42,8 +42,9 @@ class SqlStore(Store):
     def base(self) -> StoredPolicy | None:
         """Look at the first entry, and for a text among the policies of the same hash."""
         row = self._ask(
-            "SELECT p.hash, p.canonical, p.text FROM policies AS p WHERE p.hash = (SELECT q.hash FROM entries AS e "
-            "JOIN policies AS q ON q.id = e.policy ORDER BY e.number LIMIT 1) ORDER BY p.text = '', p.id LIMIT 1"
+            "SELECT p.hash, p.canonical, p.text FROM entries AS e JOIN policies AS p ON p.id = e.policy WHERE p.hash = "
+            "(SELECT q.hash FROM entries AS f JOIN policies AS q ON q.id = f.policy ORDER BY f.number LIMIT 1) "
+            "ORDER BY p.text = '', e.number LIMIT 1"
         ).fetchone()
         return None if row is None else StoredPolicy(*row)
 
@@ -84,6 +85,7 @@ class SqlStore(Store):
         policy = row.policy.hash, row.policy.canonical, row.policy.text
         self._ask("INSERT INTO policies (hash, canonical, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", policy)
         self._ask(
-            "INSERT INTO entries SELECT ?, ?, ?, id, ?, ?, ?, ?, ?, ?, ? FROM policies WHERE hash = ? AND text = ?",
+            "INSERT INTO entries SELECT ?, ?, ?, id, ?, ?, ?, ?, ?, ?, ? FROM policies "
+            "WHERE hash = ? AND text = ? AND canonical = ?",
             entry_row(row),
         )
