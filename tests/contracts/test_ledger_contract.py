@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -309,3 +310,22 @@ def test_threads_with_one_key_get_one_charge_and_one_document(open_ledger: Open)
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(spend, range(8)))) == 1
     assert ledgers[0].spent == 1
+
+
+def test_a_charge_that_paid_too_little_is_not_read_under(open_ledger: Open) -> None:
+    ledger = open_ledger("10")
+    ledger.charge(**request("a", "1/10", "full"))
+    asked = request("b", "1/5", "near")
+    honest = ledger.charge(**request("c", "1/5", "near"))
+    assert honest.charged > honest.epsilon
+
+    def underpay(store: Any) -> None:
+        before = store.account()
+        forged = replace(honest, number=3, key="b", description=asked["description"], charged=honest.epsilon)
+        forged = replace(forged, chain=forged.link(before.entries_head))
+        store.append(forged, before=before, after=before.after_entry(forged))
+
+    ledger._write(underpay)
+    with pytest.raises(LedgerError, match="paid 0.2 and not"):
+        open_ledger(None).charge(**asked)
+    assert not ledger.verify().ok

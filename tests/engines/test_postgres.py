@@ -284,3 +284,40 @@ def test_errors_of_rows_are_replaced(postgres_server: Server) -> None:
         said = "".join(traceback.format_exception(caught.value))
         assert "CANARY" not in said
         assert "987654321" not in said
+
+
+@pytest.mark.parametrize(
+    ("made", "dropped"),
+    [
+        (
+            "FUNCTION {0}.width_bucket(bigint, bigint[]) RETURNS integer LANGUAGE sql AS 'SELECT 0'",
+            "FUNCTION {0}.width_bucket(bigint, bigint[])",
+        ),
+        (
+            "FUNCTION {0}.same(varchar, text) RETURNS boolean LANGUAGE sql AS 'SELECT true'; "
+            "CREATE OPERATOR {0}.= (LEFTARG = varchar, RIGHTARG = text, FUNCTION = {0}.same)",
+            "FUNCTION {0}.same(varchar, text) CASCADE",
+        ),
+    ],
+)
+def test_namesakes_of_what_counts_are_refused(postgres_server: Server, made: str, dropped: str) -> None:
+    postgres_server.execute(f"CREATE {made.format('public')}")
+    try:
+        with pytest.raises(DataError, match="search path"):
+            count(postgres_server, values("bigint", 1, 2), Integer(0, 2))
+    finally:
+        postgres_server.execute(f"DROP {dropped.format('public')}")
+    assert count(postgres_server, values("bigint", 1, 2), Integer(0, 2)) == [0, 1, 1]
+
+
+def test_operators_of_other_types_are_nobodys_business(postgres_server: Server) -> None:
+    postgres_server.execute(
+        "CREATE TYPE public.pair AS (a integer, b integer)",
+        "CREATE FUNCTION public.same(public.pair, public.pair) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+        "CREATE OPERATOR public.= (LEFTARG = public.pair, RIGHTARG = public.pair, FUNCTION = public.same)",
+        "CREATE FUNCTION public.abs(public.pair) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+    )
+    try:
+        assert count(postgres_server, values("bigint", 1, 2), Integer(0, 2)) == [0, 1, 1]
+    finally:
+        postgres_server.execute("DROP TYPE public.pair CASCADE")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -190,3 +194,58 @@ def test_many_categories(spark: Session) -> None:
         warnings.simplefilter("ignore")
         frame = spark.createDataFrame(pa.table({"x": names[::-1] * 2}))
     assert np.all(np.array(count(frame, Categorical(names))) == 2)
+
+
+def test_what_a_cast_could_not_read_is_not_logged(spark: Session, capfd: Any) -> None:
+    frame = spark.createDataFrame([("SECRETROW",), ("1",)], "n string").selectExpr("cast(n as bigint) AS x")
+    with pytest.raises(DataError) as caught:
+        count(frame, Integer(0, 2))
+    said = capfd.readouterr()
+    assert "SECRETROW" not in said.out + said.err + str(caught.value)
+
+
+def test_a_folder_holds_the_same_rows_for_every_engine(spark: Session, tmp_path: Path) -> None:
+    for name in ("a.parquet", "_b.parquet", "part-0001", "c.pq", "d.PARQUET", "e.parquet"):
+        pq.write_table(pa.table({"x": [1]}), tmp_path / name)
+    assert count(str(tmp_path), Integer(0, 2)) == count(f"spark:{tmp_path}", Integer(0, 2)) == [0, 2, 0]
+
+
+def test_a_column_that_a_file_lacks_is_missing_whichever_file_comes_first(spark: Session, tmp_path: Path) -> None:
+    for with_column, without in (("a", "b"), ("b", "a")):
+        folder = tmp_path / with_column
+        folder.mkdir()
+        pq.write_table(pa.table({"x": [1], "y": [1]}), folder / f"{with_column}.parquet")
+        pq.write_table(pa.table({"y": [1]}), folder / f"{without}.parquet")
+        assert count(f"spark:{folder}", Integer(0, 2, missing=0)) == [1, 1, 0]
+
+
+OWN = """
+import json, os, stat, sys
+from blowfish_privacy.domain import Domain, Integer
+from blowfish_privacy.engines import open_engine
+from pyspark.sql import SparkSession
+
+counts = open_engine("spark:" + sys.argv[1]).counts(Domain(x=Integer(0, 2)), ["x"]).tolist()
+session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+conf = session.sparkContext.getConf()
+folder = conf.get("spark.local.dir")
+print(json.dumps({
+    "counts": counts, "ui": session.sparkContext.uiWebUrl, "mode": stat.S_IMODE(os.stat(folder).st_mode),
+    "folder": folder, "host": conf.get("spark.driver.bindAddress"),
+}))
+"""
+
+
+def test_an_application_of_our_own_shows_nobody_what_it_counts(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "a.parquet")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    ran = subprocess.run(
+        [sys.executable, "-c", OWN, str(tmp_path / "a.parquet")],
+        env=environment, capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    told = json.loads(ran.stdout.splitlines()[-1])
+    assert told["counts"] == [0, 1, 1]
+    assert told["ui"] is None
+    assert told["mode"] == 0o700
+    assert told["host"] == "127.0.0.1"
+    assert not Path(told["folder"]).exists()

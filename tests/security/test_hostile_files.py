@@ -7,6 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from blowfish_privacy.cli.main import run
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning, DataError, SpecError
 from blowfish_privacy.ledger import SqliteLedger
+from blowfish_privacy.ledger.opening import open_ledger
 
 HOSTILE = [
     'x"; DROP TABLE victim; --',
@@ -250,3 +252,19 @@ def test_a_ledger_that_others_can_open_is_noticed(tmp_path: Path, mode: int) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bp.Session(bp.Counts([1, 2, 3]), policy, budget=1, ledger=path)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql+psycopg://u:S3CRET@h/d", "jdbc:postgresql://h/d?password=S3CRET", "host=h password=S3CRET",
+        "pg://u:S3CRET@h/d", "postgresql:/u:S3CRET@h/d", " postgresql://u:S3CRET@h/d", "s3://KEY:S3CRET@b/x.parquet",
+        "https://u:S3CRET@h/x.csv", "\ud800.csv",
+    ],
+)  # fmt: skip
+def test_addresses_that_nearly_fit_are_not_quoted(address: str) -> None:
+    for opener in (open_engine, lambda where: open_ledger(where, budget=Fraction(1))):
+        with pytest.raises(BlowfishError) as caught:
+            opener(address)
+        assert "S3CRET" not in str(caught.value)
+        assert caught.value.__cause__ is None

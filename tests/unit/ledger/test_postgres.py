@@ -195,6 +195,8 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
         f"detail, 'x' FROM {name}.entries", f"ALTER TABLE {name}.entries DISABLE TRIGGER ALL",
         f"SET session_replication_role = replica; DELETE FROM {name}.entries",
         f"INSERT INTO {name}.documents VALUES (2, 1, '', '', '', '')",
+        f"INSERT INTO {name}.policies OVERRIDING SYSTEM VALUE SELECT -5, hash, 'x', 'forged' FROM {name}.policies",
+        f"UPDATE {name}.account SET spent = '2/6', entries = entries + 1, entries_head = 'x'",
     ):  # fmt: skip
         with pytest.raises(psycopg.Error):
             postgres_server.execute(attempt, user="ana'lyst")
@@ -209,6 +211,14 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
             postgres_server.execute(forged, user="ana'lyst")
     assert owner.verify().ok
     assert owner.spent == Fraction(1, 3)
+    # Policies that no entry refers to are nobody's.
+    forged = f"INSERT INTO {name}.policies (hash, canonical, text) SELECT hash, 'x', text FROM {name}.policies"
+    postgres_server.execute(forged, user="ana'lyst")
+    owner.charge(**request("c", "1/6"))
+    assert owner.verify().ok
+    for role in ("public", "PUBLIC", "", "\ud800"):
+        with pytest.raises(LedgerError, match="not to everybody"):
+            owner.admit(role)
 
 
 def test_even_the_owner_changes_no_row_by_accident(postgres_server: Server, url: str) -> None:
