@@ -137,6 +137,8 @@ class Mesh:
 
     def _settle(self, node: Integers, cell: Integers, share: Floats) -> tuple[Integers, Integers, Floats]:
         """Hand on the shares of nodes that are no rows, level by level, as :meth:`restrict` does with sums."""
+        from scipy.sparse import csr_array
+
         native, coarsest = self._native.reshape(-1), self._coarsest.reshape(-1)
         strides = np.array([(2**self.depth + 1) ** (self.dimensions - 1 - axis) for axis in range(self.dimensions)])
         for level in range(self.depth, 0, -1):
@@ -144,14 +146,27 @@ class Mesh:
             if not hanging.any():
                 continue
             stride = 2 ** (self.depth - level)
-            at = np.stack(np.unravel_index(node[hanging], self.shape), axis=1)
-            odd = (at // stride) % 2 == 1
-            moved = [(node[~hanging], cell[~hanging], share[~hanging])]
-            for signs in product((-1, 1), repeat=self.dimensions):
-                # Along even axes there is no neighbour to choose: half of the share from either sign.
-                step = (np.where(odd, np.array(signs), 0) * stride) @ strides
-                moved.append((node[hanging] + step, cell[hanging], share[hanging] / 2**self.dimensions))
-            node, cell, share = _merged(*(np.concatenate(each) for each in zip(*moved, strict=True)))
+            own, which = np.unique(node[hanging], return_inverse=True)
+            odd = (np.stack(np.unravel_index(own, self.shape), axis=1) // stride) % 2 == 1
+            # Along even axes there is no neighbour to choose: half of the share from either sign.
+            targets = np.stack(
+                [
+                    own + (np.where(odd, np.array(signs), 0) * stride) @ strides
+                    for signs in product((-1, 1), repeat=self.dimensions)
+                ]
+            )
+            reached, places = np.unique(targets, return_inverse=True)
+            sources = np.tile(np.arange(len(own)), len(targets))
+            even = np.full(targets.size, 0.5**self.dimensions)
+            handed: Any = csr_array((even, (sources, places.reshape(-1))), shape=(len(own), len(reached)))
+            cells = int(cell.max()) + 1
+            held: Any = csr_array((share[hanging], (cell[hanging], which)), shape=(cells, len(own)))
+            moved: Any = (held @ handed).tocoo()
+            node, cell, share = _merged(
+                np.concatenate([node[~hanging], reached[moved.coords[1]]]),
+                np.concatenate([cell[~hanging], moved.coords[0].astype(np.int64)]),
+                np.concatenate([share[~hanging], moved.data]),
+            )
         return node, cell, share
 
 

@@ -85,12 +85,16 @@ def stand_out(noisy: Floats, matrix: Any, total: float, noise: float) -> Floats:
     Small rows are kept only beside others: rows that share no leaf with the rest must stand out together, for one false
     record far away moves a centre more than many nearby. ``matrix`` says which rows each leaf shares (rows x leaves).
     """
+    from scipy.sparse import block_array
     from scipy.sparse.csgraph import connected_components
 
     rows = keep_largest(noisy, total, 0.5 * noise * log(max(len(noisy) / 2, 2)))
     kept = np.flatnonzero(rows)
-    beside = matrix.tocsr()[kept]
-    _, group = connected_components(beside @ beside.T, directed=False)
+    beside: Any = matrix.tocsr()[kept]
+    # Rows and leaves as the two sides of a graph: far fewer edges than between all rows of a leaf.
+    both: Any = block_array([[None, beside], [beside.T, None]], format="csr")
+    _, sides = connected_components(both, directed=False)
+    group = sides[: len(kept)]
     masses = np.bincount(group, rows[kept])
     lost = masses < min(noise * log(len(noisy) / (2 * _FALSE_ALARMS)), masses.max())
     rows[kept[lost[group]]] = 0
