@@ -21,13 +21,11 @@ from blowfish_privacy.engines.cells import MALFORMED, MISSING, OUTSIDE, data_pro
 from blowfish_privacy.engines.columns import ColumnType
 from blowfish_privacy.engines.comparisons import number
 from blowfish_privacy.engines.dialect import DUCKDB, Dialect
-from blowfish_privacy.engines.positions import Verdicts
+from blowfish_privacy.engines.positions import NARROW, Verdicts
 from blowfish_privacy.engines.sql import positions_query
 from blowfish_privacy.engines.straight import straight_query
 
 Integers = npt.NDArray[np.int64]
-
-_NARROW = 2**31
 
 
 def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect = DUCKDB) -> exp.Select:
@@ -150,13 +148,13 @@ def _kind(axis: Axis) -> str:
     largest = max(
         2 * (run.slope * run.width + abs(run.shift) + run.step * run.nodes) * axis.resolution for run in axis.runs
     )
-    return "INT" if max(largest, axis.nodes * axis.resolution, axis.size) < _NARROW else "BIGINT"
+    return "INT" if max(largest, axis.nodes * axis.resolution, axis.size) < NARROW else "BIGINT"
 
 
 def _moment(subset: Sequence[int], lattice: Lattice) -> exp.Expr:
     if not subset:
         return exp.cast(exp.Count(this=exp.Star()), "BIGINT")
-    wide = prod(lattice.axes[place].resolution for place in subset) >= _NARROW
+    wide = prod(lattice.axes[place].resolution for place in subset) >= NARROW
     terms = [exp.cast(_column(f"w{place}"), "BIGINT") if wide else _column(f"w{place}") for place in subset]
     term: exp.Expr = terms[0]
     for factor in terms[1:]:

@@ -22,7 +22,7 @@ from blowfish_privacy.engines.cells import MALFORMED, MISSING, OUTSIDE, Layout
 from blowfish_privacy.engines.columns import ColumnType
 from blowfish_privacy.engines.comparisons import Value, every, number
 from blowfish_privacy.engines.dialect import DUCKDB, Dialect
-from blowfish_privacy.engines.positions import Placement, Verdicts, place
+from blowfish_privacy.engines.positions import NARROW, Placement, Verdicts, place
 from blowfish_privacy.engines.text import needs_parsing, parsed
 
 SOURCE = "source"
@@ -108,12 +108,11 @@ def plain_counts_query(types: Sequence[ColumnType], layout: Layout, dialect: Dia
     rows, guards, places = guarded_positions(attributes, types, verdicts, dialect)
     if not all(Field(0, *each, dialect).placement.plain for each in zip(attributes, types, verdicts, strict=True)):
         return None
-    kind = "INT" if layout.domain.size < 2**31 else "BIGINT"
+    wide = layout.domain.size >= NARROW
+    positions = [exp.cast(place, "BIGINT") if wide else place for place in places]
     terms = [
-        exp.Mul(this=exp.cast(exp.Paren(this=place), kind), expression=number(stride))
-        if stride > 1
-        else exp.cast(place, kind)
-        for place, stride in zip(places, layout.strides, strict=True)
+        exp.Mul(this=place, expression=number(stride)) if stride > 1 else place
+        for place, stride in zip(positions, layout.strides, strict=True)
     ]
     total = terms[0]
     for term in terms[1:]:
@@ -170,7 +169,8 @@ def guarded_positions(
         plain, settled = field.placement.plain, _column(f"p{field.axis}")
         columns.append(field.column if plain else field.placement.position.as_(settled.name, quoted=True))
         guards.append(plain[0] if plain else exp.GTE(this=settled, expression=number(0)))
-        places.append(plain[1] if plain else settled.copy())
+        short = exp.cast(settled.copy(), "INT") if field.attribute.size < NARROW else settled.copy()
+        places.append(exp.Paren(this=plain[1]) if plain else short)
     table = _joined(exp.select(*columns).from_(_nested(_read(fields, [], _table()), "rows")), fields)
     return _nested(table, "placed"), guards, places
 

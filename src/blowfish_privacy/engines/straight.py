@@ -15,24 +15,22 @@ from blowfish_privacy.domain import Domain, Lattice
 from blowfish_privacy.engines.columns import ColumnType
 from blowfish_privacy.engines.comparisons import every, number
 from blowfish_privacy.engines.dialect import Dialect
-from blowfish_privacy.engines.positions import Verdicts
+from blowfish_privacy.engines.positions import NARROW, Verdicts
 from blowfish_privacy.engines.sql import guarded_positions
-
-_NARROW = 2**31
 
 
 def straight_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect) -> exp.Select:
     """Ask for each product of pieces (``cell``) the sums ``m0``, ``m1``, ...; rows with problems have no cell."""
     verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
-    rows, guards, places = guarded_positions(domain.attributes, types, verdicts, dialect)
+    rows, guards, positions = guarded_positions(domain.attributes, types, verdicts, dialect)
     sound = every(guards)
-    positions = [exp.cast(place, _kind(axis.size)) for place, axis in zip(places, lattice.axes, strict=True)]
     cell: exp.Expr | None = None
     for axis, position in zip(lattice.axes, positions, strict=True):
         run = axis.runs[0]
         if axis.shared:
             largest = run.slope * run.width + abs(run.shift) + run.step
-            scaled = exp.Mul(this=exp.cast(position.copy(), _kind(largest)), expression=number(run.slope))
+            wide = exp.cast(position.copy(), "BIGINT") if largest >= NARROW else position.copy()
+            scaled = exp.Mul(this=wide, expression=number(run.slope))
             piece = _divided(exp.Add(this=scaled, expression=number(run.shift + run.step)), run.step, axis.pieces)
         else:
             piece = _divided(position.copy(), run.width, axis.pieces)
@@ -58,10 +56,10 @@ def _divided(value: exp.Expr, divisor: int, pieces: int) -> exp.Expr:
 
 
 def _times(value: exp.Expr, factor: int, lattice: Lattice) -> exp.Expr:
-    wide = exp.cast(value, "BIGINT") if lattice.size * 2 ** len(lattice.axes) >= _NARROW else value
+    wide = exp.cast(value, "BIGINT") if lattice.size * 2 ** len(lattice.axes) >= NARROW else value
     return exp.Mul(this=exp.Paren(this=wide), expression=number(factor))
 
 
 def _kind(largest: int) -> str:
     """Use 32-bit numbers where they suffice: engines divide and group them much faster."""
-    return "INT" if largest < _NARROW else "BIGINT"
+    return "INT" if largest < NARROW else "BIGINT"
