@@ -8,6 +8,7 @@ from fractions import Fraction
 from html.parser import HTMLParser
 from math import exp
 
+import markdown as python_markdown
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -30,7 +31,12 @@ HOSTILE = [
     "a\n# heading\n| table |\n***bold***",
     "`code` _em_ ~~strike~~ $x$ &lt;b&gt; \\",
     "safe\u202eevil\u0007\u2028line",
+    'x {: onmouseover="alert(1)" style="position:fixed" }',
+    "me@evil.example www.evil.example WWW.evil.example https://evil.example",
+    "==mark== ^^up^^ ++new++ :smile: {{ 7 * 7 }} {% x %}",
 ]
+
+EXTENSIONS = ["extra", "attr_list", *(f"pymdownx.{name}" for name in ("mark", "caret", "tilde", "emoji", "magiclink"))]
 
 
 def released(policy, query, *, epsilon="0.5", name="release", data=None, **options):
@@ -174,6 +180,12 @@ def test_hostile_names_and_categories_stay_text(hostile):
         *("inline", "text", "softbreak", "strong_open", "strong_close"),
     }
     assert shown in "".join(words)
+
+    extended = Tags()
+    extended.feed(python_markdown.markdown(markdown(card), extensions=EXTENSIONS))
+    assert extended.tags == {"h1", "h2", "p", "ul", "li", "strong"}
+    assert extended.attributes == set()
+    assert shown in extended.text
 
 
 def test_nothing_on_the_page_comes_from_elsewhere(policy):
