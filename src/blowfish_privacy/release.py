@@ -94,7 +94,7 @@ class Door:
                 size = None if plan.policy.size == "unknown" else int(counts[position].sum())
                 noisy = mechanisms[position].measure(counts[position], self.source)
                 parts[_plain(shown.value(position))] = self._write(plan, noisy, size, entry)
-            return document.join(attribute, parts)
+            return document.join(attribute, parts, left_out=shown.size - len(parts))
 
         return self.ledger.record(first.key, document.dumps(_out_of_sight(answer)))
 

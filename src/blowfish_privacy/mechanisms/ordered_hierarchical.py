@@ -122,11 +122,9 @@ class OrderedHierarchical(OrderedFamily):
         sums[-1] = records
         return sums
 
-    def simulated_error(self) -> Floats:
+    def simulated_error(self, source: BitSource) -> Floats:
         """Draw the noise once."""
-        from blowfish_privacy.noise import SystemSource
-
-        return self.estimate(self.measure(np.zeros(self.size, dtype=np.int64), SystemSource()), 0)
+        return self.estimate(self.measure(np.zeros(self.size, dtype=np.int64), source), 0)
 
     @cached_property
     def _variances(self) -> tuple[float, float]:

@@ -143,9 +143,9 @@ class SmoothHierarchy(OrderedFamily):
         joined: Any = block_diag(*(segment.covariance() for segment in self.segments))
         return joined
 
-    def simulated_error(self) -> Floats:
+    def simulated_error(self, source: BitSource) -> Floats:
         """Put the stretches' errors side by side."""
-        return np.concatenate([segment.simulated_error() for segment in self.segments])
+        return np.concatenate([segment.simulated_error(source) for segment in self.segments])
 
     def words(self) -> str:
         """Name the levels of every kind of stretch."""
