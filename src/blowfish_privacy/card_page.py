@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import re
 
-from blowfish_privacy.card import Card, Item
+from blowfish_privacy.card_layout import Card, Item
 
 _SPECIAL = re.compile(r"[&<>\\`*_\[\]#|~$!{}@^=+]|:(?=\S)|(?<=www)\.", re.IGNORECASE)
 """What Markdown or a common extension of it may read as more than text; a colon before a space is none of it."""

@@ -27,6 +27,9 @@ from blowfish_privacy.plan import Plan
 from blowfish_privacy.policies.agreement import contradicted, stated_facts
 from blowfish_privacy.progress import spinner
 
+NO_MECHANISM = "none (exact)"
+"""What a ledger says of a release without noise."""
+
 
 @dataclass(frozen=True, eq=False)
 class Door:
@@ -47,7 +50,7 @@ class Door:
             policy=plan.policy,
             key=plan.key,
             description=describe(plan),
-            mechanism=plan.certificate.mechanism,
+            mechanism=plan.certificate.mechanism if plan.epsilon else NO_MECHANISM,
             policy_text=spec.dumps(plan.policy),
         )
         handed_out = self.ledger.document(plan.key)
@@ -76,7 +79,7 @@ class Door:
             policy=first.policy,
             key=first.key,
             description=f"{describe(first)} for each {attribute}",
-            mechanism=first.certificate.mechanism,
+            mechanism=first.certificate.mechanism if any(plan.epsilon for plan in plans.values()) else NO_MECHANISM,
             policy_text=spec.dumps(first.policy),
         )
         handed_out = self.ledger.document(first.key)
