@@ -6,7 +6,7 @@
 # make bench-scale  how a release grows with rows and cells, on every engine
 # make audit      a black-box audit of every mechanism, and the oracle checks on many more random policies
 # make reproduce  the 2014 paper's figures, examples and counterexamples (REPRODUCE=--quick for minutes)
-# make docs       the documentation site, every block of it run, into site/
+# make docs       the documentation site, its Python and console blocks run, into site/
 # make schema     write the JSON Schema of the policy file to docs/
 PYTHON ?= python3
 VENV := .venv

@@ -10,54 +10,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from math import inf
 from typing import Any
 
 from blowfish_privacy import document, verification
-from blowfish_privacy.card_words import certainty, domain, factor, few, name, tidy, unit, what
+from blowfish_privacy.card_layout import Card, Item, Section
+from blowfish_privacy.card_words import (
+    certainty,
+    definition,
+    domain,
+    factor,
+    few,
+    flavour,
+    moved,
+    name,
+    others,
+    tidy,
+    unit,
+    what,
+)
 from blowfish_privacy.document import Release
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.exact import show
 from blowfish_privacy.plan_words import number
 
-
-@dataclass(frozen=True)
-class Item:
-    """One line of a card: what it is about, and a sentence or two."""
-
-    label: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of a card."""
-
-    title: str
-    items: tuple[Item, ...]
-
-
-@dataclass(frozen=True)
-class Card:
-    """A statement about one release, ready to be written as a page."""
-
-    name: str
-    summary: str
-    sections: tuple[Section, ...]
-    epsilon: str
-    time: str
-    publisher: str | None
-    differential_privacy: bool
-    """Whether the promise is (bounded) differential privacy."""
-
-    @property
-    def title(self) -> str:
-        """The headline."""
-        return f"Privacy statement: {self.name}"
-
-    def said(self, *labels: str) -> list[str]:
-        """Return what the card says under some labels."""
-        return [item.text for section in self.sections for item in section.items if item.label in labels]
+_NEVER_CUT = ("Unprotected", "Exact or assumed known")
+_LARGE = 3
+"""From this epsilon on odds change by more than 20 times."""
 
 
 def make_card(text: str, *, publisher: str | None = None) -> Card:
@@ -70,6 +48,10 @@ def make_card(text: str, *, publisher: str | None = None) -> Card:
         )
     body = document.parse(text)
     return _Facts(body, [document.read(body, part) for part in document.parts_of(body)], publisher).card()
+
+
+def _tidied(item: Item) -> str:
+    return tidy(item.text, None) if item.label in _NEVER_CUT else tidy(item.text)
 
 
 @dataclass(frozen=True)
@@ -91,7 +73,7 @@ class _Facts:
             Section("How to check and cite it", tuple(self._cite())),
         )
         tidied = tuple(
-            Section(part.title, tuple(Item(item.label, tidy(item.text)) for item in part.items)) for part in sections
+            Section(part.title, tuple(Item(item.label, _tidied(item)) for item in part.items)) for part in sections
         )
         return Card(
             name(self.main.name),
@@ -101,6 +83,7 @@ class _Facts:
             time=name(str(self.body["time"])),
             publisher=None if self.publisher is None else name(self.publisher),
             differential_privacy=self.main.certificate.differential_privacy,
+            flavour=flavour(self.main),
         )
 
     @property
@@ -114,11 +97,14 @@ class _Facts:
 
     def _summary(self) -> str:
         if not self.epsilon:
-            return "No noise was needed: nothing that the policy keeps secret shows in this answer."
+            return (
+                "Published exactly: nothing that the policy keeps secret shows in this answer, so the numbers are the "
+                "exact ones, without noise."
+            )
         if self.main.policy.known:
             between = "between two tables that must look alike (50 : 50)"
         else:
-            between = "between two secret values of a person (50 : 50), and knows every other record,"
+            between = f"between two secret values of a person (50 : 50), and knows {others(self.main)},"
         return (
             f"Noise protects each person with epsilon {show(self.epsilon)}: whoever is undecided {between} "
             f"can become at most {certainty(self.epsilon)} % sure by reading this release."
@@ -139,6 +125,8 @@ class _Facts:
         yield Item("Privacy unit", unit(self.main))
         for sentence in few(words.protected or ["Nothing: the policy has no secret values."]):
             yield Item("Protected", sentence)
+        if words.protected and self.epsilon:
+            yield Item("Protected", "A secret pair is hidden as strongly as Strength says, no more.")
         if not self.epsilon:
             yield Item("Strength", "None: this answer has no noise, since nothing secret shows in it.")
         elif policy.known:
@@ -148,27 +136,28 @@ class _Facts:
                 "a person has another secret value and other people's values follow, so that the known facts below "
                 "stay true.",
             )
+            yield Item(
+                "Further apart",
+                "No statement is made on values several secret steps apart: with known facts steps do not add up.",
+            )
         else:
             yield Item(
                 "Strength",
                 f"The odds between two secret values of a person change by at most a factor "
-                f"{factor(1, self.epsilon)} (e to the epsilon), even for somebody who knows every other record.",
+                f"{factor(1, self.epsilon)} (e to the epsilon), even for somebody who knows {others(self.main)}.",
             )
             for sentence in few([*self._steps()]):
                 yield Item("Further apart", sentence)
+        if self.epsilon > _LARGE:
+            yield Item(
+                "Warning",
+                f"Epsilon {show(self.epsilon)} is large: one release may change odds {factor(1, self.epsilon)} times, "
+                "which protects weakly.",
+            )
 
     def _steps(self) -> Iterator[str]:
-        policy = self.main.policy
-        for each in policy.domain.names if policy.graph.homogeneous else ():
-            attribute = policy.domain[each]
-            ends = [{each: attribute.value(place)} for place in (0, attribute.size - 1)]
-            hops = policy.distance(*ends) if attribute.size > 1 else 0
-            if 1 < hops < inf:
-                low, high = attribute.show(0), attribute.show(attribute.size - 1)
-                yield (
-                    f"{each} {low} and {high} are {hops:,} secret steps apart and protected less: "
-                    f"a factor {factor(hops, self.epsilon)}."
-                )
+        for pair, hops in self.main.policy.furthest():
+            yield f"{pair} are {hops:,} secret steps apart and protected less: a factor {factor(hops, self.epsilon)}."
 
     def _unprotected(self) -> Iterator[Item]:
         policy = self.main.policy
@@ -177,7 +166,7 @@ class _Facts:
         else:
             notices = {notice for release in self.releases for notice in release.body["notices"]}
             yield from (Item("Note", notice) for notice in sorted(notices))
-        for sentence in few(policy.words().unprotected):
+        for sentence in policy.words().unprotected:
             yield Item("Unprotected", sentence)
         for quantity in self._quantities():
             yield Item("Exact or assumed known", quantity)
@@ -187,8 +176,9 @@ class _Facts:
                 "Only attackers who already know each record up to secret values are guarded against (secret-moves).",
             )
         if self.epsilon and not policy.known and not self.main.certificate.differential_privacy:
+            bounded = "bounded " if policy.size == "unknown" else ""
             yield Item(
-                "Less than differential privacy",
+                f"Less than {bounded}differential privacy",
                 f"With the same epsilon it would hold all values of a person to the factor {factor(1, self.epsilon)}; "
                 "this policy holds only its secret pairs to it.",
             )
@@ -206,7 +196,10 @@ class _Facts:
             yield f"The number of records of each {self.body['parallel']['attribute']}."
         else:
             yield f"The number of records: {self.main.records:,}."
-        yield from few([f"Known fact: {fact.words(policy.domain)}." for fact in policy.known])
+        shown = self.main.mechanism.without_noise() if self.epsilon else None
+        if shown is not None:
+            yield f"In this release, exactly: {shown}."
+        yield from (f"Known fact: {fact.words(policy.domain, whole=True)}." for fact in policy.known)
         if not policy.known:
             yield "No known facts about the data were assumed beyond this."
 
@@ -225,27 +218,28 @@ class _Facts:
         )
 
     def _made(self) -> Iterator[Item]:
-        main, found = self.main, self.main.certificate.sensitivity
-        worst = "at worst by" if found.exact else "by no more than"
-        answer = "the sum" if main.query.keyword == "mean" else "the answer"
-        flavour = "Blowfish privacy, pure epsilon (no delta)"
-        bounded = main.certificate.differential_privacy
-        yield Item("Definition", f"{flavour}; here it is bounded differential privacy." if bounded else f"{flavour}.")
+        main = self.main
+        yield Item("Definition", definition(main))
         yield Item("Epsilon", show(self.epsilon))
-        yield Item("Mechanism", f"{main.mechanism.name}. {main.mechanism.words() if self.epsilon else 'No noise.'}")
-        yield Item("Sensitivity", f"A secret change moves {answer} {worst} {show(found.value)} ({found.theorem}).")
+        used = f"{main.mechanism.name}. {main.mechanism.words()}"
+        yield Item("Mechanism", used if self.epsilon else "None: the numbers are the exact ones.")
+        yield Item("Sensitivity", f"A secret change moves {moved(main)} ({main.certificate.sensitivity.theorem}).")
         yield Item("Proof", main.certificate.proof)
-        yield Item("Randomness", f"{self.body['randomness']}; exact integer noise")
+        yield Item(
+            "Randomness", f"{self.body['randomness']}; exact integer noise" if self.epsilon else "None: without noise."
+        )
         package = self.body.get("package")
         version = package.get("version") if isinstance(package, dict) else None
         yield Item("Software", f"blowfish-privacy {name(str(version or '(version not stated)'))}")
 
     def _composition(self) -> Iterator[Item]:
         if "parallel" in self.body:
+            shared, left_out = self.body["parallel"]["attribute"], self.body["parallel"]["left_out"]
             yield Item(
                 "Parts",
-                f"Which {self.body['parallel']['attribute']} a person has is not secret, and each person is in one "
-                f"part: the parts together cost the epsilon of the costliest, {show(self.epsilon)}, not the sum.",
+                f"Each person is in one part, and no secret pair changes {shared}: the parts together cost the epsilon "
+                f"of the costliest, {show(self.epsilon)}, not the sum."
+                + (f" Nothing was released for {left_out:,} other values of {shared}." if left_out else ""),
             )
         ledger = self.body.get("ledger")
         entry = ledger.get("entry") if isinstance(ledger, dict) else None

@@ -8,9 +8,10 @@ from __future__ import annotations
 import html
 import re
 
-from blowfish_privacy.card import Card, Item
+from blowfish_privacy.card_layout import Card, Item
 
-_SPECIAL = re.compile(r"([\\`*_\[\]#|~$!])")
+_SPECIAL = re.compile(r"[&<>\\`*_\[\]#|~$!{}@^=+]|:(?=\S)|(?<=www)\.", re.IGNORECASE)
+"""What Markdown or a common extension of it may read as more than text; a colon before a space is none of it."""
 
 _STYLE = """
 :root { color-scheme: light dark }
@@ -42,9 +43,8 @@ def markdown(card: Card) -> str:
 
 
 def escaped(text: str) -> str:
-    """Write a text so that Markdown shows it as it is: no emphasis, links, tables, formulas or tags."""
-    plain = html.escape(text, quote=False)
-    return _SPECIAL.sub(r"\\\1", plain).replace("://", ":&#47;&#47;")
+    """Write a text so that Markdown shows it as it is: no emphasis, links, tables, formulas, attributes or tags."""
+    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text)
 
 
 def _line(item: Item, before: Item | None) -> str:

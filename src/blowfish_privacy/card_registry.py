@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blowfish_privacy.card import Card
+from blowfish_privacy.card_layout import Card
 
 
 def registry(card: Card) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def registry(card: Card) -> dict[str, Any]:
             "publication_date": card.time[:10],
         },
         "dp_flavor": {
-            "name": "Bounded differential privacy" if card.differential_privacy else "Blowfish privacy",
+            "name": card.flavour,
             "data_domain": " ".join(card.said("Values a record can have")),
             "unprotected_quantities": card.said("No noise", "Unprotected", "Exact or assumed known"),
         },
@@ -30,7 +30,7 @@ def registry(card: Card) -> dict[str, Any]:
             "privacy_unit": "Person-level",
             "privacy_unit_description": " ".join(card.said("Privacy unit", "Protected")),
             "privacy_parameters": {"epsilon": card.epsilon},
-            "privacy_parameters_description": " ".join(card.said("Strength", "Further apart")),
+            "privacy_parameters_description": " ".join(card.said("Strength", "Further apart", "Warning")),
         },
         "model": {"model_name": "Central", "release_type": "One release", "access_type": "Non-interactive"},
         "accounting": {

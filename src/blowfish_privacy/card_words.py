@@ -9,6 +9,8 @@ from math import ceil, exp, log
 
 from blowfish_privacy.document import Release
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain
+from blowfish_privacy.exact import rounded, show
+from blowfish_privacy.queries import Cumulative
 
 MOST_LISTED = 6
 _LONGEST = 1200
@@ -18,18 +20,38 @@ def what(release: Release) -> str:
     """Say what was asked."""
     names = release.query.attributes
     one, every = names[0], " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    shares = ", ".join(show(share) for share in getattr(release.query, "shares", ()))
+    k = getattr(release.query, "k", 1)
     words = {
         "histogram": f"How many records have each {every}",
         "cumulative": f"How many records are at or below each {one}: its ranges, quantiles and shares",
-        "quantiles": f"Quantiles of {one}",
-        "ranges": f"How many records fall into ranges of {one}",
+        "quantiles": f"The quantiles {shares} of {one}, from how many records are at or below each of its values",
+        "ranges": f"How many records fall into ranges of {one}, from how many are at or below each of its values",
         "range_grid": f"How many records fall into rectangles of {every}",
         "sum": f"The sum of {one}",
         "mean": f"The mean of {one}",
         "linear": f"Weighted counts over {every}",
-        "kmeans": f"Cluster centres of {every}, from a noisy synopsis of where the records lie",
+        "kmeans": f"The centres of {k} clusters of {every}{_synopsis(release)}",
     }
     return words.get(release.query.keyword, f"The {release.query.keyword} of {every}")
+
+
+def _synopsis(release: Release) -> str:
+    if getattr(release.mechanism, "whole", True):
+        return ", from a noisy synopsis of where the records lie, which also gives any other number of centres"
+    return ", from the noisy sizes and means of clusters, and nothing else about where the records lie"
+
+
+def moved(release: Release) -> str:
+    """Say by how much a secret change moves what is released, in words that fit the noise."""
+    found, query = release.certificate.sensitivity, release.query
+    worst = f"{'at worst by' if found.exact else 'by no more than'} {rounded(found.value)}"
+    if query.keyword in ("sum", "mean", "linear"):
+        return f"{'the sum' if query.keyword != 'linear' else 'the answer'} {worst}"
+    if release.mechanism.name == "lloyd":
+        return f"the clusters' sums of offsets, added up, {worst} positions"
+    numbers = "the numbers of records at or below each value" if isinstance(query, Cumulative) else "the counts"
+    return f"{numbers}, added up, {worst} {'record' if found.value == 1 else 'records'}"
 
 
 def unit(release: Release) -> str:
@@ -66,6 +88,28 @@ def few(sentences: Sequence[str]) -> Iterator[str]:
         yield f"And {len(sentences) - MOST_LISTED:,} more, in the document."
 
 
+def others(release: Release) -> str:
+    """Say what somebody may know and still not find out."""
+    return "every other record" if release.policy.rows_per_person == 1 else "all other people's records"
+
+
+def definition(release: Release) -> str:
+    """Say which definition of privacy the release meets."""
+    said, full = "Blowfish privacy, pure epsilon (no delta)", release.certificate.differential_privacy
+    if release.policy.size == "unknown":
+        both = "of bounded differential privacy (a person's values change) and of" if full else "of"
+        return f"{said}; here it meets the definition {both} unbounded differential privacy (a person comes or goes)."
+    return f"{said}; here it is bounded differential privacy." if full else f"{said}."
+
+
+def flavour(release: Release) -> str:
+    """Name the definition of privacy in a few words."""
+    full = release.certificate.differential_privacy
+    if release.policy.size == "unknown":
+        return "Bounded and unbounded differential privacy" if full else "Unbounded differential privacy"
+    return "Bounded differential privacy" if full else "Blowfish privacy"
+
+
 def factor(hops: float, epsilon: Fraction) -> str:
     """Write the largest change of odds over some steps, never less than it is."""
     exponent = hops * float(epsilon)
@@ -85,8 +129,8 @@ def name(text: str) -> str:
     return tidy(text, 80)
 
 
-def tidy(text: str, longest: int = _LONGEST) -> str:
+def tidy(text: str, longest: int | None = _LONGEST) -> str:
     """Keep what a document says on one line: no control characters, none that change the direction of text."""
     kept = "".join(c if c in "\u200c\u200d" or unicodedata.category(c)[0] not in "CZ" else " " for c in text)
     line = " ".join(kept.split())
-    return line if len(line) <= longest else f"{line[: longest - 3]}..."
+    return line if longest is None or len(line) <= longest else f"{line[: longest - 3]}..."

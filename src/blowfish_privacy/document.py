@@ -92,12 +92,15 @@ def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: Randomness, time:
 _OF_A_PART = ("values", "unit", "records", "error", "mechanism", "guarantee", "notices")
 
 
-def join(attribute: str, bodies: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
-    """Join the documents of a parallel release into one, whose guarantee is that of its costliest part."""
+def join(attribute: str, bodies: Mapping[Any, dict[str, Any]], *, left_out: int) -> dict[str, Any]:
+    """Join the documents of a parallel release into one, whose guarantee is that of its costliest part.
+
+    ``left_out`` says for how many values of the attribute nothing was released.
+    """
     costliest = max(bodies.values(), key=lambda body: Fraction(body["guarantee"]["epsilon"]))
     parts = [{"value": value, **{key: body[key] for key in _OF_A_PART}} for value, body in bodies.items()]
     whole = {**costliest, "values": [], "records": None}
-    return {**whole, "parallel": {"attribute": attribute, "parts": parts}}
+    return {**whole, "parallel": {"attribute": attribute, "left_out": left_out, "parts": parts}}
 
 
 def dumps(body: dict[str, Any]) -> str:

@@ -52,6 +52,14 @@ def show(number: Fraction | int) -> str:
     return f"{'-' if number < 0 else ''}{whole}.{part:0{digits}d}"
 
 
+def rounded(number: Fraction | int) -> str:
+    """Write a fraction for a reader: a short decimal as it is, anything else with six digits."""
+    shown = show(number)
+    if len(shown) <= 9 and "/" not in shown:
+        return shown
+    return f"{float(number):,.0f}" if abs(number) >= 100_000 else f"{float(number):.6g}"
+
+
 def plain(number: Fraction) -> int | str:
     """Write a fraction as a policy file does: a whole number, or text that is read back exactly."""
     return int(number) if number.denominator == 1 else show(number)

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
-from blowfish_privacy.exact import show
+from blowfish_privacy.exact import rounded, show
 from blowfish_privacy.queries import KMeans
 from blowfish_privacy.sensitivities import Records
 
@@ -59,7 +59,7 @@ def _noise(plan: Plan) -> Iterator[str]:
     bound = "" if found.exact else " at most"
     answer = "the sum" if plan.query.keyword == "mean" else "the answer"
     step = "one secret step, with the records that must move along," if plan.policy.known else "one secret step"
-    yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer} by{bound} {show(found.value)}"
+    yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer} by{bound} {rounded(found.value)}"
     if found.witness is not None:
         how = "for example" if found.exact else "nothing changes it more than"
         yield f"  ({how} {_moves(*found.witness)}; {found.theorem})."

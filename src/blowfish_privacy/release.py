@@ -27,6 +27,9 @@ from blowfish_privacy.plan import Plan
 from blowfish_privacy.policies.agreement import contradicted, stated_facts
 from blowfish_privacy.progress import spinner
 
+NO_MECHANISM = "none (exact)"
+"""What a ledger says of a release without noise."""
+
 
 @dataclass(frozen=True, eq=False)
 class Door:
@@ -47,7 +50,7 @@ class Door:
             policy=plan.policy,
             key=plan.key,
             description=describe(plan),
-            mechanism=plan.certificate.mechanism,
+            mechanism=plan.certificate.mechanism if plan.epsilon else NO_MECHANISM,
             policy_text=spec.dumps(plan.policy),
         )
         handed_out = self.ledger.document(plan.key)
@@ -76,7 +79,7 @@ class Door:
             policy=first.policy,
             key=first.key,
             description=f"{describe(first)} for each {attribute}",
-            mechanism=first.certificate.mechanism,
+            mechanism=first.certificate.mechanism if any(plan.epsilon for plan in plans.values()) else NO_MECHANISM,
             policy_text=spec.dumps(first.policy),
         )
         handed_out = self.ledger.document(first.key)
@@ -94,7 +97,7 @@ class Door:
                 size = None if plan.policy.size == "unknown" else int(counts[position].sum())
                 noisy = mechanisms[position].measure(counts[position], self.source)
                 parts[_plain(shown.value(position))] = self._write(plan, noisy, size, entry)
-            return document.join(attribute, parts)
+            return document.join(attribute, parts, left_out=shown.size - len(parts))
 
         return self.ledger.record(first.key, document.dumps(_out_of_sight(answer)))
 

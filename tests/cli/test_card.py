@@ -8,6 +8,7 @@ from fractions import Fraction
 from html.parser import HTMLParser
 from math import exp
 
+import markdown as python_markdown
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -30,7 +31,12 @@ HOSTILE = [
     "a\n# heading\n| table |\n***bold***",
     "`code` _em_ ~~strike~~ $x$ &lt;b&gt; \\",
     "safe\u202eevil\u0007\u2028line",
+    'x {: onmouseover="alert(1)" style="position:fixed" }',
+    "me@evil.example www.evil.example WWW.evil.example https://evil.example",
+    "==mark== ^^up^^ ++new++ :smile: {{ 7 * 7 }} {% x %}",
 ]
+
+EXTENSIONS = ["extra", "attr_list", *(f"pymdownx.{name}" for name in ("mark", "caret", "tilde", "emoji", "magiclink"))]
 
 
 def released(policy, query, *, epsilon="0.5", name="release", data=None, **options):
@@ -79,6 +85,9 @@ def test_what_is_exact_public_or_assumed_is_named():
     exact = markdown(make_card(released(open_zone, bp.Histogram("zone")).text))
     assert "No noise was needed" in exact.split("##")[0]
     assert "No noise" in exact
+    assert "**Mechanism**: None: the numbers are the exact ones." in exact
+    assert "**Randomness**: None" in exact
+    assert "integer noise" not in exact
     assert "zone: not protected at all" in exact
 
     known = bp.Policy(domain, secrets=bp.FullDomain(), known=[bp.KnownMarginal("zone", counts=[30, 30])])
@@ -86,17 +95,31 @@ def test_what_is_exact_public_or_assumed_is_named():
     assert "Known fact: how many records have each zone (zone A: 30, zone B: 30)." in facts
     assert "stay true" in facts
     assert "every other record" not in facts
+    assert "No statement is made on values several secret steps apart" in facts
 
     absent = bp.Policy(domain, secrets=bp.FullDomain(), size="unknown", rows_per_person=3)
     unknown = markdown(make_card(released(absent, bp.Histogram("age")).text))
     assert "the number of records is secret too" in unknown
     assert "up to 3 records together" in unknown
+    assert "knows all other people's records" in unknown
+    assert "every other record" not in unknown
+    assert "of bounded differential privacy (a person's values change) and of unbounded differential" in unknown
     assert not re.search(r"number of records: \d", unknown)
 
     plain = make_card(released(bp.Policy(domain, secrets=bp.FullDomain()), bp.Histogram("age")).text)
     assert plain.differential_privacy
     assert "here it is bounded differential privacy" in markdown(plain)
+    assert "comes or goes" not in markdown(plain)
     assert "Less than differential privacy" not in markdown(plain)
+
+
+def test_the_ledger_names_no_mechanism_for_exact_numbers():
+    domain = bp.Domain(zone=bp.Categorical(["A", "B"]), age=bp.Integer(0, 9))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(zone=bp.Public(), age=bp.FullDomain()))
+    session = bp.Session(bp.Counts(np.full((2, 10), 3)), policy, budget=1)
+    session.release(bp.Histogram("zone"), epsilon="0.5")
+    session.release(bp.Histogram("age"), epsilon="0.5")
+    assert [entry.mechanism for entry in session.ledger.entries()] == ["none (exact)", "laplace"]
 
 
 def test_secret_moves_are_said_to_be_weaker():
@@ -125,8 +148,72 @@ def test_clusters_have_a_card_too():
     domain = bp.Domain(east=bp.Integer(0, 15), north=bp.Integer(0, 15))
     policy = bp.Policy(domain, secrets=bp.DistanceThreshold(2))
     text = markdown(make_card(released(policy, bp.KMeans(["east", "north"], k=2)).text))
-    assert "Cluster centres of east and north, from a noisy synopsis" in text
+    assert "The centres of 2 clusters of east and north, from a noisy synopsis" in text
     assert "for a cell of the" in text
+    assert re.search(r"moves the counts, added up, (at worst by|by no more than) [0-9.]+ records", text)
+    session = bp.Session(bp.Counts(np.full((16, 16), 30)), policy, budget=1)
+    rounds = session.release(bp.KMeans(["east", "north"], k=3), epsilon=1, mechanism="lloyd")
+    text = markdown(make_card(rounds.text))
+    assert "The centres of 3 clusters of east and north, from the noisy sizes and means of clusters" in text
+    assert "synopsis" not in text
+    assert "positions (" in text
+
+
+def test_large_losses_are_warned_of_and_pairs_are_only_as_secret_as_epsilon_says(policy):
+    text = markdown(make_card(released(policy, bp.Histogram("age"), epsilon=3).text))
+    assert "Warning" not in text
+    assert "told apart" not in text
+    assert "hidden as strongly as Strength says" in text
+    assert "Warning" in markdown(make_card(released(policy, bp.Histogram("age"), epsilon=4).text))
+
+
+def test_exact_block_totals_are_named():
+    blocks = bp.Policy(bp.Domain(age=bp.Integer(0, 63)), secrets=bp.Partition(widths={"age": 8}))
+    text = markdown(make_card(released(blocks, bp.Cumulative("age")).text))
+    assert "In this release, exactly: how many records are in each of the 8 stretches of age" in text
+    assert "In this release, exactly" not in markdown(make_card(released(blocks, bp.Histogram("age")).text))
+    near = bp.Policy(bp.Domain(age=bp.Integer(0, 63)), secrets=bp.DistanceThreshold(8))
+    assert "In this release, exactly" not in markdown(make_card(released(near, bp.Cumulative("age")).text))
+    plane = bp.Domain(east=bp.Integer(0, 15), north=bp.Integer(0, 15))
+    policy = bp.Policy(plane, secrets=bp.Partition(widths={"east": 8, "north": 8}))
+    made = released(policy, bp.KMeans(["east", "north"], k=2), data=np.full((16, 16), 30))
+    assert "how many records are in each of the 4 blocks" in markdown(make_card(made.text))
+
+
+def test_parts_of_a_table_of_unknown_size_contradict_nothing():
+    domain = bp.Domain(zone=bp.Categorical(["A", "B", "C"]), age=bp.Integer(0, 9))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(zone=bp.Public(), age=bp.FullDomain()), size="unknown")
+    session = bp.Session(bp.Counts(np.full((3, 10), 3)), policy, budget=1)
+    text = markdown(make_card(session.parallel("zone").release(bp.Histogram("age"), epsilon="0.5").text))
+    assert "zone A and C are 2 secret steps apart" in text
+    assert "not secret" not in text
+    assert "Nothing was released" not in text
+    some = session.parallel("zone").release(bp.Histogram("age"), epsilon={"A": "0.25"})
+    assert "Nothing was released for 2 other values of zone." in markdown(make_card(some.text))
+
+
+def test_the_longest_chain_of_listed_pairs_is_named():
+    ages = bp.Domain(age=bp.Integer(0, 9))
+    # 3 - 1 - 2 - 7: three steps, and neither end is the first or the last declared value.
+    policy = bp.Policy(ages, secrets=bp.ExplicitGraph([(3, 1), (1, 2), (2, 7), (0, 9)]))
+    text = markdown(make_card(released(policy, bp.Histogram("age")).text))
+    assert "age 3 and 7 are 3 secret steps apart and protected less: a factor 4.49." in text
+    assert "age 3 and 7 are 3 steps apart" in policy.explain()
+    both = bp.Domain(age=bp.Integer(0, 1), sex=bp.Categorical(["F", "M"]))
+    pairs = [((0, "F"), (1, "F")), ((1, "F"), (1, "M"))]
+    text = markdown(make_card(released(bp.Policy(both, secrets=bp.ExplicitGraph(pairs)), bp.Histogram("age")).text))
+    assert "(age 0, sex F) and (age 1, sex M) are 2 secret steps apart" in text
+
+
+def test_numbers_are_written_for_readers():
+    policy = bp.Policy(bp.Domain(age=bp.Integer(0, 63)), secrets=bp.DistanceThreshold(3))
+    text = markdown(make_card(released(policy, bp.Quantiles("age", ["0.1", "0.5"])).text))
+    assert "The quantiles 0.1, 0.5 of age" in text
+    assert not re.search(r"\d/\d", text)
+    plane = bp.Policy(bp.Domain(x=bp.Integer(0, 15), y=bp.Integer(0, 15)), secrets=bp.DistanceThreshold(2))
+    text = markdown(make_card(released(plane, bp.RangeGrid("x", "y")).text))
+    assert "by no more than 2 records" in text
+    assert re.search(r"noise of scale [0-9.]+ records", text)
 
 
 class Tags(HTMLParser):
@@ -175,6 +262,12 @@ def test_hostile_names_and_categories_stay_text(hostile):
     }
     assert shown in "".join(words)
 
+    extended = Tags()
+    extended.feed(python_markdown.markdown(markdown(card), extensions=EXTENSIONS))
+    assert extended.tags == {"h1", "h2", "p", "ul", "li", "strong"}
+    assert extended.attributes == set()
+    assert shown in extended.text
+
 
 def test_nothing_on_the_page_comes_from_elsewhere(policy):
     made = page(make_card(released(policy, bp.Histogram("age")).text))
@@ -195,11 +288,24 @@ def test_it_stays_one_page_however_much_is_declared():
     facts = [bp.KnownCount({"age": (i, i)}, 3) for i in range(20)]
     ages = bp.Policy(bp.Domain(age=bp.Integer(0, 99)), secrets=bp.FullDomain(), known=facts)
     known = markdown(make_card(released(ages, bp.Histogram("age")).text))
-    assert "And 14 more, in the document" in known
     assert "And 24 more, in the document" in many
     assert "and 25 more attributes" in many
     # A densely set page holds about 800 words.
-    assert max(len(many.split()), len(known.split())) < 800
+    assert len(many.split()) < 800
+    # What is known or not protected is never left out, whatever it takes.
+    assert all(f"have age from {i} to {i} (3)" in known for i in range(20))
+    open_to_all = {f"a{i}": bp.Public() for i in range(12)}
+    bare = bp.Policy(
+        bp.Domain({**dict.fromkeys(open_to_all, bp.Integer(0, 1)), "c": bp.Integer(0, 1)}),
+        secrets=bp.PerAttribute({**open_to_all, "c": bp.FullDomain()}),
+    )
+    text = markdown(make_card(released(bare, bp.Histogram("c")).text))
+    assert all(f"a{i}: not protected at all" in text for i in range(12))
+    assert "in the document" not in text
+    long = bp.Domain(code=bp.Categorical([f"{'x' * 60}{i}" for i in range(40)]))
+    where = {"code": [f"{'x' * 60}{i}" for i in range(30)]}
+    wide = bp.Policy(long, secrets=bp.FullDomain(), known=[bp.KnownCount(where, 90)])
+    assert f"{'x' * 60}29" in markdown(make_card(released(wide, bp.Histogram("code")).text))
 
 
 @pytest.mark.parametrize(
@@ -219,13 +325,15 @@ def test_a_document_that_does_not_verify_gets_no_card(policy, tmp_path, capsys, 
 
 def test_what_nobody_can_verify_is_shown_as_text_and_cut_short(policy):
     body = document.parse(released(policy, bp.Histogram("age")).text)
-    body |= {"time": "<b>" * 99, "ledger": {"entry": ["<i>"] * 99}, "package": {"version": {"<u>": 1}}}
+    body |= {"package": {"name": "<b>" * 99, "version": "<u>" * 99}, "name": "<i>" * 99}
     card = make_card(document.dumps(body))
     assert "<b>" not in page(card)
     assert "<i>" not in page(card)
     assert "<u>" not in page(card)
     assert len(markdown(card)) < 10_000
-    assert "(no date)" in markdown(card)
+    for wrong in ({"time": "<b>"}, {"ledger": {"key": "k", "entry": "<i>"}}, {"package": {"version": {}}}):
+        with pytest.raises(bp.SpecError, match="wrong form"):
+            make_card(document.dumps({**body, **wrong}))
 
 
 def test_predictable_noise_gets_no_card(policy):

@@ -130,3 +130,14 @@ def test_equal_hashes_mean_equal_edges(kind, data):
     same_edges = set(policy.graph.edges()) == set(other.graph.edges())
     if policy.hash == other.hash:
         assert same_edges
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_no_connected_values_are_further_apart_than_those_named(kind, data):
+    graph = data.draw(policies(most_cells=30, kind=kind)).graph
+    for part in (graph.project([name]) for name in graph.domain) if graph.homogeneous else (graph,):
+        finite = [h for x in part.domain.cells() for h in hops_by_search(part, x).values() if h < inf]
+        named = part.hops(*part.furthest())
+        assert named == max(finite) or (named == inf and max(finite) <= 1)

@@ -158,6 +158,12 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_every_file_of_the_known_facts_is_named_beside_its_proof():
+    said = "".join((ROOT / f"docs/proofs/{page}.md").read_text() for page in ("known_facts", "policy_graph"))
+    files = {file.name for file in (ROOT / "src/blowfish_privacy/known_facts").glob("*.py")} - {"__init__.py"}
+    assert {file for file in files if f"{file}`" not in said} == set()
+
+
 def test_files_and_tests_that_pages_name_exist():
     for page in PAGES:
         for named in re.findall(r"`((?:tests|src|docs|benchmarks|examples)/[\w./-]+)`", page.read_text()):

@@ -11,7 +11,7 @@ from blowfish_privacy.domain import Assignment, Domain, Lattice
 from blowfish_privacy.mechanisms import Points, Synopsis
 from blowfish_privacy.mechanisms.exact import Integers, Placed
 from blowfish_privacy.mechanisms.synopsis import to_values
-from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.noise import SimulationSource
 
 _MOST_POINTS = 10_000
 _RESTARTS = 5
@@ -62,7 +62,7 @@ def _shapes(many: int, dimensions: int, k: int) -> dict[str, Floats]:
 def _ratio(mechanism: Synopsis, places: Floats, k: int, times: int) -> float:
     domain, positions = mechanism.form.domain, places.astype(np.int64)
     exact = _Repeated(Placed(tuple(positions.T), domain.shape), times)
-    noisy = mechanism.draw(exact, SystemSource())
+    noisy = mechanism.draw(exact, SimulationSource("clusters"))
     private = cluster(mechanism.points(noisy, times * len(positions)), k, seed=0, restarts=_RESTARTS).centers
     values = _values(domain, positions)
     plain = cluster(Points(values, np.ones(len(values)), np.zeros_like(values)), k, seed=0, restarts=_RESTARTS).centers

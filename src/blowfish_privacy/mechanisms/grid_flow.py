@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
-from blowfish_privacy.exact import exact, show
+from blowfish_privacy.exact import exact, rounded
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.grid_error import GridError
 from blowfish_privacy.mechanisms.line import DIVISIONS, Line, best_line
@@ -117,8 +117,8 @@ class GridFlow(Mechanism):
     def words(self) -> str:
         """Name the lines."""
         parts = [
-            f"across {name} leaf noise of scale {show(line.leaf_scale)} and bins {line.spacing} apart of scale "
-            f"{show(line.hat_scale)}"
+            f"across {name} leaf noise of scale {rounded(line.leaf_scale)} records"
+            + (f" and bins {line.spacing} apart of scale {rounded(line.hat_scale)} records" if line.spacing > 1 else "")
             for name, line in zip(self.form.domain.names, self.lines, strict=True)
         ]
         return (

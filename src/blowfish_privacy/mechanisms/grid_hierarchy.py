@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
-from blowfish_privacy.exact import exact, show
+from blowfish_privacy.exact import exact, rounded
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.grid_error import GridError
 from blowfish_privacy.mechanisms.grid_flow import bound_grid
@@ -170,8 +170,8 @@ class GridHierarchy(Mechanism):
         """Name the spacings."""
         first, second = self.form.domain.names
         return (
-            f"Noise of scale {show(self.scale)} goes on products of overlapping bins {list(self.spacings[0])} apart "
-            f"along {first} and {list(self.spacings[1])} along {second}."
+            f"Noise of scale {rounded(self.scale)} records goes on products of overlapping bins "
+            f"{list(self.spacings[0])} apart along {first} and {list(self.spacings[1])} along {second}."
         )
 
     def to_document(self) -> dict[str, Any]:

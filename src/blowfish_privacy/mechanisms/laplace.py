@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
-from blowfish_privacy.exact import exact, show
+from blowfish_privacy.exact import exact, rounded
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
@@ -103,7 +103,8 @@ class Laplace(Mechanism):
     def words(self) -> str:
         """Name the scale."""
         unit = self.form.unit / self.divisor
-        return f"Each number gets Laplace noise of scale {show(self.scale * unit)}, in whole multiples of {show(unit)}."
+        scale = rounded(self.scale * unit)
+        return f"Each number gets Laplace noise of scale {scale}, in whole multiples of {rounded(unit)}."
 
     def to_document(self) -> dict[str, Any]:
         """Write the scale."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Assignment, Cell, Softness
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
 from blowfish_privacy.exact import exact as exactly
-from blowfish_privacy.exact import show
+from blowfish_privacy.exact import rounded
 from blowfish_privacy.mechanisms.assigned_change import FINEST_WEIGHT, Assigning, Change
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.error import ExpectedError
@@ -214,8 +214,8 @@ class NoisyLloyd(Synopsis):
         how = "Every record counts for its nearest cluster" if self.soft is None else "Clusters share every record"
         return (
             f"{self.rounds} rounds with {len(self.start)} centres, from which those asked for are found. Noise of "
-            f"scale {show(self.size_scale / unit)} on the size of every cluster and "
-            f"{show(self.sum_scale / unit)} on the sums of its records' offsets, in positions. {how}."
+            f"scale {rounded(self.size_scale / unit)} on the size of every cluster and "
+            f"{rounded(self.sum_scale / unit)} on the sums of its records' offsets, in positions. {how}."
         )
 
     def to_document(self) -> dict[str, Any]:

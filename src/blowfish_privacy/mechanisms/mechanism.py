@@ -96,6 +96,10 @@ class Mechanism(ABC):
         """Say what about this choice must not be overlooked."""
         return []
 
+    def without_noise(self) -> str | None:
+        """Say what the release shows exactly beside its noisy numbers, if anything."""
+        return None
+
     @abstractmethod
     def expected_error(self) -> Error:
         """Say how wrong an answer will be."""

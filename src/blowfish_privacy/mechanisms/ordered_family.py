@@ -13,6 +13,7 @@ from blowfish_privacy.mechanisms.isotonic import nearest_in_squares
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.range_error import RangeError
+from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import Cumulative, Query
@@ -48,7 +49,7 @@ class OrderedFamily(Mechanism):
         """Return the estimate's covariance; for small sizes."""
 
     @abstractmethod
-    def simulated_error(self) -> Floats:
+    def simulated_error(self, source: BitSource) -> Floats:
         """Draw the noise once and return what it does to the estimate."""
 
     def public_ends(self) -> list[int]:

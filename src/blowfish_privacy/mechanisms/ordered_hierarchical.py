@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
-from blowfish_privacy.exact import exact, show
+from blowfish_privacy.exact import exact, rounded
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
@@ -122,11 +122,9 @@ class OrderedHierarchical(OrderedFamily):
         sums[-1] = records
         return sums
 
-    def simulated_error(self) -> Floats:
+    def simulated_error(self, source: BitSource) -> Floats:
         """Draw the noise once."""
-        from blowfish_privacy.noise import SystemSource
-
-        return self.estimate(self.measure(np.zeros(self.size, dtype=np.int64), SystemSource()), 0)
+        return self.estimate(self.measure(np.zeros(self.size, dtype=np.int64), source), 0)
 
     @cached_property
     def _variances(self) -> tuple[float, float]:
@@ -150,7 +148,7 @@ class OrderedHierarchical(OrderedFamily):
 
     def words(self) -> str:
         """Name blocks, trees and scales."""
-        block, prefix, node = f"{self.tree.block:,}", show(self.prefix_scale), show(self.node_scale)
+        block, prefix, node = f"{self.tree.block:,}", rounded(self.prefix_scale), rounded(self.node_scale)
         parts = [f"Counts up to the end of every block of {block} values get noise of scale {prefix}"]
         if self.tree.height:
             parts.append(f"counts inside each block, in a tree of fan-out {self.tree.fan}, noise of scale {node}")

@@ -14,7 +14,7 @@ import numpy as np
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.exact import Number, exact
 from blowfish_privacy.mechanisms.least_squares import Floats
-from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.noise import BitSource, SimulationSource
 
 EXACT_SIZE = 6_000
 """Up to so many positions errors are computed exactly; beyond, from simulated noise."""
@@ -38,7 +38,7 @@ class Estimate(Protocol):
         """Return that covariance; for small sizes."""
         ...
 
-    def simulated_error(self) -> Floats:
+    def simulated_error(self, source: BitSource) -> Floats:
         """Draw the noise once and return the error at positions 0..size - 1."""
         ...
 
@@ -99,16 +99,17 @@ class RangeError:
             diagonal = np.diag(spread)
             apart = (diagonal[w:] + diagonal[: len(diagonal) - w] - 2 * np.diag(spread, w) for w in widths)
             return np.sqrt([max(float(np.mean(squares)), 0.0) for squares in apart])
-        draws = [self.simulated() for _ in range(_DRAWS if self.size < 200_000 else 3)]
+        source = SimulationSource("widths")
+        draws = [self.simulated(source) for _ in range(_DRAWS if self.size < 200_000 else 3)]
         return np.sqrt([np.mean([np.mean((e[w:] - e[: len(e) - w]) ** 2) for e in draws]) for w in widths])
 
     def covariance(self) -> Floats:
         """Return the covariance of S at all cut points, from 0 to size."""
         return np.pad(self.estimate.covariance(), ((1, 0), (1, 0)))
 
-    def simulated(self) -> Floats:
+    def simulated(self, source: BitSource) -> Floats:
         """Draw the noise once and return the error of S at all cut points."""
-        return np.concatenate([[0.0], self.estimate.simulated_error()])
+        return np.concatenate([[0.0], self.estimate.simulated_error(source)])
 
     @cached_property
     def _sampled(self) -> Floats:
@@ -116,8 +117,10 @@ class RangeError:
         errors: list[Floats] = []
         # Small domains need many draws of the noise, large ones average within each.
         draws = min(1_500, max(200_000 // self.size, _DRAWS if self.size < 200_000 else 3))
+        # Everybody finds the same error for the same noise scales.
+        source = SimulationSource("ranges")
         for _ in range(draws):
-            error = self.simulated()
-            ends = SystemSource().words(2 * (_RANGES // draws)).reshape(2, -1) % len(error)
+            error = self.simulated(source)
+            ends = source.words(2 * (_RANGES // draws)).reshape(2, -1) % len(error)
             errors.append((error[ends[0]] - error[ends[1]])[ends[0] != ends[1]])
         return np.concatenate(errors)

@@ -18,7 +18,7 @@ from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.mechanisms.least_squares import Floats, LeastSquares
 from blowfish_privacy.mechanisms.levels import CumulativeLevel, Level
 from blowfish_privacy.mechanisms.range_error import EXACT_SIZE
-from blowfish_privacy.noise import BitSource, discrete_laplace
+from blowfish_privacy.noise import BitSource, SimulationSource, discrete_laplace
 from blowfish_privacy.policies import SecretGraph
 from blowfish_privacy.policies.partition import PartitionGraph
 
@@ -104,17 +104,16 @@ class Segment:
             return (*self._solver.moments(), 0.0)
         # Each draw averages over all positions, so large stretches need few.
         draws = max(3, min(_DRAWS, _MOST_WORK // size))
-        errors = [self.simulated_error() for _ in range(draws)]
+        source = SimulationSource(f"a stretch of {size}")
+        errors = [self.simulated_error(source) for _ in range(draws)]
         traces, sums = [float(e @ e) for e in errors], [float(e.sum()) ** 2 for e in errors]
         precision = float(np.std(traces) / np.mean(traces) / np.sqrt(draws - 1))
         return float(np.mean(traces)), float(np.mean(sums)), precision
 
-    def simulated_error(self) -> Floats:
+    def simulated_error(self, source: BitSource) -> Floats:
         """Draw the noise once and return what it does to the estimate, which is linear: data do not matter."""
-        from blowfish_privacy.noise import SystemSource
-
         empty = np.zeros(self.stretch.size, dtype=np.int64)
-        rows = [*self.measure(empty, SystemSource())]
+        rows = [*self.measure(empty, source)]
         return self.estimate(np.concatenate(rows) if rows else empty[:0], 0)
 
     def covariance(self) -> Floats:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
-from blowfish_privacy.exact import exact, show
+from blowfish_privacy.exact import exact, rounded
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.isotonic import nearest_in_absolute, nearest_in_squares
 from blowfish_privacy.mechanisms.least_squares import Floats
@@ -143,9 +143,19 @@ class SmoothHierarchy(OrderedFamily):
         joined: Any = block_diag(*(segment.covariance() for segment in self.segments))
         return joined
 
-    def simulated_error(self) -> Floats:
+    def simulated_error(self, source: BitSource) -> Floats:
         """Put the stretches' errors side by side."""
-        return np.concatenate([segment.simulated_error() for segment in self.segments])
+        return np.concatenate([segment.simulated_error(source) for segment in self.segments])
+
+    def without_noise(self) -> str | None:
+        """Name the stretches, whose totals are released as they are."""
+        if len(self.segments) == 1:
+            return None
+        own, first = self.form.domain.attributes[0], self.segments[0].stretch
+        return (
+            f"how many records are in each of the {len(self.segments):,} stretches of {self.form.domain.names[0]} that "
+            f"no secret pair leaves, of which {own.show(first.start)} to {own.show(first.stop - 1)} is the first"
+        )
 
     def words(self) -> str:
         """Name the levels of every kind of stretch."""
@@ -194,7 +204,7 @@ def _measurable(segment: Segment) -> bool:
 
 
 def _level_words(level: Level) -> str:
-    scale = f"(scale {show(level.scale)})"
+    scale = f"(scale {rounded(level.scale)})"
     if isinstance(level, CumulativeLevel):
         blocks = f"cumulative counts added up in blocks of {level.spacing:,}"
         return f"{'the cumulative counts' if level.spacing == 1 else blocks} {scale}"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Axis, Cell, Lattice, Run
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.exact import exact as exactly
-from blowfish_privacy.exact import show
+from blowfish_privacy.exact import rounded
 from blowfish_privacy.mechanisms.block_grids import BlockGrids, blocks_pay
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.deconvolution import project
@@ -214,9 +214,15 @@ class SoftGrid(Synopsis):
             "range, and centres lie in the middle there. Declare attributes in units that make them comparable."
         ]
 
+    def without_noise(self) -> str | None:
+        """Name the blocks that are counted as they are."""
+        if self.cells is not None:
+            return None
+        return f"how many records are in each of the {self.grids.lattice.size:,} blocks that no secret pair leaves"
+
     def words(self) -> str:
         """Describe the grid."""
-        noise = f"noise of scale {show(self.scale / self.unit)} records" if self.scale else "no noise"
+        noise = f"noise of scale {rounded(self.scale / self.unit)} records" if self.scale else "no noise"
         if self.cells is None:
             many = self.grids.lattice.size
             return (

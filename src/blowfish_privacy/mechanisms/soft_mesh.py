@@ -14,7 +14,7 @@ from blowfish_privacy.domain import Axis, Cell, Lattice, Run
 from blowfish_privacy.domain.lattice import MOST_NODES
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
 from blowfish_privacy.exact import exact as exactly
-from blowfish_privacy.exact import show
+from blowfish_privacy.exact import rounded
 from blowfish_privacy.mechanisms.block_grids import blocks_pay
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.deconvolution import deconvolve
@@ -235,7 +235,7 @@ class SoftMesh(Synopsis):
 
     def words(self) -> str:
         """Describe both steps."""
-        scale = show(self.first.scale / self._lattice(self.first).unit)
+        scale = rounded(self.first.scale / self._lattice(self.first).unit)
         depths = " or ".join(str(2**level.depth) for level in self.levels)
         return (
             f"A first look on {2**self.first.depth} cells along every attribute, with noise of scale {scale} records, "

@@ -19,7 +19,7 @@ from blowfish_privacy.exact import Number
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.range_error import RangeError
-from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.noise import SimulationSource
 
 _DRAWS = 8
 _MOST_WORK = 4_000_000
@@ -53,8 +53,9 @@ def simulated(mechanism: OrderedFamily, counts: npt.NDArray[np.int64], draws: in
     """Release a public histogram several times and return the errors at all cut points."""
     truth, records = np.cumsum(counts), int(counts.sum())
     errors: list[Floats] = []
+    source = SimulationSource("ordered data")
     for _ in range(draws):
-        estimate = mechanism.ordered_estimate(mechanism.measure(counts, SystemSource()), records)
+        estimate = mechanism.ordered_estimate(mechanism.measure(counts, source), records)
         errors.append(np.append(0.0, estimate - truth))
     return errors
 

@@ -1,7 +1,17 @@
 """Integer noise: exact discrete Laplace draws, and how large they are."""
 
 from blowfish_privacy.noise.discrete_laplace import LARGEST_SCALE, checked_scale, discrete_laplace
+from blowfish_privacy.noise.simulation import SimulationSource
 from blowfish_privacy.noise.source import BitSource, SystemSource
 from blowfish_privacy.noise.spread import quantile, variance
 
-__all__ = ["LARGEST_SCALE", "BitSource", "SystemSource", "checked_scale", "discrete_laplace", "quantile", "variance"]
+__all__ = [
+    "LARGEST_SCALE",
+    "BitSource",
+    "SimulationSource",
+    "SystemSource",
+    "checked_scale",
+    "discrete_laplace",
+    "quantile",
+    "variance",
+]

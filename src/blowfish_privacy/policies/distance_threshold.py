@@ -202,9 +202,9 @@ class ThresholdGraph(SecretGraph):
         axis, attribute = self.domain.axis(name), self.domain[name]
         edge = self.widest_edge(name)
         first, last = (0, 0) if edge is None else (edge[0][axis], edge[1][axis])
-        near = f"{name}: values at most {show(self.theta / self.weights[axis])} apart cannot be told apart, such as"
+        near = f"{name}: values at most {show(self.theta / self.weights[axis])} apart are secret pairs, such as"
         if last - first >= attribute.size - 1:
-            return f"{name}: no two values can be told apart."
+            return f"{name}: every two values are a secret pair."
         return f"{near} {attribute.show(first)} and {attribute.show(last)}; values further apart take several steps."
 
 

@@ -11,6 +11,8 @@ from blowfish_privacy.policies.graph import Hops, Words
 if TYPE_CHECKING:
     from blowfish_privacy.policies.policy import Policy
 
+_NOTHING = "Nothing: the policy has no secret pairs."
+_HIDDEN = "A secret pair is hidden as strongly as epsilon says, no more: how strongly stands below."
 EPSILONS = (0.1, 0.5, 1.0)
 
 
@@ -18,7 +20,7 @@ def explain_policy(policy: Policy) -> str:
     """Say what is protected, how strongly, what is not, and what is assumed public."""
     words = policy.words()
     sections = [
-        ("What is protected", list(words.protected) or ["Nothing: the policy has no secret pairs."]),
+        ("What is protected", [*words.protected, _HIDDEN] if words.protected else [_NOTHING]),
         ("How strongly", list(_strength(policy))),
         ("What is NOT protected", list(_unprotected(policy, words))),
         ("What is assumed to be public", list(_public(policy))),
@@ -83,14 +85,8 @@ def _strength(policy: Policy) -> Iterator[str]:
         "Between values several steps apart the odds may change by that factor once for every step, "
         "so values far apart are told apart more easily."
     )
-    for name in policy.domain:
-        size = policy.domain[name].size
-        if size > 1 and policy.graph.homogeneous:
-            ends = ({name: policy.domain[name].value(place)} for place in (0, size - 1))
-            hops = policy.distance(*ends)
-            if 1 < hops < float("inf"):
-                low, high = policy.domain[name].show(0), policy.domain[name].show(size - 1)
-                yield f"{name} {low} and {high} are {hops} steps apart: {factors(hops)}."
+    for pair, hops in policy.furthest():
+        yield f"{pair} are {hops} steps apart: {factors(hops)}."
 
 
 def _unprotected(policy: Policy, words: Words) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from blowfish_privacy.domain import Bin, Cell, Domain, Subset, choice_to_file
 from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief
-from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, differing, only_keys
+from blowfish_privacy.policies.graph import MOST_PAIRS, Edge, Hops, SecretGraph, Secrets, Words, differing, only_keys
 
 
 class ExplicitGraph(Secrets):
@@ -148,6 +148,14 @@ class ExplicitEdges(SecretGraph):
                 labels.update((cell, start) for cell, _ in self._steps_from(start))
         return labels
 
+    def furthest(self) -> Edge:
+        """Search breadth first from every value that has an edge; the ends of the domain where that takes too long."""
+        if len(self._neighbours) * len(self.pairs) > MOST_PAIRS:
+            return super().furthest()
+        ends = ((x, *max(self._steps_from(x), key=lambda found: found[1])) for x in sorted(self._neighbours))
+        x, y, _ = max(ends, key=lambda end: end[2], default=(*super().furthest(), 0))
+        return x, y
+
     def component(self, x: Cell) -> Hashable:
         """Label with the first value of the component."""
         return self._labels.get(x, x)
@@ -201,13 +209,17 @@ class ExplicitEdges(SecretGraph):
         if not self.pairs:
             return Words((), (f"{names}: not protected at all. Releases may show it exactly.",))
         x, y = min(self.pairs)
-        many = f"{len(self.pairs)} listed pairs" if len(self.pairs) > 1 else "the one listed pair"
-        protected = (f"{names}: the two values of {many} cannot be told apart, such as {self._pair(x, y)}.",)
+        many = (
+            f"{len(self.pairs):,} pairs are listed as secret, such as" if len(self.pairs) > 1 else "the secret pair is"
+        )
+        protected = (f"{names}: {many} {self._pair(x, y)}.",)
         apart = self._unconnected()
         if apart is None:
             return Words(protected)
-        example = self._pair(*apart)
-        exposed = f"{names}: values that no chain of listed pairs connects can be told apart, such as {example}."
+        exposed = (
+            f"{names}: values that no chain of listed pairs connects are not protected from each other, such as "
+            f"{self._pair(*apart)}."
+        )
         return Words(protected, (exposed,))
 
     def _pair(self, x: Cell, y: Cell) -> str:

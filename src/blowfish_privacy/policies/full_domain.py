@@ -79,5 +79,5 @@ class FullDomainGraph(SecretGraph):
         """Say that all is protected."""
         names = self.domain.names
         if len(names) == 1:
-            return Words((f"{names[0]}: no two values can be told apart.",))
-        return Words((f"No two records can be told apart, whatever their {', '.join(names[:-1])} and {names[-1]}.",))
+            return Words((f"{names[0]}: every two values are a secret pair.",))
+        return Words((f"Every two records are a secret pair, whatever their {', '.join(names[:-1])} and {names[-1]}.",))

@@ -131,6 +131,11 @@ class SecretGraph(ABC):
         # Where a record has only one possible value there is neither a secret nor anything to find out.
         return self._words() if self.domain.size > 1 else Words()
 
+    def furthest(self) -> Edge:
+        """Return two values that are many steps apart: the first and the last, where no others are further."""
+        shape = self.domain.shape
+        return tuple(0 for _ in shape), tuple(size - 1 for size in shape)
+
     def largest_move(self, name: str) -> int:
         """Return the most positions that one edge moves along an attribute."""
         edge = self.widest_edge(name)

@@ -75,9 +75,9 @@ class KnownCount:
         """Return the one count."""
         yield CountedBox(self.box(domain), self.count)
 
-    def words(self, domain: Domain) -> str:
-        """Say the fact in words."""
-        said = [f"{name} {_show_choice(domain, name, self.where[name])}" for name in self.where]
+    def words(self, domain: Domain, *, whole: bool = False) -> str:
+        """Say the fact in words, the first few of many values or the whole of it."""
+        said = [f"{name} {_show_choice(domain, name, self.where[name], whole=whole)}" for name in self.where]
         stated = "" if self.count is None else f" ({self.count:,})"
         return f"how many records have {' and '.join(said)}{stated}"
 
@@ -116,10 +116,16 @@ def _choice(domain: Domain, name: str, subset: Subset) -> Any:
     return [list(run) for run in subset.runs] if attribute.ordered else sorted(repr(attribute.value(p)) for p in subset)
 
 
-def _show_choice(domain: Domain, name: str, chosen: Any) -> str:
+def _show_choice(domain: Domain, name: str, chosen: Any, *, whole: bool) -> str:
     if isinstance(chosen, tuple):
         return f"from {chosen[0]} to {chosen[1]}"
     if isinstance(chosen, list | set | frozenset | range):
+        if whole and domain[name].ordered:
+            runs = domain[name].subset(chosen).runs
+            ends = [(domain[name].show(start), domain[name].show(stop - 1)) for start, stop in runs]
+            return " or ".join(low if low == high else f"from {low} to {high}" for low, high in ends)
+        if whole:
+            return " or ".join(map(domain[name].show, domain[name].subset(chosen)))
         shown = [domain[name].show(position) for position in islice(domain[name].subset(chosen), 7)]
         return " or ".join(shown[:6]) + (" or .." if len(shown) > 6 else "")
     return str(chosen)

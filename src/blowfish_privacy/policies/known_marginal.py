@@ -79,14 +79,16 @@ class KnownMarginal:
             box = {name: Subset.of([place]) for name, place in zip(own.names, cell, strict=True) if own[name].size > 1}
             yield CountedBox(box, None if counts is None else counts[number])
 
-    def words(self, domain: Domain) -> str:
-        """Say the fact in words."""
+    def words(self, domain: Domain, *, whole: bool = False) -> str:
+        """Say the fact in words, with a few counts or, for the whole of it, where the many are."""
         counts = self.counts(domain)
         own = self.projected(domain)
         stated = ""
         if counts is not None and len(counts) <= 6:
             cells = (f"{own.show(cell)}: {count:,}" for cell, count in zip(own.cells(), counts, strict=True))
             stated = f" ({', '.join(cells)})"
+        elif counts is not None and whole:
+            stated = f" ({len(counts):,} counts, in the document)"
         return f"how many records have each {' and '.join(self.attributes)}{stated}"
 
     def canonical(self, domain: Domain) -> Any:

@@ -198,11 +198,11 @@ class PartitionGraph(SecretGraph):
         """Say that values inside a block are protected and that the block itself is not."""
         cut = [name for name, blocks in zip(self.domain.names, self.cuts, strict=True) if blocks.count > 1]
         if not cut:
-            return Words((f"{' and '.join(self.domain.names)}: no two values can be told apart.",))
+            return Words((f"{' and '.join(self.domain.names)}: every two values are a secret pair.",))
         names, many = " and ".join(cut), f"{self.block_count:,}"
         inside = [self._inside(name) for name in cut if self.changes(name)]
         free = [
-            f"{name}: no two values inside a block can be told apart."
+            f"{name}: every two values inside a block are a secret pair."
             for name in self.domain.names
             if name not in cut and self.changes(name)
         ]
@@ -215,6 +215,6 @@ class PartitionGraph(SecretGraph):
     def _inside(self, name: str) -> str:
         attribute, block = self.domain[name], self.cuts[self.domain.axis(name)].widest()
         return (
-            f"{name}: values in the same block cannot be told apart, "
+            f"{name}: every two values of the same block are a secret pair, "
             f"such as {attribute.show(block.first)} and {attribute.show(block.last)}."
         )

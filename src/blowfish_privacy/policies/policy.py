@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from math import inf
 from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
@@ -104,6 +105,17 @@ class Policy:
         x, y = self.cells(first, second)
         hops = self.graph.hops(x, y)
         return min(hops, 2) if self.size == "unknown" else hops
+
+    def furthest(self) -> Iterator[tuple[str, Hops]]:
+        """Name two values that are many steps apart, but not unprotected, with their steps: for each attribute."""
+        graph = self.graph
+        for names in [[name] for name in self.domain] if graph.homogeneous else [list(self.domain)]:
+            own = self.domain.project(names)
+            first, last = (graph.project(names) if graph.homogeneous else graph).furthest()
+            hops = self.distance(own.record(first), own.record(last))
+            if 1 < hops < inf:
+                alone = f"{own.show(first)} and {own[names[0]].show(last[0])}"
+                yield alone if len(names) == 1 else f"({own.show(first)}) and ({own.show(last)})", hops
 
     def cells(self, first: Mapping[str, object], second: Mapping[str, object]) -> tuple[Cell, Cell]:
         """Turn two records, in which the same attributes may be left out, into cells."""

@@ -1,0 +1,46 @@
+"""The parts of a card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Item:
+    """One line of a card: what it is about, and a sentence or two."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a card."""
+
+    title: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A statement about one release, ready to be written as a page."""
+
+    name: str
+    summary: str
+    sections: tuple[Section, ...]
+    epsilon: str
+    time: str
+    publisher: str | None
+    differential_privacy: bool
+    """Whether the promise is (bounded) differential privacy."""
+    flavour: str
+    """The definition of privacy in a few words."""
+
+    @property
+    def title(self) -> str:
+        """The headline."""
+        return f"Privacy statement: {self.name}"
+
+    def said(self, *labels: str) -> list[str]:
+        """Return what the card says under some labels."""
+        return [item.text for section in self.sections for item in section.items if item.label in labels]
