@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
-from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -17,6 +16,7 @@ from blowfish_privacy.files import write_atomically, write_csv
 from blowfish_privacy.paper.figure import Figure, Measured, Point, Row
 from blowfish_privacy.paper.figures import FIGURES
 from blowfish_privacy.paper.run import Run
+from blowfish_privacy.workers import finished
 
 
 @dataclass(frozen=True)
@@ -45,27 +45,20 @@ def reproduce(
     seen(len(todo) - len(missing), len(todo))
     left = Counter(figure.name for figure, _ in missing)
     made = {figure.name: _write(figure, found, run, out) for figure in chosen if not left[figure.name]}
-    for figure, point, measured in _measured(missing, run, workers):
-        file = _file(out, figure, point)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        written = {"run": run.identity(), "point": point, "measured": measured}
-        write_atomically(file, json.dumps(written, indent=1).encode())
-        found[figure.name, point] = measured
-        seen(len(found), len(todo))
-        left[figure.name] -= 1
-        if not left[figure.name]:
-            made[figure.name] = _write(figure, found, run, out)
+    tasks = [(figure.name, point, run) for figure, point in missing]
+    with closing(finished(measure, tasks, workers)) as results:
+        for (name, point, _), measured in results:
+            figure = FIGURES[name]
+            file = _file(out, figure, point)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            written = {"run": run.identity(), "point": point, "measured": measured}
+            write_atomically(file, json.dumps(written, indent=1).encode())
+            found[name, point] = measured
+            seen(len(found), len(todo))
+            left[name] -= 1
+            if not left[name]:
+                made[name] = _write(figure, found, run, out)
     return [made[figure.name] for figure in chosen]
-
-
-def _measured(missing: list[tuple[Figure, Point]], run: Run, workers: int) -> Iterable[tuple[Figure, Point, Measured]]:
-    if not missing:
-        return
-    # Servers are forked clean, so that threads of libraries cannot be caught half-way.
-    with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("forkserver")) as pool:
-        futures = {pool.submit(measure, figure.name, point, run): (figure, point) for figure, point in missing}
-        for future in as_completed(futures):
-            yield *futures[future], future.result()
 
 
 def measure(name: str, point: Point, run: Run) -> Measured:

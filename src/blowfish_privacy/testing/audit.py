@@ -15,11 +15,10 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import inf
-from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -31,6 +30,7 @@ import numpy.typing as npt
 from blowfish_privacy.files import write_atomically
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.testing.audit_cases import Case, apparent_loss, make_case, outputs, parts, quiet, weakened
+from blowfish_privacy.workers import finished
 
 FALSE_ALARMS = 1e-4
 """The probability that an audit of sound mechanisms raises any alarm, at most."""
@@ -248,15 +248,14 @@ def showing(sharp: dict[int, Case], part: int | None, many: int) -> list[int]:
 
 def audit(names: Sequence[str], *, cases: int, mutants: int, samples: int, workers: int, seen: Any) -> list[Finding]:
     """Run all tests over several processes."""
+    with closing(finished(_listed, [(name, cases, mutants) for name in names], workers)) as listed:
+        by_name = {task[0]: own for task, own in listed}
+    tests = [test for name in names for test in by_name[name]]
+    if len(tests) > MOST_TESTS:
+        raise click.UsageError(f"an audit has at most {MOST_TESTS:,} tests; these are {len(tests):,}.")
     findings: list[Finding] = []
-    with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
-        listed = pool.map(_listed, names, [cases] * len(names), [mutants] * len(names))
-        tests = [test for own in listed for test in own]
-        if len(tests) > MOST_TESTS:
-            raise click.UsageError(f"an audit has at most {MOST_TESTS:,} tests; these are {len(tests):,}.")
-        futures = [pool.submit(run_test, *test, samples) for test in tests]
-        for future in as_completed(futures):
-            finding = future.result()
+    with closing(finished(run_test, [(*test, samples) for test in tests], workers)) as results:
+        for _, finding in results:
             if finding is not None:
                 findings.append(finding)
             seen(len(tests))
