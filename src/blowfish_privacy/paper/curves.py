@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.paper.figure import OURS, PUBLISHED, Figure, Measured, Point, Row
+from blowfish_privacy.paper.figure import OURS, PUBLISHED, Figure, Measured, Point, Row, are_numbers
 from blowfish_privacy.paper.run import Run
 
 Floats = npt.NDArray[np.float64]
@@ -48,6 +48,10 @@ class Curves(Figure):
         found = self.repeated(method, policy, epsilon, run)
         lower, upper = np.quantile(found, (0.25, 0.75))
         return {"mean": float(found.mean()), "lower": float(lower), "upper": float(upper), "repeats": len(found)}
+
+    def complete(self, measured: Measured) -> bool:
+        """Need mean, quartiles and repeats."""
+        return super().complete(measured) and are_numbers(measured, "mean", "lower", "upper", "repeats")
 
     def plain(self, policy: str) -> str:
         """Name the policy under which everything is secret, on the same data."""

@@ -12,7 +12,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from blowfish_privacy.files import write_atomically, write_csv
+from blowfish_privacy.files import make_folder, write_atomically, write_csv
+from blowfish_privacy.paper.data import fingerprints
 from blowfish_privacy.paper.figure import Figure, Measured, Point, Row
 from blowfish_privacy.paper.figures import FIGURES
 from blowfish_privacy.paper.run import Run
@@ -33,11 +34,13 @@ def reproduce(
 ) -> list[Produced]:
     """Measure every point that is not in the output folder yet, and write each figure when it has all of its points."""
     chosen = [FIGURES[name] for name in names]
+    make_folder(out)
+    identities = {figure.name: run.identity(fingerprints(run, figure.real_data)) for figure in chosen}
     todo = [(figure, point) for figure in chosen for point in figure.points(run)]
     found: dict[tuple[str, Point], Measured] = {}
     missing: list[tuple[Figure, Point]] = []
     for figure, point in todo:
-        kept = _kept(_file(out, figure, point), run)
+        kept = _kept(_file(out, figure, point), figure, identities[figure.name])
         if kept is None:
             missing.append((figure, point))
         else:
@@ -50,8 +53,8 @@ def reproduce(
         for (name, point, _), measured in results:
             figure = FIGURES[name]
             file = _file(out, figure, point)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            written = {"run": run.identity(), "point": point, "measured": measured}
+            make_folder(file.parent)
+            written = {"run": identities[name], "point": point, "measured": measured}
             write_atomically(file, json.dumps(written, indent=1).encode())
             found[name, point] = measured
             seen(len(found), len(todo))
@@ -74,20 +77,21 @@ def _file(out: Path, figure: Figure, point: Point) -> Path:
     return out / figure.name / "points" / f"{plain[:80]}-{sha256(words.encode()).hexdigest()[:8]}.json"
 
 
-def _kept(file: Path, run: Run) -> Measured | None:
+def _kept(file: Path, figure: Figure, identity: dict[str, Any]) -> Measured | None:
     """Read a finished point, if it was made in the same way; a damaged file counts as none."""
     try:
-        written: dict[str, Any] = json.loads(file.read_text())
-    except (OSError, ValueError):
+        written: Any = json.loads(file.read_text())
+        measured: Any = written["measured"] if written["run"] == identity else None
+        return measured if figure.complete(measured) else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return written.get("measured") if written.get("run") == run.identity() else None
 
 
 def _write(figure: Figure, found: dict[tuple[str, Point], Measured], run: Run, out: Path) -> Produced:
     own = {point: measured for (name, point), measured in found.items() if name == figure.name}
     rows = figure.rows(own, run)
     folder = out / figure.name
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     header = list(dict.fromkeys(column for row in rows for column in row))
     labels = {"data": "synthetic" if run.synthetic else "real"} if figure.real_data else {}
     write_csv(

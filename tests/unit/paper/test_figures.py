@@ -73,6 +73,37 @@ def test_finished_points_are_kept_and_damaged_ones_made_again(tmp_path):
     assert {path.suffix for path in (tmp_path / "policy-graph").iterdir()} == {"", ".png", ".csv", ".md"}
 
 
+@pytest.mark.parametrize("name", ["policy-graph", "averaging", "2c"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda written: [],
+        lambda written: None,
+        lambda written: 3,
+        lambda written: {**written, "measured": {}},
+        lambda written: {**written, "measured": "text"},
+        lambda written: {**written, "measured": {key: [] for key in written["measured"]}},
+        lambda written: {**written, "measured": {**written["measured"], "seconds": float("nan")}},
+    ],
+)
+def test_points_that_are_not_whole_count_as_missing(tmp_path, name, damage):
+    figure, identity = FIGURES[name], QUICK.identity({})
+    written = {"run": identity, "measured": runner.measure(name, figure.points(QUICK)[0], QUICK)}
+    file = tmp_path / "point.json"
+    file.write_text(json.dumps(written))
+    assert runner._kept(file, figure, identity) == json.loads(json.dumps(written["measured"]))
+    file.write_text(json.dumps(damage(written)))
+    assert runner._kept(file, figure, identity) is None
+
+
+def test_numbers_that_are_none_count_as_missing():
+    whole = {"mean": 1.0, "lower": 1, "upper": 2.0, "repeats": 3, "seconds": 0.1, "expected": 1.0}
+    assert FIGURES["2c"].complete(whole)
+    for name in ("mean", "lower", "upper", "repeats"):
+        for value in ("1", None, True, float("inf")):
+            assert not FIGURES["2c"].complete({**whole, name: value})
+
+
 def test_stand_ins_have_the_shape_of_the_data_and_say_so():
     assert data.capital_loss(QUICK).sum() == 48_842
     assert len(data.capital_loss(QUICK)) == 4357
