@@ -41,6 +41,10 @@ class AveragingExample(Figure):
         finite = all(are_numbers(asdict(one), *_NUMBERS) for one in found)
         return super().complete(measured) and finite
 
+    def units(self) -> str:
+        """Name what is measured."""
+        return "Errors: root mean squared, in people. All counts found: a share of the releases. Losses: in epsilon."
+
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
         """One row for each length."""
         made: list[Row] = []

@@ -80,6 +80,10 @@ class Examples(Figure):
         values = [measured.get(name, ()) for name in ("bound", *_RELATIONS, "checked")]
         return super().complete(measured) and all(isinstance(value, int | str | None) for value in values)
 
+    def units(self) -> str:
+        """Name what is compared."""
+        return "Sensitivities: the largest sum of changes of all counts of the histogram, in records."
+
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
         """One row for each example."""
         made: list[Row] = []

@@ -45,6 +45,14 @@ class Figure(ABC):
         """Say whether a point that was kept holds what the rows need."""
         return are_numbers(measured, "seconds")
 
+    @abstractmethod
+    def units(self) -> str:
+        """Say what the numbers of the table are."""
+
+    def heading(self, run: Run) -> str:
+        """Return the title of the picture, which says when data are stand-ins."""
+        return f"{self.title} - SYNTHETIC stand-in" if self.real_data and run.synthetic else self.title
+
     def notes(self, run: Run) -> list[str]:
         """Say what the reader must know."""
         if not self.real_data:

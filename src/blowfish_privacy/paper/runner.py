@@ -107,7 +107,8 @@ def _write(figure: Figure, found: dict[tuple[str, Point], Measured], run: Run, o
 def table(figure: Figure, rows: list[Row], run: Run) -> str:
     """Write the short table in Markdown."""
     header = list(dict.fromkeys(column for row in rows for column in row))
-    lines = [f"# {figure.title}", "", *(f"{note}\n" for note in figure.notes(run))]
+    said = [f"{figure.units()} Seconds: of computing.", *(["A quick run."] if run.quick else [])]
+    lines = [f"# {figure.title}", "", *(f"{note}\n" for note in [*said, *figure.notes(run)])]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(shown(row.get(column, "")) for column in header) + " |" for row in rows]
     return "\n".join([*lines, ""])
