@@ -14,8 +14,8 @@ _FULL, _NEAR = "full domain", "theta 128"
 
 QUOTIENT = "full domain / theta 128"
 _SAID = (
-    "The paper's figure is the quotient of the two objectives, in the last columns of the table; it is put together from "
-    "the values read off Figure 1(b)."
+    "The paper's figure is the quotient of the two objectives, in the last columns of the table; it is made "
+    "of the values read off Figure 1(b)."
 )
 
 
