@@ -131,23 +131,6 @@ def _shown(case: Case) -> float:
     return float(np.abs(rows[0] - rows[1]).sum()) if len(rows[0]) == len(rows[1]) else 0.0
 
 
-def apparent_loss(case: Case, many: int = 60) -> float:
-    """Estimate the loss on the two tables from a few outputs, to find cases that show much."""
-    rows = [outputs(quiet(case), table, 1)[0] for table in case.tables]
-    drawn = [[row for row in outputs(case.mechanism, table, many) if len(row) == len(rows[0])] for table in case.tables]
-    if len(rows[0]) != len(rows[1]) or not all(drawn):
-        return 0.0
-    spread = np.mean([np.abs(np.array(own) - row).mean(axis=0) for own, row in zip(drawn, rows, strict=True)], axis=0)
-    found = float((np.abs(rows[0] - rows[1]) / np.maximum(spread, 0.05)).sum())
-    if case.mechanism.independent_rows:
-        return min(found, float(case.claimed))
-    # Above the certificate it is no estimate: a mechanism that goes by what it drew went another way without noise.
-    return found if found <= _BELIEVED * float(case.claimed) else 0.0
-
-
-_BELIEVED = 1.2
-
-
 _EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(1), Fraction(2))
 _LARGE_EPSILONS = (Fraction(1), Fraction(2), Fraction(2), Fraction(2))
 """Where there are many rows of noise, larger losses are easier to see."""
