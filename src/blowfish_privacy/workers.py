@@ -36,7 +36,6 @@ def finished(
             handed_out.add(future)
             yield futures[future], future.result()
     except KeyboardInterrupt:
-        pool.shutdown(wait=False, cancel_futures=True)
         for future in [each for each in futures if each not in handed_out and _succeeded(each)]:
             yield futures[future], future.result()
         raise
@@ -44,12 +43,11 @@ def finished(
         hint = "there may be too little memory for so many workers: try --workers 1."
         raise DataError("a worker process ended unexpectedly.", hint=hint) from None
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
         if not all(future.done() for future in futures):
             for child in active_children():
                 if child.pid not in before:
                     child.terminate()
-        pool.shutdown(wait=True)
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _succeeded(future: Future[Any]) -> bool:
