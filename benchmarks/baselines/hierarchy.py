@@ -2,7 +2,7 @@
 
 [Hay, Rastogi, Miklau, Suciu, VLDB 2010; Qardaji, Yang, Li, VLDB 2013.] It protects against adding or removing a record;
 a record that changes its value is one removed and one added, so to promise what bounded differential privacy at epsilon
-promises it runs at epsilon / 2.
+promises it runs at epsilon / 2. As ours it takes the number of records as public: the estimate is made to sum to it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def hierarchy_b(counts: np.ndarray, epsilon: Fraction) -> np.ndarray:
         padded[: len(counts)] = counts
         exact = padded.reshape(-1, width).sum(axis=1)
         levels.append(exact + discrete_laplace(scale, len(exact)))
-    return np.cumsum(_consistent(levels, fan)[: len(counts)])
+    return np.cumsum(_consistent(levels, fan, int(counts.sum()))[: len(counts)])
 
 
 def _expected(size: int, fan: int) -> float:
@@ -35,8 +35,8 @@ def _expected(size: int, fan: int) -> float:
     return (fan - 1) * height**3
 
 
-def _consistent(levels: list[np.ndarray], fan: int) -> np.ndarray:
-    """Combine the levels by least squares: upwards weighted means, then downwards corrections."""
+def _consistent(levels: list[np.ndarray], fan: int, total: int) -> np.ndarray:
+    """Combine the levels by least squares: upwards weighted means, then downwards corrections from the public total."""
     means, weights = [levels[0].astype(float)], [np.ones(len(levels[0]))]
     for level in levels[1:]:
         below = np.zeros(len(level) * fan)
@@ -47,7 +47,8 @@ def _consistent(levels: list[np.ndarray], fan: int) -> np.ndarray:
         weight = 1 + 1 / spread
         means.append((level + sums / spread) / weight)
         weights.append(weight)
-    final = means[-1]
+    share = (1 / weights[-1]) / (1 / weights[-1]).sum()
+    final = means[-1] + (total - means[-1].sum()) * share
     for mean, weight in zip(reversed(means[:-1]), reversed(weights[:-1]), strict=True):
         variance = 1 / weight
         parent = np.repeat(np.arange(len(final)), fan)[: len(mean)]

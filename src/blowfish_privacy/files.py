@@ -12,17 +12,33 @@ from typing import Any
 
 from blowfish_privacy.errors import DataError
 
+IN_THE_LEDGER = "nothing was lost: the release is in the ledger."
+"""What to say when the file of a release cannot be written."""
 
-def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+
+def make_folder(path: Path) -> None:
+    """Make a folder, if it is not there, into which files can be written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "the path is not valid"
+    raise DataError(f"nothing can be written into {path}: {reason}.", hint="choose another folder.")
+
+
+def write_csv(
+    path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]], *, hint: str | None = None
+) -> None:
     """Write a table as CSV."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
     writer.writerow(header)
     writer.writerows(rows)
-    write_atomically(path, buffer.getvalue().encode())
+    write_atomically(path, buffer.getvalue().encode(), hint=hint)
 
 
-def write_atomically(path: str | Path, content: bytes) -> None:
+def write_atomically(path: str | Path, content: bytes, *, hint: str | None = None) -> None:
     """Write a file beside its place, make it durable, and move it there in one step."""
     if not isinstance(path, str | os.PathLike):
         raise DataError("the path of a file to write is not valid.")
@@ -41,4 +57,4 @@ def write_atomically(path: str | Path, content: bytes) -> None:
         reason = getattr(error, "strerror", None) or "the path is not valid"
     if temporary is not None:
         Path(temporary).unlink(missing_ok=True)
-    raise DataError(f"{target} cannot be written: {reason}.", hint="nothing was lost: the release is in the ledger.")
+    raise DataError(f"{target} cannot be written: {reason}.", hint=hint)

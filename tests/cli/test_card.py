@@ -375,3 +375,11 @@ def test_the_registry_fields_are_filled(policy, tmp_path, capsys):
     assert "add up" in fields["accounting"]["composition"]
     assert all(value for group in fields.values() for value in group.values())
     assert fields == registry(make_card(file.read_text(), publisher="The Office"))
+
+
+def test_a_card_that_cannot_be_written_says_nothing_about_a_ledger(policy, tmp_path, capsys):
+    released(policy, bp.Histogram("age", "sex")).save(tmp_path / "release.json")
+    assert run(["card", str(tmp_path / "release.json"), "-o", str(tmp_path / "absent" / "x.html")]) == 5
+    said = capsys.readouterr().err
+    assert "cannot be written" in said
+    assert "ledger" not in said

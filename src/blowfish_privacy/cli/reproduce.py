@@ -52,13 +52,18 @@ def reproduce(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("Points", total=None)
-        made = run_figures(
-            [figure] if figure is not None else list(FIGURES),
-            run,
-            out,
-            workers=workers,
-            seen=lambda done, total: progress.update(task, completed=done, total=total),
-        )
+        try:
+            made = run_figures(
+                [figure] if figure is not None else list(FIGURES),
+                run,
+                out,
+                workers=workers,
+                seen=lambda done, total: progress.update(task, completed=done, total=total),
+            )
+        except KeyboardInterrupt:
+            progress.stop()
+            click.echo(f"What is finished is kept in {out}; the same command goes on from there.", err=True)
+            raise
     _show(made, as_json=as_json, run_quick=quick)
     click.echo(f"{len(made)} figures in {out} after {perf_counter() - start:.0f} seconds.", err=True)
 

@@ -159,7 +159,7 @@ class NoisyLloyd(Synopsis):
         """Run the fixed number of rounds; the next centres follow from noisy numbers alone."""
         centres, found = self.start, []
         for _ in range(self.rounds):
-            sums = exact.assigned(Assignment(centres, self._assigning.weights, self.reaches, self.soft))
+            sums = exact.assigned(self.question(centres))
             records = int(sums[:, 0].sum()) // self._assigning.unit
             if self.sum_scale:
                 sums = sums.copy()
@@ -168,6 +168,10 @@ class NoisyLloyd(Synopsis):
             found.append(sums.reshape(-1))
             centres = self.moved(centres, found, records)
         return np.concatenate(found)
+
+    def question(self, centres: tuple[tuple[int, ...], ...]) -> Assignment:
+        """Say what a round that goes on from these centres asks of the records."""
+        return Assignment(centres, self._assigning.weights, self.reaches, self.soft)
 
     def moved(self, centres: Any, found: Sequence[npt.NDArray[np.int64]], records: int) -> tuple[tuple[int, ...], ...]:
         """Move the centres by their last noisy mean offsets, in whole positions inside the box.

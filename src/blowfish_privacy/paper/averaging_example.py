@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.noise import SystemSource
-from blowfish_privacy.paper.figure import Figure, Measured, Point, Row
+from blowfish_privacy.paper.figure import Figure, Measured, Point, Row, are_numbers
 from blowfish_privacy.paper.run import Run
 from blowfish_privacy.testing.averaging import Attacked, Comparison, compare
 
+_NUMBERS = ("one_cell", "one_cell_expected", "averaged", "averaged_expected", "recovered")
 _CELLS = (2, 4, 8, 16, 32, 64, 128)
 
 
@@ -30,6 +31,19 @@ class AveragingExample(Figure):
         """Attack both ways of adding noise."""
         found = compare(int(point[0]), 1, runs=300 if run.quick else 2_000, source=SystemSource())
         return {"plain": _written(found.plain), "known": _written(found.known)}
+
+    def complete(self, measured: Measured) -> bool:
+        """Need both attacks."""
+        try:
+            found = [_read(measured[way]) for way in ("plain", "known")]
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            return False
+        finite = all(are_numbers(asdict(one), *_NUMBERS) for one in found)
+        return super().complete(measured) and finite
+
+    def units(self) -> str:
+        """Name what is measured."""
+        return "Errors: root mean squared, in people. All counts found: a share of the releases. Losses: in epsilon."
 
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
         """One row for each length."""

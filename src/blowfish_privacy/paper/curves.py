@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.paper.figure import OURS, PUBLISHED, Figure, Measured, Point, Row
+from blowfish_privacy.paper.figure import OURS, PUBLISHED, Figure, Measured, Point, Row, are_numbers
 from blowfish_privacy.paper.run import Run
 
 Floats = npt.NDArray[np.float64]
@@ -49,6 +49,14 @@ class Curves(Figure):
         lower, upper = np.quantile(found, (0.25, 0.75))
         return {"mean": float(found.mean()), "lower": float(lower), "upper": float(upper), "repeats": len(found)}
 
+    def complete(self, measured: Measured) -> bool:
+        """Need mean, quartiles and repeats."""
+        return super().complete(measured) and are_numbers(measured, "mean", "lower", "upper", "repeats")
+
+    def units(self) -> str:
+        """Name what is measured."""
+        return f"Values and quartiles: {self.quantity}."
+
     def plain(self, policy: str) -> str:
         """Name the policy under which everything is secret, on the same data."""
         return FULL
@@ -74,8 +82,14 @@ class Curves(Figure):
 
         panels = [Panel(policy, [row for row in rows if row["policy"] == policy]) for policy in self.policies]
         lines = {PUBLISHED: "black", PRINTED: "tab:red", SOUND: "tab:orange", PLAIN: "tab:green", OURS: "tab:blue"}
-        title = "\n".join([self.title, *self.notes(run)])
-        save_panels(panels, lines, title, self.quantity, path)
+        save_panels(panels, lines, self.heading(run), self.quantity, self.caption(rows, run), path)
+
+    def caption(self, rows: list[Row], run: Run) -> str:
+        """Say below the picture how often was measured, and what else the reader must know."""
+        many = sorted({row["repeats"] for row in rows})
+        measured = f"Means of {' to '.join(map(str, many))} repeats, with their quartiles."
+        quick = ["A QUICK run: fewer values of epsilon and fewer repeats than the paper's."] if run.quick else []
+        return " ".join([measured, *quick, *self.notes(run)])
 
 
 def _columns(method: str, measured: Measured) -> dict[str, Any]:

@@ -75,6 +75,15 @@ class Examples(Figure):
                 checked.append("yes" if attains(policy, own) else "NO")
         return {**found, "checked": " / ".join(checked)}
 
+    def complete(self, measured: Measured) -> bool:
+        """Need the bound, the sensitivities and what was checked."""
+        values = [measured.get(name, ()) for name in ("bound", *_RELATIONS, "checked")]
+        return super().complete(measured) and all(isinstance(value, int | str | None) for value in values)
+
+    def units(self) -> str:
+        """Name what is compared."""
+        return "Sensitivities: the largest sum of changes of all counts of the histogram, in records."
+
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
         """One row for each example."""
         made: list[Row] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -40,6 +41,18 @@ class Figure(ABC):
     def picture(self, rows: list[Row], run: Run, path: Path) -> None:
         """Draw the rows and save them as PNG."""
 
+    def complete(self, measured: Measured) -> bool:
+        """Say whether a point that was kept holds what the rows need."""
+        return are_numbers(measured, "seconds")
+
+    @abstractmethod
+    def units(self) -> str:
+        """Say what the numbers of the table are."""
+
+    def heading(self, run: Run) -> str:
+        """Return the title of the picture, which says when data are stand-ins."""
+        return f"{self.title} - SYNTHETIC stand-in" if self.real_data and run.synthetic else self.title
+
     def notes(self, run: Run) -> list[str]:
         """Say what the reader must know."""
         if not self.real_data:
@@ -53,6 +66,12 @@ class Figure(ABC):
             for row in rows
             if isinstance(row.get(PUBLISHED), int | float) and row.get(OURS, 0) > row[PUBLISHED] * (1 + _TOLERANCE)
         ]
+
+
+def are_numbers(measured: Measured, *names: str) -> bool:
+    """Say whether finite numbers were measured under these names."""
+    values = [measured.get(name) for name in names]
+    return all(type(value) in (int, float) and isfinite(value) for value in values)  # type: ignore[arg-type]
 
 
 PUBLISHED = "published (read off)"

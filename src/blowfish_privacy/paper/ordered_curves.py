@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
@@ -15,6 +16,7 @@ from blowfish_privacy.mechanisms import OrderedFamily, OrderedHierarchical
 from blowfish_privacy.mechanisms.tree import Tree
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.paper.curves import FULL, SOUND, Curves, Floats
+from blowfish_privacy.paper.figure import OURS, Measured, Point, Row, are_numbers
 from blowfish_privacy.paper.plain_tree import plain_tree_errors, random_range_error
 from blowfish_privacy.paper.run import Run
 from blowfish_privacy.plan import make_plan
@@ -22,6 +24,7 @@ from blowfish_privacy.policies import DistanceThreshold, FullDomain, Policy
 from blowfish_privacy.queries import Cumulative
 
 FAN_OUT = 16
+UNORDERED = "ours, not ordered, expected"
 _SHARES = 100
 
 
@@ -44,7 +47,31 @@ class OrderedCurves(Curves):
 
     def notes(self, run: Run) -> list[str]:
         """Say how the published values were read."""
-        return [*super().notes(run), "Published: read off the figure at epsilon = 1, times 1/epsilon^2."]
+        return [
+            *super().notes(run),
+            "Published: read off the figure at epsilon = 1, times 1/epsilon^2.",
+            f"Ours includes the ordering step, the paper's tree is raw; '{UNORDERED}' is ours without that step.",
+        ]
+
+    def measure(self, point: Point, run: Run) -> Measured:
+        """Add what is expected of ours before the ordering step."""
+        method, policy, epsilon = point
+        if method != OURS:
+            return super().measure(point, run)
+        counts = self.counts(run)
+        own = our_mechanism(len(counts), self.thresholds[policy], epsilon, int(counts.sum()))
+        return {**super().measure(point, run), "expected": float(own.expected_error().mse)}
+
+    def complete(self, measured: Measured) -> bool:
+        """Need the expectation too, where there is one."""
+        return super().complete(measured) and ("expected" not in measured or are_numbers(measured, "expected"))
+
+    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+        """Add what is expected of ours before the ordering step."""
+        made = super().rows(measured, run)
+        for row in made:
+            row[UNORDERED] = measured[OURS, row["policy"], f"{row['epsilon']:.1f}"].get("expected", "")
+        return made
 
     def repeated(self, method: str, policy: str, epsilon: str, run: Run) -> Floats:
         """Release the histogram many times and ask random ranges each time."""

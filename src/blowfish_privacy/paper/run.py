@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from blowfish_privacy.version import __version__
@@ -45,6 +45,6 @@ class Run:
         """How many random ranges are asked."""
         return 10_000
 
-    def identity(self) -> dict[str, Any]:
-        """Say what results must agree on to be used again."""
-        return {**asdict(self), "version": __version__}
+    def identity(self, contents: dict[str, str]) -> dict[str, Any]:
+        """Say what results must agree on to be used again; ``contents`` are fingerprints of the files they rest on."""
+        return {"quick": self.quick, "synthetic": self.synthetic, "data": contents, "version": __version__}

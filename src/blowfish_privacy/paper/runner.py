@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
-from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from blowfish_privacy.files import write_atomically, write_csv
+from blowfish_privacy.files import make_folder, write_atomically, write_csv
+from blowfish_privacy.paper.data import fingerprints
 from blowfish_privacy.paper.figure import Figure, Measured, Point, Row
 from blowfish_privacy.paper.figures import FIGURES
 from blowfish_privacy.paper.run import Run
+from blowfish_privacy.workers import finished
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,13 @@ def reproduce(
 ) -> list[Produced]:
     """Measure every point that is not in the output folder yet, and write each figure when it has all of its points."""
     chosen = [FIGURES[name] for name in names]
+    make_folder(out)
+    identities = {figure.name: run.identity(fingerprints(run, figure.real_data)) for figure in chosen}
     todo = [(figure, point) for figure in chosen for point in figure.points(run)]
     found: dict[tuple[str, Point], Measured] = {}
     missing: list[tuple[Figure, Point]] = []
     for figure, point in todo:
-        kept = _kept(_file(out, figure, point), run)
+        kept = _kept(_file(out, figure, point), figure, identities[figure.name])
         if kept is None:
             missing.append((figure, point))
         else:
@@ -45,27 +48,20 @@ def reproduce(
     seen(len(todo) - len(missing), len(todo))
     left = Counter(figure.name for figure, _ in missing)
     made = {figure.name: _write(figure, found, run, out) for figure in chosen if not left[figure.name]}
-    for figure, point, measured in _measured(missing, run, workers):
-        file = _file(out, figure, point)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        written = {"run": run.identity(), "point": point, "measured": measured}
-        write_atomically(file, json.dumps(written, indent=1).encode())
-        found[figure.name, point] = measured
-        seen(len(found), len(todo))
-        left[figure.name] -= 1
-        if not left[figure.name]:
-            made[figure.name] = _write(figure, found, run, out)
+    tasks = [(figure.name, point, run) for figure, point in missing]
+    with closing(finished(measure, tasks, workers)) as results:
+        for (name, point, _), measured in results:
+            figure = FIGURES[name]
+            file = _file(out, figure, point)
+            make_folder(file.parent)
+            written = {"run": identities[name], "point": point, "measured": measured}
+            write_atomically(file, json.dumps(written, indent=1).encode())
+            found[name, point] = measured
+            seen(len(found), len(todo))
+            left[name] -= 1
+            if not left[name]:
+                made[name] = _write(figure, found, run, out)
     return [made[figure.name] for figure in chosen]
-
-
-def _measured(missing: list[tuple[Figure, Point]], run: Run, workers: int) -> Iterable[tuple[Figure, Point, Measured]]:
-    if not missing:
-        return
-    # Servers are forked clean, so that threads of libraries cannot be caught half-way.
-    with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("forkserver")) as pool:
-        futures = {pool.submit(measure, figure.name, point, run): (figure, point) for figure, point in missing}
-        for future in as_completed(futures):
-            yield *futures[future], future.result()
 
 
 def measure(name: str, point: Point, run: Run) -> Measured:
@@ -81,20 +77,21 @@ def _file(out: Path, figure: Figure, point: Point) -> Path:
     return out / figure.name / "points" / f"{plain[:80]}-{sha256(words.encode()).hexdigest()[:8]}.json"
 
 
-def _kept(file: Path, run: Run) -> Measured | None:
+def _kept(file: Path, figure: Figure, identity: dict[str, Any]) -> Measured | None:
     """Read a finished point, if it was made in the same way; a damaged file counts as none."""
     try:
-        written: dict[str, Any] = json.loads(file.read_text())
-    except (OSError, ValueError):
+        written: Any = json.loads(file.read_text())
+        measured: Any = written["measured"] if written["run"] == identity else None
+        return measured if figure.complete(measured) else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return written.get("measured") if written.get("run") == run.identity() else None
 
 
 def _write(figure: Figure, found: dict[tuple[str, Point], Measured], run: Run, out: Path) -> Produced:
     own = {point: measured for (name, point), measured in found.items() if name == figure.name}
     rows = figure.rows(own, run)
     folder = out / figure.name
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     header = list(dict.fromkeys(column for row in rows for column in row))
     labels = {"data": "synthetic" if run.synthetic else "real"} if figure.real_data else {}
     write_csv(
@@ -110,7 +107,8 @@ def _write(figure: Figure, found: dict[tuple[str, Point], Measured], run: Run, o
 def table(figure: Figure, rows: list[Row], run: Run) -> str:
     """Write the short table in Markdown."""
     header = list(dict.fromkeys(column for row in rows for column in row))
-    lines = [f"# {figure.title}", "", *(f"{note}\n" for note in figure.notes(run))]
+    said = [f"{figure.units()} Seconds: of computing.", *(["A quick run."] if run.quick else [])]
+    lines = [f"# {figure.title}", "", *(f"{note}\n" for note in [*said, *figure.notes(run)])]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(shown(row.get(column, "")) for column in header) + " |" for row in rows]
     return "\n".join([*lines, ""])

@@ -24,6 +24,8 @@ class Named:
     secrets: Secrets
     claimed: Callable[[ClusteringData], float]
     """The sensitivity of the cluster sums according to the paper, which is too small; in the units of the values."""
+    exact: bool = False
+    """Whether nothing is secret: sizes and sums have sensitivity 0, and no noise is added to either."""
 
 
 def _diameter(found: ClusteringData) -> float:
@@ -54,7 +56,9 @@ def attributes(data: str) -> Named:
 def blocks(longitude: int, latitude: int) -> Named:
     """Secrets inside the blocks of the map that are so many cells wide and high."""
     secrets = Partition(widths={"longitude": longitude, "latitude": latitude})
-    return Named("twitter", secrets, lambda found: 2.0 * (longitude - 1 + latitude - 1))
+    return Named(
+        "twitter", secrets, lambda found: 2.0 * (longitude - 1 + latitude - 1), exact=longitude == latitude == 1
+    )
 
 
 @lru_cache(maxsize=1)

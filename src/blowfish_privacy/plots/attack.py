@@ -40,6 +40,8 @@ def averaging_attack(found: Sequence[Comparison], path: str | Path) -> None:
     axes.set_xticks(cells, [f"{number}\n{show(one.loss)}" for number, one in zip(cells, plain, strict=True)])
     axes.set_xlabel(f"number of cells\nreal privacy loss of the plain release (it promised {show(promised)})")
     axes.set_ylabel("typical error of the guess, in people (log scale)")
-    axes.set_title("Everybody knows the sums of adjacent cells: who can average the noise away?")
+    axes.set_title(
+        "Everybody knows the sums of adjacent cells: who can average the noise away? (synthetic counts)", fontsize=11
+    )
     axes.legend(fontsize=8, loc="upper left", title="lines: expected; marks: measured", title_fontsize=8)
     save_figure(figure, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,6 @@ def save_bars(
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.set_xlabel(quantity)
-    axes.set_title(plain_text(title), fontsize=11)
+    figure.suptitle(plain_text(fill(title, 90)), fontsize=11)
     axes.legend(fontsize=8)
     save_figure(figure, path)

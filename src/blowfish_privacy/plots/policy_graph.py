@@ -22,6 +22,7 @@ _MOST_NUMBERED = 40
 _MOST_GROUPS = 24
 _LONGEST_NAME = 34
 _OPEN, _CLOSED = "#dbe9f6", "#f3e3d3"
+_JOINS = "A line joins two counts when a secret change of one record lowers one and raises the other."
 _COLOURS = "Blue: a record can also come from outside all counts, or go there (v+, v-)."
 
 
@@ -105,10 +106,18 @@ def _draw_named(graph: PolicyGraph, axes: Any) -> list[str]:
         axes.text(x, y, plain_text(_short(graph.nodes[node])), ha="center", va="center", fontsize=8, bbox=box, zorder=3)
     axes.set_xlim(-2.1, 2.1)
     axes.set_ylim(-1.25, 1.25)
-    return [
-        "A line joins two counts when a secret change of one record lowers one and raises the other.",
-        "From v+ (green): a change that only raises the count; to v- (red): one that only lowers it.",
-    ]
+    return [_JOINS, *_read_colours(graph)]
+
+
+def _read_colours(graph: PolicyGraph) -> list[str]:
+    """Explain the colours of the arrows that are drawn."""
+    above, below = graph.counts, graph.counts + 1
+    said: list[str] = []
+    if any(start == above and end != below for start, end in graph.arcs):
+        said.append("From v+ (green): a change that only raises the count.")
+    if any(start != above and end == below for start, end in graph.arcs):
+        said.append("To v- (red): a change that only lowers the count.")
+    return [" ".join([*said, "From v+ to v- (grey): always there, whatever the policy."])]
 
 
 def _draw_numbered(graph: PolicyGraph, axes: Any) -> list[str]:
@@ -126,7 +135,7 @@ def _draw_numbered(graph: PolicyGraph, axes: Any) -> list[str]:
         axes.text(1.3, place, plain_text(name), ha="left", va="center", fontsize=7)
     axes.set_xlim(-1.15, 2.3)
     axes.set_ylim(-1.2, 1.2)
-    return ["A line joins two counts when a secret change of one record lowers one and raises the other.", _COLOURS]
+    return [_JOINS, _COLOURS]
 
 
 def _draw_groups(graph: PolicyGraph, axes: Any) -> list[str]:
@@ -150,8 +159,7 @@ def _draw_groups(graph: PolicyGraph, axes: Any) -> list[str]:
     reading = (
         "Each disc is a group of counts, named by one of them, with the number of counts and of lines between them."
     )
-    joins = "A line joins two counts when a secret change of one record lowers one and raises the other."
-    return [joins, reading, _COLOURS, *([f"Not drawn: groups of {rest} counts."] if left else [])]
+    return [_JOINS, reading, _COLOURS, *([f"Not drawn: groups of {rest} counts."] if left else [])]
 
 
 def _disc(axes: Any, x: float, y: float, radius: float, colour: str) -> None:

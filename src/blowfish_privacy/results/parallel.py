@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from blowfish_privacy.files import write_atomically, write_csv
+from blowfish_privacy.files import IN_THE_LEDGER, write_atomically, write_csv
 from blowfish_privacy.mechanisms import Certificate
 from blowfish_privacy.results.result import Result
 
@@ -30,7 +30,7 @@ class ParallelResult(Mapping[Any, Result]):
 
     def save(self, path: str | Path) -> None:
         """Write the release document with all parts."""
-        write_atomically(path, self.text.encode())
+        write_atomically(path, self.text.encode(), hint=IN_THE_LEDGER)
 
     @property
     def certificate(self) -> Certificate:
@@ -52,7 +52,8 @@ class ParallelResult(Mapping[Any, Result]):
     def to_csv(self, path: str | Path) -> None:
         """Write all parts as one CSV table, with the attribute in front."""
         header = [self.attribute, *next(iter(self.values())).header]
-        write_csv(path, header, ([value, *row] for value, result in self.items() for row in result.rows()))
+        rows = ([value, *row] for value, result in self.items() for row in result.rows())
+        write_csv(path, header, rows, hint=IN_THE_LEDGER)
 
     def plot(self, path: str | Path) -> None:
         """Draw all parts below each other."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.document import Release
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.files import write_atomically, write_csv
+from blowfish_privacy.files import IN_THE_LEDGER, write_atomically, write_csv
 from blowfish_privacy.mechanisms import Certificate, Error
 
 
@@ -80,11 +80,11 @@ class Result(ABC):
 
     def to_csv(self, path: str | Path) -> None:
         """Write the table as CSV."""
-        write_csv(path, self.header, self.rows())
+        write_csv(path, self.header, self.rows(), hint=IN_THE_LEDGER)
 
     def save(self, path: str | Path) -> None:
         """Write the release document."""
-        write_atomically(path, self.text.encode())
+        write_atomically(path, self.text.encode(), hint=IN_THE_LEDGER)
 
     def plot(self, path: str | Path) -> None:
         """Draw the answers with their error and save the picture."""

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from blowfish_privacy.paper import data, runner
-from blowfish_privacy.paper.curves import FULL, SOUND
-from blowfish_privacy.paper.figure import OURS
+from blowfish_privacy.paper.curves import FULL, PRINTED, SOUND
+from blowfish_privacy.paper.figure import OURS, PUBLISHED
+from blowfish_privacy.paper.figure_1d import QUOTIENT
 from blowfish_privacy.paper.figures import FIGURES
 from blowfish_privacy.paper.ordered_curves import paper_mechanism, policy_of
 from blowfish_privacy.paper.run import EPSILONS, Run
@@ -73,6 +74,37 @@ def test_finished_points_are_kept_and_damaged_ones_made_again(tmp_path):
     assert {path.suffix for path in (tmp_path / "policy-graph").iterdir()} == {"", ".png", ".csv", ".md"}
 
 
+@pytest.mark.parametrize("name", ["policy-graph", "averaging", "2c"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda written: [],
+        lambda written: None,
+        lambda written: 3,
+        lambda written: {**written, "measured": {}},
+        lambda written: {**written, "measured": "text"},
+        lambda written: {**written, "measured": {key: [] for key in written["measured"]}},
+        lambda written: {**written, "measured": {**written["measured"], "seconds": float("nan")}},
+    ],
+)
+def test_points_that_are_not_whole_count_as_missing(tmp_path, name, damage):
+    figure, identity = FIGURES[name], QUICK.identity({})
+    written = {"run": identity, "measured": runner.measure(name, figure.points(QUICK)[0], QUICK)}
+    file = tmp_path / "point.json"
+    file.write_text(json.dumps(written))
+    assert runner._kept(file, figure, identity) == json.loads(json.dumps(written["measured"]))
+    file.write_text(json.dumps(damage(written)))
+    assert runner._kept(file, figure, identity) is None
+
+
+def test_numbers_that_are_none_count_as_missing():
+    whole = {"mean": 1.0, "lower": 1, "upper": 2.0, "repeats": 3, "seconds": 0.1, "expected": 1.0}
+    assert FIGURES["2c"].complete(whole)
+    for name in ("mean", "lower", "upper", "repeats"):
+        for value in ("1", None, True, float("inf")):
+            assert not FIGURES["2c"].complete({**whole, name: value})
+
+
 def test_stand_ins_have_the_shape_of_the_data_and_say_so():
     assert data.capital_loss(QUICK).sum() == 48_842
     assert len(data.capital_loss(QUICK)) == 4357
@@ -117,3 +149,38 @@ def test_private_clusters_are_below_the_published_curve():
     measured = figure.measure((OURS, "theta 0.1", "1.0"), QUICK)
     assert measured["mean"] < figure.published("theta 0.1", "1.0")
     assert measured["repeats"] == 3
+
+
+def test_where_nothing_is_secret_clusters_are_exact():
+    figure = FIGURES["1f"]
+    assert figure.published("single cells", "0.1") == 1.0
+    for method in (PRINTED, SOUND):
+        # Ten rounds from random starts: the same at every epsilon, and far from what noise does at a tiny one.
+        found = figure.repeated(method, "single cells", "0.000001", QUICK)
+        assert found.max() < 2
+    assert FIGURES["1f"].repeated(SOUND, "partition of 10,000", "0.000001", QUICK).min() > 2
+
+
+def test_figure_1d_has_the_papers_quotient():
+    figure = FIGURES["1d"]
+    numbers = {"lower": 1.0, "upper": 1.0, "repeats": 3, "seconds": 0.1}
+    measured = {
+        point: {"mean": 6.0 if point[1].endswith("full domain") else 2.0, **numbers} for point in figure.points(QUICK)
+    }
+    rows = {(row["policy"], row["epsilon"]): row for row in figure.rows(measured, QUICK)}
+    near = rows["skin01, theta 128", 0.1]
+    assert near[f"{QUOTIENT}: {OURS}"] == near[f"{QUOTIENT}: {SOUND}"] == 3.0
+    assert near[f"{QUOTIENT}: {PUBLISHED}"] == pytest.approx(35 / 9.5)
+    assert f"{QUOTIENT}: {OURS}" not in rows["skin01, full domain", 0.1]
+
+
+def test_the_expectation_before_the_ordering_step_is_shown():
+    figure = FIGURES["2c"]
+    numbers = {"mean": 1.0, "lower": 1.0, "upper": 1.0, "repeats": 3, "seconds": 0.1}
+    measured = dict.fromkeys(figure.points(QUICK), numbers)
+    point = (OURS, "50 km", "1.0")
+    measured[point] = runner.measure("2c", point, QUICK)
+    (row,) = (row for row in figure.rows(measured, QUICK) if (row["policy"], row["epsilon"]) == ("50 km", 1.0))
+    assert row["ours, not ordered, expected"] > row[OURS] / 2 > 0
+    assert any("raw" in note for note in figure.notes(QUICK))
+    assert any("2 levels" in note for note in figure.notes(QUICK))

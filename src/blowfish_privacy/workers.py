@@ -1,0 +1,68 @@
+"""Working off a list of tasks in several processes, in a way that can be interrupted."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, as_completed
+from multiprocessing import active_children, forkserver, get_context, resource_tracker
+from typing import Any, TypeVar
+
+from blowfish_privacy.errors import DataError
+
+Result = TypeVar("Result")
+
+
+def finished(
+    work: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], workers: int
+) -> Generator[tuple[tuple[Any, ...], Result], None, None]:
+    """Go through tasks and their results as they finish; use it within ``contextlib.closing``.
+
+    An interruption takes back what has not begun, ends what runs, hands out what is finished, and is raised then.
+    """
+    if not tasks:
+        return
+    before = {child.pid for child in active_children()}
+    _start_server()
+    # Servers are forked clean, so that threads of libraries cannot be caught half-way.
+    context = get_context("forkserver")
+    pool = ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context, initializer=_ignore_interrupts)
+    futures: dict[Future[Result], tuple[Any, ...]] = {}
+    handed_out = set[Future[Result]]()
+    try:
+        for task in tasks:
+            futures[pool.submit(work, *task)] = task
+        for future in as_completed(futures):
+            handed_out.add(future)
+            yield futures[future], future.result()
+    except KeyboardInterrupt:
+        for future in [each for each in futures if each not in handed_out and _succeeded(each)]:
+            yield futures[future], future.result()
+        raise
+    except BrokenExecutor:
+        hint = "there may be too little memory for so many workers: try --workers 1."
+        raise DataError("a worker process ended unexpectedly.", hint=hint) from None
+    finally:
+        if not all(future.done() for future in futures):
+            for child in active_children():
+                if child.pid not in before:
+                    child.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _succeeded(future: Future[Any]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+def _start_server() -> None:
+    """Start the server that forks workers where no interruption reaches it: workers take that over from it."""
+    resource_tracker.ensure_running()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

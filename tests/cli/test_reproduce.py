@@ -1,0 +1,38 @@
+"""``blowfish reproduce``: what cannot be read or written is said in words of ours."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from blowfish_privacy.cli.main import run
+
+
+def reproduce(*arguments):
+    return run(["reproduce", *map(str, arguments), "--quick", "--workers", "1"])
+
+
+def test_a_folder_for_the_results_that_is_none(tmp_path, capsys):
+    (tmp_path / "file").write_text("mine")
+    assert reproduce("policy-graph", "--out", tmp_path / "file") == 5
+    assert "nothing can be written into" in capsys.readouterr().err
+    assert reproduce("policy-graph", "--out", "/proc/nowhere") == 5
+    assert "nothing can be written into" in capsys.readouterr().err
+
+
+def test_a_full_disk(tmp_path, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert reproduce("policy-graph", "--out", tmp_path) == 5
+    said = capsys.readouterr().err
+    assert "No space left" in said
+    assert "ledger" not in said
+
+
+@pytest.mark.parametrize("figure", ["2b", "1a", "1b"])
+def test_data_that_are_not_there(tmp_path, capsys, figure):
+    assert reproduce(figure, "--data", tmp_path, "--out", tmp_path / "out") == 5
+    assert "is not there" in capsys.readouterr().err

@@ -1,0 +1,76 @@
+"""The pictures of the reproduction: everything that is drawn is explained, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from blowfish_privacy.known_facts.policy_graph import policy_graph
+from blowfish_privacy.paper import runner
+from blowfish_privacy.paper.figures import FIGURES
+from blowfish_privacy.paper.run import Run
+from blowfish_privacy.plots import attack, bars
+from blowfish_privacy.plots.panels import Panel, draw_panels
+from blowfish_privacy.plots.policy_graph import _read_colours
+
+QUICK = Run(None, quick=True)
+NUMBERS = {"mean": 2.0, "lower": 1.0, "upper": 3.0, "repeats": 3, "seconds": 0.1, "expected": 2.0}
+
+
+@pytest.mark.parametrize("many", [1, 4, 5, 6, 8])
+def test_the_lowest_panel_of_every_column_has_labels(many):
+    rows = [{"epsilon": 0.1, "ours": 1.0}, {"epsilon": 1.0, "ours": 2.0}]
+    last = [{**row, "published": 3.0} for row in rows]
+    panels = [Panel(str(place), last if place == many - 1 else rows) for place in range(many)]
+    figure = draw_panels(panels, {"published": "black", "ours": "blue"}, "title", "quantity", "caption")
+    figure.canvas.draw()
+    axes = figure.axes[:many]
+    lowest = [place for place in range(many) if place + 4 >= many]
+    for place, each in enumerate(axes):
+        shown = any(label.get_visible() and label.get_text() for label in each.get_xticklabels())
+        assert shown == (place in lowest)
+        assert bool(each.get_xlabel()) == (place in lowest)
+    assert not figure.legends[0].get_window_extent().overlaps(figure._suptitle.get_window_extent())
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["published", "ours"]
+
+
+def test_the_caption_says_how_often_and_how_thoroughly_was_measured():
+    figure = FIGURES["1b"]
+    for run in (QUICK, Run("somewhere")):
+        rows = figure.rows(dict.fromkeys(figure.points(run), NUMBERS), run)
+        caption = figure.caption(rows, run)
+        assert "3 repeats" in caption
+        assert ("QUICK" in caption) == run.quick
+        assert ("SYNTHETIC" in figure.heading(run)) == run.synthetic
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_tables_name_their_units(name):
+    assert FIGURES[name].units() in runner.table(FIGURES[name], [{"seconds": 0.1}], QUICK)
+
+
+def inside(figure):
+    """Say whether the title lies within the picture."""
+    figure.canvas.draw()
+    titles = [figure.axes[0].title, *([figure._suptitle] if figure._suptitle else [])]
+    boxes = [title.get_window_extent() for title in titles if title.get_text()]
+    return boxes and all(box.x0 >= 0 and box.x1 <= figure.bbox.width for box in boxes)
+
+
+@pytest.mark.parametrize(("name", "module"), [("rectangles", bars), ("averaging", attack), ("marginals", bars)])
+def test_titles_lie_inside_the_picture(name, module, monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr(module, "save_figure", lambda figure, path: drawn.append(figure))
+    figure = FIGURES[name]
+    own = {point: runner.measure(name, point, QUICK) for point in figure.points(QUICK)}
+    figure.picture(figure.rows(own, QUICK), QUICK, tmp_path / "x.png")
+    assert inside(drawn[0])
+    if name == "averaging":
+        assert "synthetic" in drawn[0].axes[0].get_title()
+
+
+def test_colours_are_explained_where_they_are_drawn():
+    closed = policy_graph(FIGURES["policy-graph"].examples()[0].policy("secret-moves"))
+    assert "green" not in " ".join(_read_colours(closed))
+    open_ones = policy_graph(FIGURES["rectangles"].examples()[0].policy("secret-moves"))
+    assert "green" in " ".join(_read_colours(open_ones))
+    assert "red" in " ".join(_read_colours(open_ones))
