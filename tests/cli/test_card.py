@@ -83,7 +83,7 @@ def test_what_is_exact_public_or_assumed_is_named():
     domain = bp.Domain(zone=bp.Categorical(["A", "B"]), age=bp.Integer(0, 9))
     open_zone = bp.Policy(domain, secrets=bp.PerAttribute(zone=bp.Public(), age=bp.FullDomain()))
     exact = markdown(make_card(released(open_zone, bp.Histogram("zone")).text))
-    assert "No noise was needed" in exact.split("##")[0]
+    assert "Published exactly" in exact.split("##")[0]
     assert "No noise" in exact
     assert "**Mechanism**: None: the numbers are the exact ones." in exact
     assert "**Randomness**: None" in exact
