@@ -66,12 +66,11 @@ class Assigning:
 
     def _change(self, far: Fraction, positions: Fraction) -> Change:
         total, unit = sum(self.reaches), self.unit
-        sizes = Fraction(2 * unit)
+        # With one centre nobody crosses over, and its size is the public number of records.
+        sizes = Fraction(2 * unit if self.centres > 1 else 0)
         if self.soft is not None:
             sizes = min(sizes, unit * far / self.soft.halving + _ROUNDING * (self.centres - 1))
-        # With one centre nobody crosses over.
-        crossing = sizes if self.centres > 1 else Fraction(0)
-        return Change(sizes, min(Fraction(2 * total * unit), crossing * total + unit * positions))
+        return Change(sizes, min(Fraction(2 * total * unit), sizes * total + unit * positions))
 
 
 def longest_move(graph: SecretGraph, prices: Sequence[int]) -> Fraction:

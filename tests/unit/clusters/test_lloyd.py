@@ -141,7 +141,9 @@ def test_shares_are_soft_where_that_needs_less_noise():
     ratio = near.sum_scale / near.soft.unit / hard.sum_scale
     assert float(ratio) == pytest.approx((1 + 1.2 * 120 * 12 / 50) / (2.4 * 120), rel=1e-2)
     alone = calibrated(bp.DistanceThreshold(1), k=1)
-    assert alone.sum_scale / alone.soft.unit < near.sum_scale / near.soft.unit / 4
+    # Nothing but the offset of a record changes, by theta at most, in 5 rounds.
+    assert alone.soft is None
+    assert alone.sum_scale == 5
     assert "share every record" in near.words()
     assert "nearest" in hard.words()
 
