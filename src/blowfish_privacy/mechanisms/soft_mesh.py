@@ -130,23 +130,24 @@ class SoftMesh(Synopsis):
             tuple(calibrate(depth, shares[1], first=False) for depth in depths),
         )
 
-    def _lattice(self, level: Level) -> Lattice:
+    def lattice(self, level: Level) -> Lattice:
+        """Return the nodes and shares of a level."""
         return Lattice(tuple(_axes(self.form, level.depth, level.resolutions, first=level is self.first)))
 
     @cached_property
     def _lattices(self) -> dict[int, Lattice]:
-        return {level.depth: self._lattice(level) for level in self.levels}
+        return {level.depth: self.lattice(level) for level in self.levels}
 
     def certify(self, policy: Policy) -> Certificate:
         """Add the loss of the first look to the worst loss of a mesh, each derived from its lattice and its scale."""
         names = self.form.domain.names
         found = [
-            (lattice_sensitivity(self._lattice(level), names, policy), level) for level in (self.first, *self.levels)
+            (lattice_sensitivity(self.lattice(level), names, policy), level) for level in (self.first, *self.levels)
         ]
         if any(each.value and not level.scale for each, level in found):
             raise PolicyError(NO_NOISE)
         losses = [
-            each.value * self._lattice(level).unit / level.scale if each.value else Fraction(0) for each, level in found
+            each.value * self.lattice(level).unit / level.scale if each.value else Fraction(0) for each, level in found
         ]
         worst = max(range(1, len(losses)), key=losses.__getitem__)
         theorem = f"the first look, then a mesh: {found[worst][0].theorem}"
@@ -158,7 +159,7 @@ class SoftMesh(Synopsis):
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Bound the loss by that of the lattices, which handing on cannot increase."""
         losses = [
-            change(self._lattice(level), x, y) * self._lattice(level).unit / level.scale if level.scale else Fraction(0)
+            change(self.lattice(level), x, y) * self.lattice(level).unit / level.scale if level.scale else Fraction(0)
             for level in (self.first, *self.levels)
         ]
         return losses[0] + max(losses[1:])
@@ -166,11 +167,11 @@ class SoftMesh(Synopsis):
     @property
     def rows(self) -> int:
         """The nodes of the first look; the mesh and its nodes follow."""
-        return self._lattice(self.first).size
+        return self.lattice(self.first).size
 
     def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
         """Read the mesh and count its nodes."""
-        mesh, rows = self._parse(noisy)
+        mesh, rows = self.parse(noisy)
         return len(rows) == len(mesh.nodes)
 
     def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
@@ -178,7 +179,7 @@ class SoftMesh(Synopsis):
 
         The numbers are: the first look; the mesh's depth, the length of its code and the code; its nodes.
         """
-        lattice = self._lattice(self.first)
+        lattice = self.lattice(self.first)
         sums = exact.soft(lattice).reshape(-1)
         check_size(sums)
         records = int(sums.sum()) // lattice.unit
@@ -191,7 +192,7 @@ class SoftMesh(Synopsis):
 
     def choose(self, look: npt.NDArray[np.int64], records: int) -> tuple[Mesh, Level]:
         """Choose a mesh from the noisy first look, for every depth it may have, and keep the most promising."""
-        dimensions, unit = len(self.form.domain.names), self._lattice(self.first).unit
+        dimensions, unit = len(self.form.domain.names), self.lattice(self.first).unit
         masses = Masses(look / unit, self.first.depth, dimensions, records, float(self.first.scale / unit))
         found: list[tuple[float, Mesh, Level]] = []
         for level in self.levels:
@@ -202,7 +203,8 @@ class SoftMesh(Synopsis):
             raise PolicyError("a mesh needs at least one depth.")
         return min(found, key=lambda each: each[0])[1:]
 
-    def _parse(self, noisy: npt.NDArray[np.int64]) -> tuple[Mesh, npt.NDArray[np.int64]]:
+    def parse(self, noisy: npt.NDArray[np.int64]) -> tuple[Mesh, npt.NDArray[np.int64]]:
+        """Read the mesh that was chosen, and the noisy numbers of its nodes."""
         depth, length = (int(each) for each in noisy[self.rows : self.rows + 2])
         if depth not in self._lattices or not 0 <= length <= len(noisy):
             raise SpecError("the document is damaged: its mesh cannot be read.")
@@ -212,7 +214,7 @@ class SoftMesh(Synopsis):
 
     def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
         """Keep what stands out of the noise, find where in the leaves it lies."""
-        mesh, noisy_rows = self._parse(noisy)
+        mesh, noisy_rows = self.parse(noisy)
         level = next(each for each in self.levels if each.depth == mesh.depth)
         unit, dimensions = self._lattices[mesh.depth].unit, len(self.form.domain.names)
         noise = float(level.scale / unit)
@@ -235,7 +237,7 @@ class SoftMesh(Synopsis):
 
     def words(self) -> str:
         """Describe both steps."""
-        scale = rounded(self.first.scale / self._lattice(self.first).unit)
+        scale = rounded(self.first.scale / self.lattice(self.first).unit)
         depths = " or ".join(str(2**level.depth) for level in self.levels)
         return (
             f"A first look on {2**self.first.depth} cells along every attribute, with noise of scale {scale} records, "

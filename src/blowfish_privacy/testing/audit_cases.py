@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from blowfish_privacy.domain import Cell, Domain, Integer, Lattice
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.mechanisms.exact import Counted
-from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.policies import DistanceThreshold, Policy
 from blowfish_privacy.queries import QUERIES, Linear, Query, RangeGrid
 from blowfish_privacy.queries.query import LinearForm
@@ -126,8 +126,8 @@ _SHARED = 5
 
 
 def _shown(case: Case) -> float:
-    """Return how much the rows differ between the two tables when there is next to no noise."""
-    rows = [outputs(quiet(case), table, 1)[0] for table in case.tables]
+    """Return how much the rows differ between the two tables when there is no noise."""
+    rows = [exact_rows(case.mechanism, table) for table in case.tables]
     return float(np.abs(rows[0] - rows[1]).sum()) if len(rows[0]) == len(rows[1]) else 0.0
 
 
@@ -231,8 +231,27 @@ _MOST_ANSWERS = 5_000
 
 def outputs(mechanism: Mechanism, table: Counts, many: int) -> list[npt.NDArray[Any]]:
     """Run a mechanism many times on one table."""
-    source, exact = SystemSource(), Remembered(table)
+    return _run(mechanism, table, many, SystemSource())
+
+
+def exact_rows(mechanism: Mechanism, table: Counts) -> npt.NDArray[Any]:
+    """Return what a mechanism shows of a table when all its draws of noise are 0; an attacker who knows it can tell."""
+    return _run(mechanism, table, 1, _Silence())[0]
+
+
+def _run(mechanism: Mechanism, table: Counts, many: int, source: BitSource) -> list[npt.NDArray[Any]]:
+    exact = Remembered(table)
     return [np.asarray(mechanism.draw(exact, source)).reshape(-1) for _ in range(many)]
+
+
+class _Silence:
+    """Words that draw no noise: below every threshold of the sampler's tables."""
+
+    kind: ClassVar[str] = "silence"
+    private: ClassVar[bool] = False
+
+    def words(self, count: int) -> npt.NDArray[np.uint32]:
+        return np.zeros(count, dtype=np.uint32)
 
 
 def parts(mechanism: Mechanism) -> int:
@@ -242,27 +261,10 @@ def parts(mechanism: Mechanism) -> int:
 
 def weakened(case: Case, part: int | None) -> Mechanism:
     """Return the mechanism with half the noise on one of its parts (None: on all), as a mistake in it would draw."""
-
-    def factor(place: int) -> Fraction:
-        return Fraction(1, 2) if part in (None, place) else Fraction(1)
-
-    return _with_noise(case, factor)
-
-
-def quiet(case: Case) -> Mechanism:
-    """Return the mechanism with next to no noise: it shows an attacker, who knows the tables, their exact rows."""
-    return _with_noise(case, _next_to_none)
-
-
-def _next_to_none(_: int) -> Fraction:
-    return Fraction(1, 10**6)
-
-
-def _with_noise(case: Case, factor: Callable[[int], Fraction]) -> Mechanism:
     places = iter(range(10**6))
 
     def replacement(found: re.Match[str]) -> str:
-        times = factor(next(places))
+        times = Fraction(1, 2) if part in (None, next(places)) else Fraction(1)
         return f'"{found[1]}": "{Fraction(found[2]) * (times if found[1] == "scale" else 1 / times)}"'
 
     written = json.loads(_NOISE.sub(replacement, json.dumps(case.mechanism.to_document())))

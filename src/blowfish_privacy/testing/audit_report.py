@@ -12,7 +12,7 @@ FALSE_ALARMS = 1e-4
 """The probability that an audit of sound mechanisms raises any alarm, at most."""
 MOST_TESTS = 500
 """Among so many tests the probability of a false alarm is shared."""
-TELLING = 0.3
+TELLING = 0.5
 """An audit says something about a mechanism when a bound reaches this part of a certificate."""
 PARTS = 3
 """One part halved, or a loss spread over many rows, is harder to see: so many times as many samples are drawn."""
