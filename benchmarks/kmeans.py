@@ -154,6 +154,22 @@ def shapes() -> list[Case]:
     return [placed(name, domain, np.clip(np.rint(places), 0, 511), k) for name, places, k in made]
 
 
+def held_out() -> list[Case]:
+    """Make three data sets that no constant was chosen with: heavy-tailed, few cells and a far group, two rings."""
+    generator = np.random.default_rng(20_261_115)
+    sides = generator.choice((-1, 1), (80_000, 2))
+    heavy = (150, 330) + sides * generator.lognormal(2.5, 1.2, (80_000, 2))
+    groups = generator.choice(4, 120_000, p=(0.5, 0.3, 0.19, 0.01))
+    middles = np.array([(100, 400), (112, 396), (96, 380), (500, 20)])
+    far = middles[groups] + generator.integers(-2, 3, (120_000, 2))
+    angle = generator.uniform(0, 2 * np.pi, 100_000)
+    radius = generator.choice((60, 200), 100_000, p=(0.3, 0.7)) + generator.normal(0, 4, 100_000)
+    rings = 256 + np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    domain = bp.Domain(a=bp.Integer(0, 511), b=bp.Integer(0, 511))
+    made = (("heavy-tailed, off the middle", heavy, 5), ("few cells, a far group", far, 4), ("two rings", rings, 7))
+    return [placed(name, domain, np.clip(np.rint(places), 0, 511), k) for name, places, k in made]
+
+
 def report(rows: list[list[str]], title: str, header: list[str]) -> None:
     """Print a table."""
     print(f"\n{title}\n\n| " + " | ".join(header) + " |\n|" + "---|" * len(header))
@@ -368,6 +384,7 @@ def main() -> None:
         against_best([shared_data(options.data)[2]], repeats, "Ratio to the best of 15 restarts")
     if wanted("shapes"):
         against_best(shapes(), repeats, "Difficult shapes: ratio to the best of 15 restarts")
+        against_best(held_out(), repeats, "Shapes that no constant was chosen with: ratio to the best of 15 restarts")
     if wanted("speed"):
         rounds = 3 if options.quick else 5
         if here:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import inf
 from time import process_time
@@ -36,7 +36,8 @@ def affordable(mechanism: Mechanism, case: Case, samples: int, seconds: float = 
 def lower_bound(mechanism: Mechanism, case: Case, *, samples: int, level: float) -> float:
     """Return a number that the loss between the two tables exceeds, except with probability ``level``."""
     training = [outputs(mechanism, table, int(TRAINING * samples)) for table in case.tables]
-    event = choose_event(case, training, samples, level)
+    scores = _scores(mechanism, case, training)
+    event = choose_event(scores, training, samples, level)
     hits = [np.array([int(event(outputs(mechanism, table, samples)).sum())]) for table in case.tables]
     return float(clopper_pearson(hits[0], hits[1], samples, level)[0])
 
@@ -51,10 +52,12 @@ def clopper_pearson(first: npt.NDArray[Any], second: npt.NDArray[Any], samples: 
         return np.log(below) - np.log(above)
 
 
-def choose_event(case: Case, training: Sequence[Rows], samples: int, level: float) -> Callable[[Rows], Hits]:
+def choose_event(
+    scores: Iterable[Score], training: Sequence[Rows], samples: int, level: float
+) -> Callable[[Rows], Hits]:
     """Choose on the training outputs the score and the threshold that promise the largest bound."""
     best: tuple[float, Score, float] = (-inf, _flat, inf)
-    for score in _scores(case, training):
+    for score in scores:
         found = [score(rows) for rows in training]
         thresholds = np.unique(np.quantile(found[0], _QUANTILES))
         scale = samples / len(training[0])
@@ -72,13 +75,13 @@ def _flat(rows: Rows) -> Floats:
     return np.zeros(len(rows))
 
 
-def _scores(case: Case, training: Sequence[Rows]) -> Iterator[Score]:
+def _scores(mechanism: Mechanism, case: Case, training: Sequence[Rows]) -> Iterator[Score]:
     """Follow the mechanism; or try the likelihood ratio of independent Laplace noise, and on running sums."""
     follow = follower(case)
     if follow is not None:
         yield lambda rows: np.array([follow(row).gain for row in rows])
         return
-    shown = [exact_rows(case.mechanism, table) for table in case.tables]
+    shown = [exact_rows(mechanism, table) for table in case.tables]
     for seen in _VIEWS:
         here, there = (seen(row) for row in shown)
         off = [np.abs(seen(np.array(drawn)) - exact) for drawn, exact in zip(training, (here, there), strict=True)]

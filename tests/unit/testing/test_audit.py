@@ -121,6 +121,12 @@ def test_the_mechanism_itself_is_tested_where_its_mutants_are(name):
     assert all(real[seed] >= times for seed, times in mutants)
 
 
+def test_mutants_that_measure_something_else_are_tested_too():
+    # Grids of blocks are chosen by their noise, so half of it has other rows.
+    for test in listed_tests("soft-grid", 2, 3):
+        assert run_test(*test, 10).samples == 10 * test[3]
+
+
 def test_no_more_outputs_are_drawn_than_asked_for():
     seed = next(seed for seed in SEEDS if make_case("laplace", seed) is not None)
     found = run_test("laplace", seed, -1, 1, 10)
