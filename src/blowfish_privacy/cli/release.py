@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
@@ -14,7 +15,7 @@ from blowfish_privacy import results, spec
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, SpecError
-from blowfish_privacy.exact import show
+from blowfish_privacy.exact import rounded, show
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.plan import Plan, make_plan
 from blowfish_privacy.plan_words import compare, number
@@ -186,7 +187,7 @@ def _write(result: results.Result, folder: Path, held: Entry | None) -> dict[str
 
 
 def _print_plans(loaded: spec.PolicyFile, plans: list[Plan]) -> None:
-    rows = [_row(made) for made in plans]
+    rows = [{**_row(made), "scale": _scales(made, rounded)} for made in plans]
     print_table(list(_COLUMNS.values()), [[_brief(row[key]) for key in _COLUMNS] for row in rows])
     total = sum((made.epsilon for made in plans), Fraction(0))
     budget = "" if loaded.budget is None else f" of a budget of {show(loaded.budget)}"
@@ -212,7 +213,7 @@ def _row(made: Plan) -> dict[str, Any]:
         "query": f"{made.query.keyword} of {', '.join(made.query.attributes)}",
         "mechanism": made.certificate.mechanism if made.epsilon else "none (exact)",
         "epsilon": show(made.epsilon),
-        "scale": ", ".join(show(scale) for scale in made.certificate.scales[:3]),
+        "scale": _scales(made, show),
         "sensitivity": show(made.certificate.sensitivity.value),
         "theorem": made.certificate.sensitivity.theorem,
         "rmse": error.rmse,
@@ -221,6 +222,10 @@ def _row(made: Plan) -> dict[str, Any]:
         "comparison": compare(made),
         "guarantee": made.certificate.statement,
     }
+
+
+def _scales(made: Plan, write: Callable[[Fraction], str]) -> str:
+    return ", ".join(write(scale) for scale in made.certificate.scales[:3])
 
 
 def _brief(value: Any) -> str:
