@@ -55,7 +55,7 @@ class Curves(Figure):
 
     def units(self) -> str:
         """Name what is measured."""
-        return f"Values and quartiles: {self.quantity}."
+        return f"Values (lower to upper quartile): {self.quantity}."
 
     def plain(self, policy: str) -> str:
         """Name the policy under which everything is secret, on the same data."""

@@ -105,15 +105,28 @@ def _write(figure: Figure, found: dict[tuple[str, Point], Measured], run: Run, o
 
 
 def table(figure: Figure, rows: list[Row], run: Run) -> str:
-    """Write the short table in Markdown."""
-    header = list(dict.fromkeys(column for row in rows for column in row))
+    """Write the short table in Markdown, quartiles beside their value."""
+    header = [column for column in dict.fromkeys(column for row in rows for column in row) if _QUARTILE not in column]
     said = [f"{figure.units()} Seconds: of computing.", *(["A quick run."] if run.quick else [])]
     lines = [f"# {figure.title}", "", *(f"{note}\n" for note in [*said, *figure.notes(run)])]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    lines += ["| " + " | ".join(shown(row.get(column, "")) for column in header) + " |" for row in rows]
+    lines += ["| " + " | ".join(_cell(row, column) for column in header) + " |" for row in rows]
     return "\n".join([*lines, ""])
+
+
+_QUARTILE = " quartile"
+
+
+def _cell(row: Row, column: str) -> str:
+    ends = [shown(row[end]) for side in ("lower", "upper") if (end := f"{column}, {side}{_QUARTILE}") in row]
+    return f"{shown(row.get(column, ''))} ({' to '.join(ends)})" if ends else shown(row.get(column, ""))
 
 
 def shown(value: object) -> str:
     """Write a number with the digits that mean something."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{float(f'{value:.4g}'):,.0f}" if 1000 <= abs(value) < _LARGE else f"{value:.4g}"
+
+
+_LARGE = 1e12

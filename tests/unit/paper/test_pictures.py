@@ -6,6 +6,7 @@ import pytest
 
 from blowfish_privacy.known_facts.policy_graph import policy_graph
 from blowfish_privacy.paper import runner
+from blowfish_privacy.paper.figure import OURS
 from blowfish_privacy.paper.figures import FIGURES
 from blowfish_privacy.paper.run import Run
 from blowfish_privacy.plots import attack, bars
@@ -74,3 +75,10 @@ def test_colours_are_explained_where_they_are_drawn():
     open_ones = policy_graph(FIGURES["rectangles"].examples()[0].policy("secret-moves"))
     assert "green" in " ".join(_read_colours(open_ones))
     assert "red" in " ".join(_read_colours(open_ones))
+
+
+def test_the_table_has_quartiles_beside_their_value_and_readable_numbers():
+    row = {"policy": "all", OURS: 53_476.2, f"{OURS}, lower quartile": 42_609.0, f"{OURS}, upper quartile": 0.12349}
+    lines = runner.table(FIGURES["2c"], [row], QUICK).splitlines()
+    assert lines[-3] == "| policy | ours |"
+    assert lines[-1] == "| all | 53,480 (42,610 to 0.1235) |"
