@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from fractions import Fraction
+from importlib import import_module
 from inspect import isabstract
 from math import exp, log
 from pathlib import Path
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
+import blowfish_privacy.mechanisms
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.noise import SystemSource
@@ -29,7 +32,11 @@ INDEPENDENT = pytest.mark.parametrize(
     "kind", [kind for kind in MECHANISMS.values() if kind.independent_rows], ids=lambda kind: kind.name
 )
 """Flows and what is measured in two steps are checked in tests/unit/mechanisms: test_grid.py, test_soft_grid.py."""
-NOISY = ("laplace", "segment", "ordered_hierarchical", "grid_hierarchy")
+NOISY = [
+    found.name
+    for found in iter_modules(blowfish_privacy.mechanisms.__path__)
+    if hasattr(import_module(f"blowfish_privacy.mechanisms.{found.name}"), "discrete_laplace")
+]
 """The modules that draw noise."""
 EPSILONS = st.sampled_from([Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(5, 2)])
 
@@ -102,8 +109,8 @@ def silent(monkeypatch):
         monkeypatch.setattr(f"blowfish_privacy.mechanisms.{module}.discrete_laplace", zeros)
 
 
-def scales_of(mechanism, rows):
-    """The noise scale of every row, read off what the mechanism draws."""
+def drawn_with(mechanism, counts):
+    """The scale and the size of every draw of noise, in their order."""
     drawn = []
 
     def note(scale, size, source=None):
@@ -113,7 +120,13 @@ def scales_of(mechanism, rows):
     with pytest.MonkeyPatch.context() as patch:
         for module in NOISY:
             patch.setattr(f"blowfish_privacy.mechanisms.{module}.discrete_laplace", note)
-        mechanism.measure(np.zeros(mechanism.form.domain.shape, dtype=np.int64), NoNoise())
+        mechanism.measure(counts, NoNoise())
+    return drawn
+
+
+def scales_of(mechanism, rows):
+    """The noise scale of every row, read off what the mechanism draws."""
+    drawn = drawn_with(mechanism, np.zeros(mechanism.form.domain.shape, dtype=np.int64))
     listed = [scale for scale, size in drawn for _ in range(size)]
     return listed + [Fraction(0)] * (rows - len(listed))
 
@@ -172,15 +185,57 @@ def test_the_loss_on_every_neighbour_is_within_the_certificate(kind, policy, eps
         assert worst == certificate.epsilon
 
 
+def check_draws(mechanism, policy, counts):
+    """Where rows are not independent, the scales stated are checked elsewhere; so they are the ones to draw with."""
+    drawn = [scale for scale, _ in drawn_with(mechanism, counts)]
+    rounds = getattr(mechanism, "rounds", 1)
+    stated = iter(mechanism.certify(policy).scales * rounds)
+    # What is not needed is not drawn: the depths that a mesh has not, hats on a short line, noise in empty blocks.
+    assert all(scale in stated for scale in drawn)
+    assert len(drawn) == {"lloyd": 2 * rounds, "soft-mesh": 2}.get(mechanism.name, len(drawn))
+    return len(drawn)
+
+
+DEPENDENT = pytest.mark.parametrize(
+    "kind", [kind for kind in MECHANISMS.values() if not kind.independent_rows], ids=lambda kind: kind.name
+)
+
+
+@DEPENDENT
+@given(policy=policies(most_cells=30, most_attributes=2), epsilon=EPSILONS, data=st.data())
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
+def test_the_noise_drawn_is_the_noise_certified(kind, policy, epsilon, data):
+    query = query_for(kind, policy.domain)
+    assume(query is not None)
+    own = query.own_domain(policy.domain)
+    counts = np.array(data.draw(st.lists(st.integers(0, 3), min_size=own.size, max_size=own.size)))
+    try:
+        mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=max(1, int(counts.sum())))
+    except bp.RefusalError:
+        assume(condition=False)
+    assume(mechanism.certify(policy).epsilon)
+    check_draws(mechanism, policy, counts.reshape(own.shape))
+
+
+@DEPENDENT
+def test_the_noise_drawn_on_a_larger_domain_is_the_noise_certified(kind):
+    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 40), w=bp.Integer(0, 40)), secrets=bp.DistanceThreshold(5))
+    mechanism = kind.calibrated(query_for(kind, policy.domain), policy, epsilon=Fraction(1), records=1681)
+    made = check_draws(mechanism, policy, np.ones((41, 41), dtype=np.int64))
+    assert made == {"grid-flow": 4, "soft-grid": 1, "soft-mesh": 2, "lloyd": 10}[kind.name]
+
+
 @EVERY
 def test_halving_any_scale_is_noticed(kind):
     policy = bp.Policy(bp.Domain(v=bp.Integer(0, 40), w=bp.Integer(0, 40)), secrets=bp.DistanceThreshold(5))
-    mechanism = kind.calibrated(query_for(kind, policy.domain), policy, epsilon=Fraction(1), records=5)
+    # The size of a single cluster is public, so two are asked for.
+    query = bp.KMeans(["v", "w"], k=2) if kind.name == "lloyd" else query_for(kind, policy.domain)
+    mechanism = kind.calibrated(query, policy, epsilon=Fraction(1), records=5)
     written = mechanism.to_document()
     scales = re.findall(r'"(?:scale|edge_loss)": "([^"]+)"', json.dumps(written))
     assert scales
     for place in range(len(scales)):
-        weaker = kind.from_document(query_for(kind, policy.domain), policy, halved(written, place), 5)
+        weaker = kind.from_document(query, policy, halved(written, place), 5)
         assert weaker.certify(policy).epsilon > 1
 
 

@@ -17,7 +17,7 @@ from blowfish_privacy.testing.audit_following import follower
 
 TRAINING = 0.4
 """For choosing the event so many times as many outputs are drawn as for counting it."""
-_PILOT, _SECONDS, _LEAST = 20, 60.0, 2_000
+_PILOT, _SECONDS, _LEAST = 20, 8.0, 2_000
 """A slow mechanism gets fewer outputs: what it draws in about so many seconds, from one table."""
 
 Floats = npt.NDArray[np.float64]
@@ -108,19 +108,16 @@ def _likelihood_ratio(seen: Any, here: Floats, there: Floats, spread: Floats) ->
 
 @lru_cache(maxsize=256)
 def shown_loss(case: Case) -> float:
-    """Estimate the loss that an attacker can see on the two tables, to find cases that show much."""
+    """Estimate the loss that an attacker can see on the two tables, to find cases that show much.
+
+    It goes by the noise that is certified. Noise that is too small must not lead the audit away from where it shows.
+    """
     follow = follower(case)
     if follow is not None:
         return float(np.mean([follow(row).loss for row in outputs(case.mechanism, case.tables[0], _FOLLOWED)]))
-    rows = [exact_rows(case.mechanism, table) for table in case.tables]
-    drawn = [outputs(case.mechanism, table, _FEW) for table in case.tables]
-    spread = np.mean([np.abs(np.array(own) - row).mean(axis=0) for own, row in zip(drawn, rows, strict=True)], axis=0)
-    found = float((np.abs(rows[0] - rows[1]) / np.maximum(spread, 0.05)).sum())
-    if case.mechanism.independent_rows:
-        return min(found, float(case.claimed))
-    # Above the certificate it is no estimate: the noise of several rows hangs together.
-    return found if found <= _BELIEVED * float(case.claimed) else 0.0
+    lost, scales = float(case.lost(case.mechanism)), case.mechanism.certify(case.policy).scales
+    here, there = (exact_rows(case.mechanism, table) for table in case.tables)
+    return min(lost, float(np.abs(here - there).sum() / float(scales[0]))) if len(scales) == 1 else lost
 
 
-_BELIEVED = 1.2
-_FEW, _FOLLOWED = 60, 40
+_FOLLOWED = 40

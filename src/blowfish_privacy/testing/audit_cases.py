@@ -39,6 +39,10 @@ _NOISE = re.compile(r'"(scale|edge_loss)": "([^"]+)"')
 """How mechanisms write their noise: proportional to a scale, inversely to the loss of an edge."""
 
 
+_ONE_SCALE = {"laplace", "ordered", "soft-grid"}
+"""All their rows get independent noise of the one scale that is certified."""
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """A calibrated mechanism, what it certifies, and two tables that its policy makes neighbours."""
@@ -59,8 +63,14 @@ class Case:
         return self.lost(self.mechanism) == self.claimed
 
     def lost(self, mechanism: Mechanism) -> Fraction:
-        """Return what a mechanism loses on the two tables by its own account; 0 where it gives none."""
-        return self.policy.rows_per_person * mechanism.loss(*self.moved) if self.moved else Fraction(0)
+        """Return what a mechanism loses on the two tables; 0 where neither it nor its rows tell."""
+        if self.moved:
+            return self.policy.rows_per_person * mechanism.loss(*self.moved)
+        if mechanism.name not in _ONE_SCALE:
+            return Fraction(0)
+        (scale,) = mechanism.certify(self.policy).scales
+        here, there = (exact_rows(mechanism, table) for table in self.tables)
+        return int(np.abs(here - there).sum()) / scale if len(here) == len(there) else Fraction(0)
 
     @property
     def words(self) -> str:
