@@ -36,9 +36,14 @@ def choose_levels(size: int, theta: int, epsilon: Fraction, records: int | None)
         return (DifferenceLevel(1, Fraction(0)),)
     shape = choose_shape(size, theta)
     sparse = records is not None and 2 * records * epsilon < size
-    if sparse and theta >= size - 1:
-        shape = Shape(tuple(g for g in (8, 64, 512) if g < size), cumulative=False)
+    if sparse and not shape.cumulative:
+        # The threshold is so wide that it brings nothing, and most bins are empty.
+        shape = Shape(tuple(g for g in _powers(8) if g < size and (g <= 512 or 8 * g <= size)), cumulative=False)
     return calibrated_levels(shape, size, theta, epsilon, records)
+
+
+def _powers(base: int) -> list[int]:
+    return [base**exponent for exponent in range(1, 21)]
 
 
 def calibrated_levels(shape: Shape, size: int, theta: int, epsilon: Fraction, records: int | None) -> tuple[Level, ...]:

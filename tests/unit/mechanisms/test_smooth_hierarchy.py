@@ -264,3 +264,12 @@ def test_documents_with_impossible_levels_are_refused():
     for change in ({"fan": 1}, {"fan": 0}, {"fan": -2}, {"fan": True}, {"block": 0}, {"block": 41}):
         with pytest.raises(bp.SpecError):
             OrderedHierarchical.from_document(QUERY, wide, {**trees, **change}, 100)
+
+
+def test_a_threshold_that_brings_nothing_is_planned_like_the_full_domain():
+    # Most of 100,001 values are empty; ordering then needs a coarse level, and a wide threshold changes nothing.
+    wide, full = (choose_levels(100_001, theta, Fraction(1, 2), 5_000) for theta in (20_000, 100_000))
+    assert [level.spacing for level in wide] == [level.spacing for level in full] == [1, 8, 64, 512, 4096]
+    assert [level.scale for level in wide] == [level.scale for level in full]
+    # The benchmark's sizes keep the levels that were measured there.
+    assert [level.spacing for level in choose_levels(4096, 4095, Fraction(1, 10), 9_415)] == [1, 8, 64, 512]
