@@ -26,6 +26,12 @@ from blowfish_privacy.version import __version__
 
 FORMAT = "blowfish-privacy release"
 VERSION = 1
+PACKAGE = "blowfish-privacy"
+KEYS = {
+    *("format", "version", "name", "query", "values", "unit", "records", "error", "mechanism", "guarantee", "policy"),
+    *("post_processing", "notices", "randomness", "package", "time", "ledger"),
+}
+"""What every document states, besides its hash and the parts of a parallel release."""
 PREDICTABLE = "NOT PRIVATE: made with predictable noise."
 
 
@@ -83,7 +89,7 @@ def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: Randomness, time:
         "post_processing": [],
         "notices": [*plan.notices(), *([] if source.private else [PREDICTABLE])],
         "randomness": source.kind,
-        "package": {"name": "blowfish-privacy", "version": __version__},
+        "package": {"name": PACKAGE, "version": __version__},
         "time": time,
         "ledger": {"key": plan.key, "entry": entry},
     }
@@ -136,7 +142,7 @@ def parse(text: str) -> dict[str, Any]:
         body = None
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise SpecError("this is not a release document.", hint="give the .release.json file that a release wrote.")
-    if body.get("version") != VERSION:
+    if type(body.get("version")) is not int or body["version"] != VERSION:
         raise SpecError(f"this document has another version; this package reads version {VERSION}.")
     return body
 
@@ -181,7 +187,8 @@ def _checked_records(records: Any, policy: Policy) -> int | None:
 
 def _whole_numbers(values: Any) -> npt.NDArray[np.int64]:
     array = np.array(values)
-    if not isinstance(values, list) or (array.size and (array.dtype.kind != "i" or array.ndim != 1)):
+    whole = isinstance(values, list) and all(type(value) is int for value in values)
+    if not whole or (array.size and array.dtype.kind != "i"):
         raise SpecError("the document is damaged: its values are not whole numbers.")
     return array.astype(np.int64)
 

@@ -17,6 +17,7 @@ from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger.composition import check_parallel
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.plan import Plan
+from blowfish_privacy.queries import Histogram
 
 _COMPARED = ("query", "unit", "mechanism", "policy", "post_processing", "notices", "randomness")
 _CLOSE = 1e-6
@@ -60,9 +61,13 @@ def _label_problems(body: dict[str, Any]) -> list[str]:
         and ledger["entry"] > 0,
         "package": isinstance(package, dict)
         and set(package) == {"name", "version"}
-        and all(isinstance(value, str) for value in package.values()),
+        and package["name"] == document.PACKAGE
+        and isinstance(package["version"], str),
     }
-    return [f"What it states as {key} has the wrong form." for key, right in forms.items() if not right]
+    found = [f"What it states as {key} has the wrong form." for key, right in forms.items() if not right]
+    if set(body) - {"sha256", "parallel"} != document.KEYS:
+        found.append("It states things that release documents do not state.")
+    return found
 
 
 def _is_time(text: str) -> bool:
@@ -91,6 +96,10 @@ def _part_problems(release: Release) -> list[str]:
     stated = release.policy.records
     if stated is not None and release.records != stated and release.part is None:
         found.append("The number of records is not the one that the policy states.")
+    if not release.certificate.epsilon and isinstance(release.query, Histogram):
+        counts = release.noisy
+        if counts.min(initial=0) < 0 or (release.records is not None and int(counts.sum()) != release.records):
+            found.append("Its exact counts are not counts of its records.")
     return found
 
 

@@ -63,10 +63,31 @@ def test_a_smaller_error_than_the_true_one_is_noticed():
         {"ledger": {"key": 1, "entry": 1}},
         {"package": None},
         {"package": {"name": "blowfish-privacy", "version": 1}},
+        {"package": {"name": "whitefish-privacy", "version": "1"}},
+        {"differential_privacy": "epsilon 0.0001, certified"},
+        {"values": [True] * 64},
     ],
 )
 def test_labels_of_another_form_are_noticed(change):
     assert problems({**released(), **change})
+
+
+def test_a_version_that_only_looks_like_one_is_refused():
+    with pytest.raises(bp.SpecError, match="version"):
+        problems({**released(), "version": True})
+
+
+def test_exact_counts_that_cannot_be_counts_are_noticed():
+    policy = bp.Policy(ZONES, secrets=OPEN)
+    body = released(policy, bp.Histogram("zone"))
+    assert body["values"] == [30, 30, 30]
+    assert problems(body) == []
+    for values in ([31, 30, 30], [-1, 45, 46]):
+        assert any("exact counts" in problem for problem in problems({**body, "values": values}))
+
+
+def test_the_keys_of_a_document_are_those_that_are_written():
+    assert set(released()) - {"sha256"} == document.KEYS
 
 
 def test_a_part_that_is_dropped_is_noticed():
