@@ -14,7 +14,8 @@ noise (drawing it), solve (reading back and estimating) and rest (ledger and doc
 and rest as a part of the engine's time, taken in each round. The check of every row is in the engine's time, and shows
 in the ratio of a release to own. Peak memory is that of a process of its own that makes one release, less that of one
 that only imports (for PostgreSQL: of the client). Rows of 10^9 are extrapolated from the
-two largest sizes measured, and marked so. Each finished line is also written to standard error.
+two largest sizes measured, and marked so. Every number is the median of its own over the rounds, so that the parts of a
+line need not add up. Each finished line is also written to standard error.
 """
 
 from __future__ import annotations
@@ -240,7 +241,7 @@ def extrapolated(results: list[dict[str, Any]], rows: int) -> Iterator[dict[str,
                 continue
             low, high = sizes[-2:]
             line: dict[str, Any] = {"engine": engine, "rows": rows, "cells": cells, "extrapolated": True}
-            for name in ("own", "release", "scan"):
+            for name in ("own", "release"):
                 slope = max(0.0, (high[name] - low[name]) / (high["rows"] - low["rows"]))
                 line[name] = high[name] + slope * (rows - high["rows"])
             yield line
