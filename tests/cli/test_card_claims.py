@@ -197,3 +197,22 @@ def test_ordinary_cards_read_well_on_a_terminal():
     assert "“capital_gain”: 3 bins, [0, 10) to [20, 40)" in text
     assert "a factor 10^" in text
     assert re.search(r"In the documentation of blowfish-privacy \S+: docs/proofs/laplace\.md", text)
+
+
+def test_only_a_card_is_written_over(tmp_path, capsys):
+    file = tmp_path / "ages.release.json"
+    released(bp.Policy(LINE, secrets=bp.FullDomain()), bp.Histogram("x")).save(file)
+    for name, content in (("people.csv", "x\n1\n"), ("page.html", "<!doctype html>\n<p>"), ("raw.bin", b"\xff\xfe")):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        before = path.read_bytes()
+        assert run(["card", str(file), "-o", str(path)]) == 2
+        error = capsys.readouterr().err
+        assert "is no card" in error
+        assert "Hint" in error
+        assert path.read_bytes() == before
+    assert run(["card", str(file), "-o", str(tmp_path)]) == 2
+    for name in ("a.md", "a.html"):
+        for publisher in ("One", "Two"):
+            assert run(["card", str(file), "--publisher", publisher, "-o", str(tmp_path / name)]) == 0
+        assert "Two" in (tmp_path / name).read_text()
