@@ -17,25 +17,33 @@ from blowfish_privacy.card_layout import Card, Item, Section
 from blowfish_privacy.card_words import (
     certainty,
     definition,
+    disclosed,
     domain,
     factor,
     few,
     flavour,
+    made_with,
     moved,
     name,
+    odds,
     others,
+    strength,
     tidy,
+    undecided,
     unit,
     what,
+    why_exact,
 )
 from blowfish_privacy.document import Release
+from blowfish_privacy.domain import quoted, worded
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.exact import show
+from blowfish_privacy.known_facts.words import what_facts_disclose
 from blowfish_privacy.plan_words import number
+from blowfish_privacy.policies.explain import BY_THE_FACTS, hidden, neighbouring, presence_only
+from blowfish_privacy.policies.graph import Hops
 
 _NEVER_CUT = ("Unprotected", "Exact or assumed known")
-_LARGE = 3
-"""From this epsilon on odds change by more than 20 times."""
 
 
 def make_card(text: str, *, publisher: str | None = None) -> Card:
@@ -97,23 +105,22 @@ class _Facts:
 
     def _summary(self) -> str:
         if not self.epsilon:
-            return (
-                "Published exactly: nothing that the policy keeps secret shows in this answer, so the numbers are the "
-                "exact ones, without noise."
-            )
-        if self.main.policy.known:
-            between = "between two tables that must look alike (50 : 50)"
-        else:
-            between = f"between two secret values of a person (50 : 50), and knows {others(self.main)},"
+            return f"Published exactly: {why_exact(self.main)}, so the numbers are the exact ones, without noise."
+        how = f" {strength(self.epsilon)}," if strength(self.epsilon) else ""
         return (
-            f"Noise protects each person with epsilon {show(self.epsilon)}: whoever is undecided {between} "
-            f"can become at most {certainty(self.epsilon)} % sure by reading this release."
+            f"Noise protects each person{how} with epsilon {show(self.epsilon)}: whoever is undecided "
+            f"{undecided(self.main)} can become at most {certainty(self.epsilon)} % sure by reading this release."
         )
+
+    @property
+    def _shared(self) -> str:
+        """The attribute that the parts of a parallel release have in common."""
+        return quoted(str(self.body["parallel"]["attribute"]))
 
     def _released(self) -> Iterator[Item]:
         main = self.main
         many = sum(len(release.noisy) for release in self.releases)
-        each = f", for each {self.body['parallel']['attribute']}" if "parallel" in self.body else ""
+        each = f", for each {self._shared}" if "parallel" in self.body else ""
         yield Item("Statistic", f"{what(main)}{each} ({many:,} number{'s' if many > 1 else ''}).")
         yield Item("Data", "One record for each person." if main.policy.rows_per_person == 1 else "Records of people.")
         yield Item("Values a record can have", f"{domain(main.policy.domain)}.")
@@ -123,18 +130,19 @@ class _Facts:
     def _protected(self) -> Iterator[Item]:
         policy, words = self.main.policy, self.main.policy.words()
         yield Item("Privacy unit", unit(self.main))
-        for sentence in few(words.protected or ["Nothing: the policy has no secret values."]):
+        for sentence in [*few([str(rule) for rule in words.protected]), *words.added]:
             yield Item("Protected", sentence)
-        if words.protected and self.epsilon:
-            yield Item("Protected", "A secret pair is hidden as strongly as Strength says, no more.")
+        if not words.sentences:
+            yield Item("Protected", "Nothing: the policy has no secret values.")
+        elif self.epsilon:
+            yield Item("Protected", hidden(policy, "Strength"))
         if not self.epsilon:
-            yield Item("Strength", "None: this answer has no noise, since nothing secret shows in it.")
+            yield Item("Strength", f"None: this answer has no noise, since {why_exact(self.main)}.")
         elif policy.known:
             yield Item(
                 "Strength",
-                f"No output is more than {factor(1, self.epsilon)} times as likely on one table as on another in which "
-                "a person has another secret value and other people's values follow, so that the known facts below "
-                "stay true.",
+                f"No output is more than {factor(1, self.epsilon)} times as likely on one table as on another "
+                f"{neighbouring(policy)}.",
             )
             yield Item(
                 "Further apart",
@@ -143,31 +151,39 @@ class _Facts:
         else:
             yield Item(
                 "Strength",
-                f"The odds between two secret values of a person change by at most a factor "
+                f"The odds {odds(self.main)} change by at most a factor "
                 f"{factor(1, self.epsilon)} (e to the epsilon), even for somebody who knows {others(self.main)}.",
             )
-            for sentence in few([*self._steps()]):
+            together = policy.furthest_together()
+            for sentence in few([self._apart(*found) for found in policy.furthest()]):
                 yield Item("Further apart", sentence)
-        if self.epsilon > _LARGE:
+            if together is not None:
+                yield Item("Further apart", self._apart(*together))
+        if strength(self.epsilon):
             yield Item(
                 "Warning",
                 f"Epsilon {show(self.epsilon)} is large: one release may change odds {factor(1, self.epsilon)} times, "
-                "which protects weakly.",
+                f"which protects {strength(self.epsilon)}.",
             )
 
-    def _steps(self) -> Iterator[str]:
-        for pair, hops in self.main.policy.furthest():
-            yield f"{pair} are {hops:,} secret steps apart and protected less: a factor {factor(hops, self.epsilon)}."
+    def _apart(self, pair: str, hops: Hops) -> str:
+        return f"{pair} are {hops:,} secret steps apart and protected less: a factor {factor(hops, self.epsilon)}."
 
     def _unprotected(self) -> Iterator[Item]:
         policy = self.main.policy
         if not self.epsilon:
-            yield Item("No noise", "Nothing that the policy keeps secret shows in this answer, so it is as it is.")
+            why = why_exact(self.main)
+            yield Item("No noise", f"{why[0].upper()}{why[1:]}, so it is as it is.")
         else:
             notices = {notice for release in self.releases for notice in release.body["notices"]}
             yield from (Item("Note", notice) for notice in sorted(notices))
         for sentence in policy.words().unprotected:
             yield Item("Unprotected", sentence)
+        if policy.known:
+            yield Item("Unprotected", BY_THE_FACTS)
+        everything = what_facts_disclose(policy) if disclosed(self.main) else None
+        if everything is not None:
+            yield Item("Unprotected", everything)
         for quantity in self._quantities():
             yield Item("Exact or assumed known", quantity)
         if policy.known and policy.compensation == "secret-moves":
@@ -180,7 +196,7 @@ class _Facts:
             yield Item(
                 f"Less than {bounded}differential privacy",
                 f"With the same epsilon it would hold all values of a person to the factor {factor(1, self.epsilon)}; "
-                "this policy holds only its secret pairs to it.",
+                f"this policy holds only {'presence' if presence_only(policy) else 'its secret pairs'} to it.",
             )
         yield Item(
             "Beyond any noise",
@@ -193,12 +209,12 @@ class _Facts:
         if policy.size == "unknown":
             yield "None but the values a record can have: the number of records is secret too."
         elif "parallel" in self.body:
-            yield f"The number of records of each {self.body['parallel']['attribute']}."
+            yield f"The number of records of each {self._shared}."
         else:
             yield f"The number of records: {self.main.records:,}."
-        shown = self.main.mechanism.without_noise() if self.epsilon else None
-        if shown is not None:
-            yield f"In this release, exactly: {shown}."
+        for shown in dict.fromkeys(each.mechanism.without_noise() for each in self.releases if self.epsilon):
+            if shown is not None:
+                yield f"In this release, exactly: {shown}."
         yield from (f"Known fact: {fact.words(policy.domain, whole=True)}." for fact in policy.known)
         if not policy.known:
             yield "No known facts about the data were assumed beyond this."
@@ -221,20 +237,23 @@ class _Facts:
         main = self.main
         yield Item("Definition", definition(main))
         yield Item("Epsilon", show(self.epsilon))
-        used = f"{main.mechanism.name}. {main.mechanism.words()}"
-        yield Item("Mechanism", used if self.epsilon else "None: the numbers are the exact ones.")
-        yield Item("Sensitivity", f"A secret change moves {moved(main)} ({main.certificate.sensitivity.theorem}).")
-        yield Item("Proof", main.certificate.proof)
+        exact = "None: the numbers are the exact ones."
+        yield Item("Mechanism", made_with(self.releases) if self.epsilon else exact)
+        most = max(self.releases, key=lambda release: release.certificate.sensitivity.value)
+        yield Item("Sensitivity", f"A secret change moves {moved(most)} ({most.certificate.sensitivity.theorem}).")
+        yield Item("Proof", f"In the documentation of {self._software}: {main.certificate.proof}")
         yield Item(
             "Randomness", f"{self.body['randomness']}; exact integer noise" if self.epsilon else "None: without noise."
         )
-        package = self.body.get("package")
-        version = package.get("version") if isinstance(package, dict) else None
-        yield Item("Software", f"blowfish-privacy {name(str(version or '(version not stated)'))}")
+        yield Item("Software", self._software)
+
+    @property
+    def _software(self) -> str:
+        return f"blowfish-privacy {worded(name(str(self.body['package']['version'])))}"
 
     def _composition(self) -> Iterator[Item]:
         if "parallel" in self.body:
-            shared, left_out = self.body["parallel"]["attribute"], self.body["parallel"]["left_out"]
+            shared, left_out = self._shared, self.body["parallel"]["left_out"]
             yield Item(
                 "Parts",
                 f"Each person is in one part, and no secret pair changes {shared}: the parts together cost the epsilon "
@@ -255,9 +274,11 @@ class _Facts:
         yield Item("Document", f"sha256 {self.body['sha256']}")
         yield Item("Policy", f"sha256 {self.main.policy.hash}")
         who = f"{name(self.publisher)} ({self._year()})" if self.publisher else f"({self._year()})"
+        # Why there is no loss is said above, where known facts may be the reason.
+        statement = str(self.body["guarantee"]["statement"]).partition(":")[0]
         yield Item(
             "Cite as",
-            f"{who}. {name(self.main.name)}. {self.body['guarantee']['statement']}, blowfish-privacy; "
+            f"{who}. {quoted(self.main.name)}. {statement}, blowfish-privacy; "
             f"document {str(self.body['sha256'])[:12]}.",
         )
         yield Item(

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from blowfish_privacy.domain import quoted
+
+TITLE = "Privacy statement: "
+
 
 @dataclass(frozen=True)
 class Item:
@@ -39,7 +43,7 @@ class Card:
     @property
     def title(self) -> str:
         """The headline."""
-        return f"Privacy statement: {self.name}"
+        return f"{TITLE}{quoted(self.name)}"
 
     def said(self, *labels: str) -> list[str]:
         """Return what the card says under some labels."""

@@ -8,10 +8,24 @@ from __future__ import annotations
 import html
 import re
 
-from blowfish_privacy.card_layout import Card, Item
+from blowfish_privacy.card_layout import TITLE, Card, Item
 
-_SPECIAL = re.compile(r"[&<>\\`*_\[\]#|~$!{}@^=+]|:(?=\S)|(?<=www)\.", re.IGNORECASE)
-"""What Markdown or a common extension of it may read as more than text; a colon before a space is none of it."""
+_SPECIAL = re.compile(
+    r"""
+    [&<>\\`*#|~${}@]
+    | \](?=\s*[\[\]({:])                      # links and references; nothing here can define a reference
+    | (?<![^\W_])_ | _(?![^\W_])              # emphasis, which never starts or ends inside a word
+    | (?<=\+)\+ | \+(?=\+) | (?<==)= | =(?==) # insertions and marks
+    | \^(?!(?<=\d\^)\d+(?![\d^]))            # superscript, but not 10^6
+    | :(?!\s|$|(?<=\d:)\d\d(?!\d))            # addresses and :emoji:, but not 12:30
+    | (?<=www)\.
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What Markdown or a common extension of it may read as more than text."""
+_NAME = re.compile("“([^”]*)”")
+
+_FIRST_LINE = "<!doctype html><!-- Privacy statement by blowfish-privacy -->"
 
 _STYLE = """
 :root { color-scheme: light dark }
@@ -42,15 +56,26 @@ def markdown(card: Card) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def is_card(text: str) -> bool:
+    """Say whether a text is a card, by its first line."""
+    first = text.partition("\n")[0].rstrip("\r")
+    return first == _FIRST_LINE or first.startswith(f"# {TITLE}“")
+
+
 def escaped(text: str) -> str:
     """Write a text so that Markdown shows it as it is: no emphasis, links, tables, formulas, attributes or tags."""
     return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text)
 
 
+def _marked(text: str) -> str:
+    """Escape a text for HTML; names keep to themselves, whatever the direction of their writing is."""
+    return _NAME.sub(r"“<bdi>\1</bdi>”", html.escape(text))
+
+
 def _line(item: Item, before: Item | None) -> str:
     """Write one line; a label that stands above already is not repeated."""
     label = "" if before is not None and before.label == item.label else html.escape(item.label)
-    return f"<dt>{label}</dt><dd>{html.escape(item.text)}</dd>"
+    return f"<dt>{label}</dt><dd>{_marked(item.text)}</dd>"
 
 
 def page(card: Card) -> str:
@@ -61,7 +86,7 @@ def page(card: Card) -> str:
         + "\n</dl>\n</section>"
         for section in card.sections
     )
-    return f"""<!doctype html>
+    return f"""{_FIRST_LINE}
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -71,8 +96,8 @@ def page(card: Card) -> str:
 <style>{_STYLE}</style>
 </head>
 <body>
-<h1>{html.escape(card.title)}</h1>
-<p class="summary">{html.escape(card.summary)}</p>
+<h1>{_marked(card.title)}</h1>
+<p class="summary">{_marked(card.summary)}</p>
 {sections}
 </body>
 </html>

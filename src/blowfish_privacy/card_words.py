@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil, exp, log
 
 from blowfish_privacy.document import Release
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_line, quoted, worded
+from blowfish_privacy.domain.quotation import LONGEST_NAME
 from blowfish_privacy.exact import rounded, show
+from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.queries import Cumulative
 
 MOST_LISTED = 6
 _LONGEST = 1200
+LARGE = 3
+"""Above this epsilon odds may change by more than 20 times."""
+NO_PROTECTION = 10
+"""Above this epsilon odds may change by more than 20,000 times."""
 
 
 def what(release: Release) -> str:
     """Say what was asked."""
-    names = release.query.attributes
+    names = [quoted(name) for name in release.query.attributes]
     one, every = names[0], " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     shares = ", ".join(show(share) for share in getattr(release.query, "shares", ()))
     k = getattr(release.query, "k", 1)
@@ -37,9 +42,10 @@ def what(release: Release) -> str:
 
 
 def _synopsis(release: Release) -> str:
+    noisy = "noisy " if release.certificate.epsilon else ""
     if getattr(release.mechanism, "whole", True):
-        return ", from a noisy synopsis of where the records lie, which also gives any other number of centres"
-    return ", from the noisy sizes and means of clusters, and nothing else about where the records lie"
+        return f", from a {noisy}synopsis of where the records lie, which also gives any other number of centres"
+    return f", from the {noisy}sizes and means of clusters, and nothing else about where the records lie"
 
 
 def moved(release: Release) -> str:
@@ -59,13 +65,17 @@ def unit(release: Release) -> str:
     rows = release.policy.rows_per_person
     who = "One person, who has one record" if rows == 1 else f"One person, with up to {rows:,} records together"
     if release.policy.size == "unknown":
-        return f"{who}. Whether somebody is in the table at all is protected too."
+        too = "" if presence_only(release.policy) else " too"
+        return f"{who}. Whether somebody is in the table at all is protected{too}."
+    if release.policy.known:
+        known = "that must change with it to keep the known facts true; how many records there are is public"
+        return f"{who}. Tables are compared that differ in a person's values and in those of others {known}."
     return f"{who}. Tables are compared that differ in a person's values; how many records there are is public."
 
 
 def domain(domain: Domain) -> str:
     """List the attributes and their declared values."""
-    shown = [f"{name}: {values(domain[name])}" for name in domain.names[:MOST_LISTED]]
+    shown = [f"{quoted(name)}: {values(domain[name])}" for name in domain.names[:MOST_LISTED]]
     more = len(domain.names) - MOST_LISTED
     return "; ".join(shown) + (f"; and {more:,} more attributes" if more > 0 else "")
 
@@ -74,7 +84,7 @@ def values(attribute: Attribute) -> str:
     """Name the declared values of an attribute, the first few of many."""
     first, last = attribute.show(0), attribute.show(attribute.size - 1)
     if isinstance(attribute, Categorical):
-        shown = [name(attribute.show(place)) for place in range(min(attribute.size, MOST_LISTED))]
+        shown = [worded(name(attribute.show(place))) for place in range(min(attribute.size, MOST_LISTED))]
         more = attribute.size - len(shown)
         return ", ".join(shown) + (f" and {more:,} more" if more else "")
     said = f"{attribute.size:,} bins, {first} to {last}" if isinstance(attribute, Binned) else f"{first} to {last}"
@@ -82,15 +92,73 @@ def values(attribute: Attribute) -> str:
 
 
 def few(sentences: Sequence[str]) -> Iterator[str]:
-    """Keep the first sentences of many, and say how many more the document has."""
+    """Keep the first sentences of many, and say how many more there are."""
     yield from sentences[:MOST_LISTED]
     if len(sentences) > MOST_LISTED:
-        yield f"And {len(sentences) - MOST_LISTED:,} more, in the document."
+        yield f"And {len(sentences) - MOST_LISTED:,} more, which follow from the policy in the document."
+
+
+def undecided(release: Release) -> str:
+    """Say between what somebody may be undecided, and what they may know."""
+    if release.policy.known:
+        return "between two tables that must look alike (50 : 50)"
+    what = (
+        "whether a person is in the table" if presence_only(release.policy) else "between two secret values of a person"
+    )
+    return f"{what} (50 : 50), and knows {others(release)},"
+
+
+def odds(release: Release) -> str:
+    """Say which odds are held, where no facts are known."""
+    return "that a person is in the table" if presence_only(release.policy) else "between two secret values of a person"
+
+
+def disclosed(release: Release) -> bool:
+    """Say whether an answer is exact because of the known facts."""
+    policy, names = release.policy, release.query.attributes
+    return not release.certificate.epsilon and bool(policy.known) and policy.graph.project(names).has_edges
+
+
+def why_exact(release: Release) -> str:
+    """Say why an answer has no noise."""
+    if not disclosed(release):
+        return "nothing that the policy keeps secret shows in this answer"
+    said = "the known facts already disclose what the policy would keep secret in this answer"
+    if release.policy.compensation == "anywhere":
+        return said
+    return f"{said}, to anybody who knows each record up to secret values"
 
 
 def others(release: Release) -> str:
     """Say what somebody may know and still not find out."""
     return "every other record" if release.policy.rows_per_person == 1 else "all other people's records"
+
+
+def made_with(releases: Sequence[Release]) -> str:
+    """Say what noise went where: once where all parts are alike, else for the costliest and the cheapest."""
+    alike: dict[str, list[Release]] = {}
+    for release in sorted(releases, key=lambda release: release.certificate.epsilon, reverse=True):
+        alike.setdefault(f"{release.mechanism.name}. {release.mechanism.words()}", []).append(release)
+    (words, _), *more = alike.items()
+    if not more:
+        return words
+    ends = [next(iter(alike.items())), more[-1]]
+    said = " ".join(f"For {_parts(group)}: {words}" for words, group in ends)
+    return said if len(more) == 1 else f"{said} For the other parts: as the document says."
+
+
+def _parts(group: Sequence[Release]) -> str:
+    attribute, value = group[0].part or ("", "")
+    more = f" and {len(group) - 1:,} more" if len(group) > 1 else ""
+    epsilon = show(group[0].certificate.epsilon)
+    return f"{quoted(attribute)} {worded(name(str(value)))}{more} (epsilon {epsilon})"
+
+
+def strength(epsilon: Fraction) -> str:
+    """Say in a few words what a large epsilon means; nothing for others."""
+    if epsilon <= LARGE:
+        return ""
+    return "weakly" if epsilon <= NO_PROTECTION else "in effect not at all"
 
 
 def definition(release: Release) -> str:
@@ -126,11 +194,9 @@ def certainty(epsilon: Fraction) -> str:
 
 def name(text: str) -> str:
     """Show a name that somebody chose: on one line, and not longer than a name should be."""
-    return tidy(text, 80)
+    return tidy(text, LONGEST_NAME)
 
 
 def tidy(text: str, longest: int | None = _LONGEST) -> str:
     """Keep what a document says on one line: no control characters, none that change the direction of text."""
-    kept = "".join(c if c in "\u200c\u200d" or unicodedata.category(c)[0] not in "CZ" else " " for c in text)
-    line = " ".join(kept.split())
-    return line if longest is None or len(line) <= longest else f"{line[: longest - 3]}..."
+    return one_line(text, longest)

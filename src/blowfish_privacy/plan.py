@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import ceil, log10
 from typing import Any
 
+from blowfish_privacy.domain import quoted
 from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError, brief
 from blowfish_privacy.exact import positive, show
 from blowfish_privacy.mechanisms import Certificate, Error, Mechanism, TooFewError, candidates
@@ -99,7 +100,7 @@ class Plan:
                 "published exactly."
             )
         elif self.epsilon == 0:
-            attributes = ", ".join(self.query.attributes)
+            attributes = ", ".join(map(quoted, self.query.attributes))
             said.append(
                 f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
                 "published exactly. If that is not what you want, change the policy."

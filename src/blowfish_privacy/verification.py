@@ -13,6 +13,7 @@ from typing import Any
 
 from blowfish_privacy import document
 from blowfish_privacy.document import PREDICTABLE, Randomness, Release
+from blowfish_privacy.domain import quoted
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger.composition import check_parallel
 from blowfish_privacy.noise import SystemSource
@@ -114,7 +115,7 @@ def _parallel_problems(body: dict[str, Any], releases: list[Release]) -> list[st
         found.append("Its parts are not distinct values of the attribute.")
     left_out = body["parallel"]["left_out"]
     if type(left_out) is not int or len(values) + left_out != declared.size:
-        found.append(f"Its parts are not those of all values of {attribute}.")
+        found.append(f"Its parts are not those of all values of {quoted(str(attribute))}.")
     stated = releases[0].policy.records
     if stated is not None and len(values) == declared.size and sum(each.records or 0 for each in releases) != stated:
         found.append("The parts do not have as many records as the policy states.")

@@ -61,7 +61,7 @@ def test_the_picture_can_go_elsewhere_or_nowhere(folder, capsys):
 def test_explain_has_a_sentence_for_each_fact(folder, capsys):
     assert blowfish("policy", "explain", "people.yaml") == 0
     said = capsys.readouterr().out
-    assert "forces a change of one person's sex to be balanced by other people's" in said
+    assert "forces a change of one person's “sex” to be balanced by other people's" in said
     assert "Together these facts" not in said
 
 
@@ -79,7 +79,7 @@ def test_a_fact_that_the_data_contradict_stops_the_release_without_a_number(fold
     (folder / "people.yaml").write_text(FILE.replace("[3, 2]", "[4, 1]"))
     assert blowfish("release", "people.yaml", "--yes", "--out", "out") == 5
     said = capsys.readouterr()
-    assert "contradict a known fact of the policy: how many records have each sex" in said.err
+    assert "contradict a known fact of the policy: how many records have each “sex”" in said.err
     for private in ("3", "2 "):
         assert private not in said.err.split("contradict")[1].replace("F: 4", "").replace("M: 1", "")
     assert list(folder.glob("out/*")) == []
@@ -91,7 +91,7 @@ def test_the_custodian_can_compare_facts_and_data_before_spending(folder, capsys
     assert blowfish("data", "check", "people.yaml") == 0
     (folder / "people.yaml").write_text(FILE.replace("[3, 2]", "[4, 1]"))
     assert blowfish("data", "check", "people.yaml") == 5
-    assert "The data contradict a known fact: how many records have each sex" in capsys.readouterr().out
+    assert "The data contradict a known fact: how many records have each “sex”" in capsys.readouterr().out
     assert blowfish("data", "check", "people.yaml", "--json") == 5
     assert json.loads(capsys.readouterr().out)["contradicted_facts"]
     assert not (folder / "people.ledger").exists()

@@ -17,7 +17,7 @@ def test_check_says_what_is_unprotected(capsys):
     assert run(["policy", "check", CENSUS]) == 0
     out = capsys.readouterr().out
     assert "is valid" in out
-    assert "NOT protected: region" in out
+    assert "NOT protected: “region”" in out
     assert run(["policy", "check", "--json", CENSUS]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["valid"] is True

@@ -83,7 +83,7 @@ def test_two_crossing_marginals():
     assert histogram(crossing_marginals("anywhere", 2, 2, 2)).value == 8
     assert histogram(crossing_marginals("secret-moves", 2, 2, 2)).value == 4
     assert histogram(crossing_marginals("anywhere", 2, 3, 2, secrets=bp.FullDomain())).value == 16
-    with pytest.raises(bp.RefusalError, match="each A1; how many records have each A2") as refused:
+    with pytest.raises(bp.RefusalError, match="each “A1”; how many records have each “A2”") as refused:
         histogram(crossing_marginals("anywhere", 3, 3, 2))
     assert "joint marginal" in str(refused.value)
 

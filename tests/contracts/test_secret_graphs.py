@@ -104,7 +104,7 @@ def test_explanation_says_what_is_and_is_not_protected(kind, data):
     assert bool(words.protected) == policy.graph.has_edges
     assert bool(words.unprotected) == (not policy.graph.connected)
     text = policy.explain()
-    for sentence in (*words.protected, *words.unprotected):
+    for sentence in (*words.sentences, *words.unprotected):
         assert sentence in text
     for title in (
         "What is protected",

@@ -124,5 +124,5 @@ def test_the_notebook_runs_from_top_to_bottom(monkeypatch, tmp_path, capsys):
     names: dict[str, object] = {"__name__": "__main__"}
     for cell in cells:
         exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
-    assert "# Privacy statement: wages" in capsys.readouterr().out
+    assert "# Privacy statement: “wages”" in capsys.readouterr().out
     assert names["session"].remaining < 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from blowfish_privacy.card import make_card
-from blowfish_privacy.card_page import markdown, page
+from blowfish_privacy.card_page import is_card, markdown, page
 from blowfish_privacy.card_registry import registry
 from blowfish_privacy.cli.output import as_json, print_json
 from blowfish_privacy.errors import SpecError
@@ -42,6 +43,19 @@ def card(release: str, form: str | None, output: str | None, publisher: str | No
         return
     if Path(output).resolve() == Path(release).resolve():
         raise SpecError("the card would write over the release.", hint="give another name after -o.")
+    if os.path.lexists(output) and not _holds_card(Path(output)):
+        raise SpecError(
+            f"{output} exists and is no card, so it is kept.", hint="give another name after -o, or move it away."
+        )
     wanted = form or ("html" if Path(output).suffix.lower() in (".html", ".htm") else "md")
     write_atomically(output, (page(made) if wanted == "html" else markdown(made)).encode())
     click.echo(f"Wrote {output}.", err=True)
+
+
+def _holds_card(path: Path) -> bool:
+    """Say whether a file is a card made before, which a new one may replace."""
+    try:
+        with path.open("rb") as file:
+            return path.is_file() and is_card(file.readline(1000).decode(errors="replace"))
+    except OSError:
+        return False

@@ -8,6 +8,7 @@ from blowfish_privacy.domain.choice import choice_from_file, choice_to_file
 from blowfish_privacy.domain.integer import Integer
 from blowfish_privacy.domain.lattice import Axis, Lattice, Run
 from blowfish_privacy.domain.product import Cell, Domain
+from blowfish_privacy.domain.quotation import one_line, quoted, worded
 from blowfish_privacy.domain.subset import Subset
 
 __all__ = [
@@ -27,4 +28,7 @@ __all__ = [
     "Subset",
     "choice_from_file",
     "choice_to_file",
+    "one_line",
+    "quoted",
+    "worded",
 ]

@@ -80,6 +80,10 @@ class Attribute(ABC):
         """Write the value with this number as words would."""
         return str(self.value(position))
 
+    def say(self, position: int) -> str:
+        """Write the value with this number inside a sentence."""
+        return self.show(position)
+
     def encode(self, column: Iterable[Any]) -> Positions:
         """Number a whole column, treating outside and missing values as declared."""
         if isinstance(column, str) or not isinstance(column, Iterable):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain.attribute import ERROR, Attribute, Outside, Positions
+from blowfish_privacy.domain.quotation import worded
 from blowfish_privacy.domain.subset import Subset
 from blowfish_privacy.errors import DataError, DomainError, SpecError, brief, nearest
 
@@ -68,6 +69,10 @@ class Categorical(Attribute):
     def size(self) -> int:
         """The number of categories."""
         return len(self.categories)
+
+    def say(self, position: int) -> str:
+        """Write a category inside a sentence, in quotation marks unless it is a single word."""
+        return worded(self.show(position))
 
     def position(self, value: object) -> int:
         """Number a category in the order declared."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain.attribute import Attribute, Positions, check_positions
+from blowfish_privacy.domain.quotation import quoted
 from blowfish_privacy.errors import DataError, DomainError, brief, nearest
 
 Cell: TypeAlias = tuple[int, ...]
@@ -140,6 +141,11 @@ class Domain:
         return ", ".join(
             f"{name} {attribute.show(p)}" for (name, attribute), p in zip(self._attributes.items(), cell, strict=True)
         )
+
+    def say(self, cell: Cell) -> str:
+        """Write a cell inside a sentence, the names in quotation marks: ``“age” 30, “sex” Male``."""
+        own = zip(self._attributes.items(), cell, strict=True)
+        return ", ".join(f"{quoted(name)} {attribute.say(place)}" for (name, attribute), place in own)
 
     def flat(self, cell: Cell) -> int:
         """Number a cell; the last attribute runs fastest."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from warnings import catch_warnings, simplefilter
 
+from blowfish_privacy.domain import quoted
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
 from blowfish_privacy.exact import show
 from blowfish_privacy.known_facts.dispatch import crosses, under_facts
@@ -18,6 +19,13 @@ from blowfish_privacy.queries.query import some_edge
 _SHOWN = 5
 _CHEAP = 3
 """Facts that make the noise at most so many times larger are called cheap."""
+_EVERYTHING = (
+    "THE KNOWN FACTS ALREADY DISCLOSE EVERYTHING: all counts of the full table follow from them, so there is nothing "
+    "left to protect, and the table would be published without noise."
+)
+_NO_PAIR = (
+    "NO SECRET PAIR IS LEFT that changes the full table while these counts hold: it would be published without noise."
+)
 
 
 def what_facts_do(policy: Policy) -> Iterator[str]:
@@ -28,6 +36,17 @@ def what_facts_do(policy: Policy) -> Iterator[str]:
     if len(policy.known) > _SHOWN:
         yield f"And {len(policy.known) - _SHOWN:,} more facts."
     yield from _together(policy, plain)
+
+
+def what_facts_disclose(policy: Policy) -> str | None:
+    """Say that the known facts leave nothing of the full table to protect, where they do."""
+    try:
+        found = _table(policy)
+    except RefusalError:
+        return None
+    if found is None or found.value or not found.together:
+        return None
+    return _EVERYTHING if _determined(policy) else _NO_PAIR
 
 
 def _alone(policy: Policy, fact: KnownFact, plain: int) -> str:
@@ -44,7 +63,7 @@ def _alone(policy: Policy, fact: KnownFact, plain: int) -> str:
     if not found.value:
         return f"{said} {_nothing_left(single)}"
     restricted = fact.attributes if isinstance(fact, KnownMarginal) else fact.box(policy.domain)
-    changed = " or ".join(name for name in restricted if policy.graph.changes(name))
+    changed = " or ".join(quoted(name) for name in restricted if policy.graph.changes(name))
     balanced = f"{said} forces a change of one person's {changed} to be balanced by other people's"
     return f"{balanced}: the full table's sensitivity {plain} becomes {_at_most(found)}{found.value:,}."
 
@@ -62,14 +81,8 @@ def _together(policy: Policy, plain: int) -> Iterator[str]:
     if found is None or not found.together:
         yield f"The stated counts leave single moves only: the full table's sensitivity is {value}."
         return
-    if not value and _determined(policy):
-        yield (
-            "THE KNOWN FACTS ALREADY DISCLOSE EVERYTHING: all counts of the full table follow from them, so there is "
-            "nothing left to protect, and the table would be published without noise."
-        )
-        return
     if not value:
-        yield "NO SECRET PAIR IS LEFT that a table with these counts allows: it would be published without noise."
+        yield _EVERYTHING if _determined(policy) else _NO_PAIR
         return
     times = f"{show(value)} instead of {plain}" if plain else show(value)
     weight = "cheap" if value <= _CHEAP * plain else "expensive"

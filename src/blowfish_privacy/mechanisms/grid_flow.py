@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell
+from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
 from blowfish_privacy.exact import exact, rounded
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
@@ -117,7 +117,7 @@ class GridFlow(Mechanism):
     def words(self) -> str:
         """Name the lines."""
         parts = [
-            f"across {name} leaf noise of scale {rounded(line.leaf_scale)} records"
+            f"across {quoted(name)} leaf noise of scale {rounded(line.leaf_scale)} records"
             + (f" and bins {line.spacing} apart of scale {rounded(line.hat_scale)} records" if line.spacing > 1 else "")
             for name, line in zip(self.form.domain.names, self.lines, strict=True)
         ]

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell
+from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.exact import exact, rounded
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
@@ -168,7 +168,7 @@ class GridHierarchy(Mechanism):
 
     def words(self) -> str:
         """Name the spacings."""
-        first, second = self.form.domain.names
+        first, second = map(quoted, self.form.domain.names)
         return (
             f"Noise of scale {rounded(self.scale)} records goes on products of overlapping bins "
             f"{list(self.spacings[0])} apart along {first} and {list(self.spacings[1])} along {second}."

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell
+from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.exact import exact, rounded
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
@@ -151,10 +151,10 @@ class SmoothHierarchy(OrderedFamily):
         """Name the stretches, whose totals are released as they are."""
         if len(self.segments) == 1:
             return None
-        own, first = self.form.domain.attributes[0], self.segments[0].stretch
+        name, own, first = self.form.domain.names[0], self.form.domain.attributes[0], self.segments[0].stretch
         return (
-            f"how many records are in each of the {len(self.segments):,} stretches of {self.form.domain.names[0]} that "
-            f"no secret pair leaves, of which {own.show(first.start)} to {own.show(first.stop - 1)} is the first"
+            f"how many records are in each of the {len(self.segments):,} stretches of {quoted(name)} that no secret "
+            f"pair leaves, of which {own.say(first.start)} to {own.say(first.stop - 1)} is the first"
         )
 
     def words(self) -> str:

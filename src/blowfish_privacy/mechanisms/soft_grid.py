@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Axis, Cell, Lattice, Run
+from blowfish_privacy.domain import Axis, Cell, Lattice, Run, quoted
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.exact import exact as exactly
 from blowfish_privacy.exact import rounded
@@ -209,9 +209,10 @@ class SoftGrid(Synopsis):
         ]
         if not flat:
             return []
+        names = ", ".join(map(quoted, flat))
         return [
-            f"Records are not told apart by {', '.join(flat)}: at this epsilon the cells go to attributes of wider "
-            "range, and centres lie in the middle there. Declare attributes in units that make them comparable."
+            f"Records are not told apart by {names}: at this epsilon the cells go to attributes of wider range, and "
+            "centres lie in the middle there. Declare attributes in units that make them comparable."
         ]
 
     def without_noise(self) -> str | None:

@@ -11,10 +11,10 @@ from math import gcd, lcm
 from types import MappingProxyType
 from typing import Any
 
-from blowfish_privacy.domain import Attribute, Binned, Cell, Domain, Subset
+from blowfish_privacy.domain import Attribute, Binned, Cell, Domain, Subset, quoted
 from blowfish_privacy.errors import PolicyError, SpecError, brief, nearest
 from blowfish_privacy.exact import Number, plain, positive, show
-from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, only_keys
+from blowfish_privacy.policies.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, only_keys
 from blowfish_privacy.policies.stepping import Stride, fewest_steps
 
 
@@ -181,31 +181,31 @@ class ThresholdGraph(SecretGraph):
 
     def _words(self) -> Words:
         """Give the threshold of each attribute in its own units, with an example."""
-        protected: list[str] = []
+        protected: list[Rule] = []
         unprotected: list[str] = []
         for name, frozen in zip(self.domain.names, self._frozen, strict=True):
             if self.domain[name].size == 1:
                 continue
             if frozen:
                 unprotected.append(
-                    f"{name}: not protected at all: its values are further apart than the threshold allows."
+                    f"{quoted(name)}: not protected at all: its values are further apart than the threshold allows."
                 )
             else:
-                protected.append(self._sentence(name))
-        if len(protected) > 1:
-            protected.append(
-                "A change of several attributes at once counts with the sum of their distances, each in its unit."
-            )
-        return Words(tuple(protected), tuple(unprotected))
+                protected.append(self._rule(name))
+        added = "A change of several attributes at once counts with the sum of their distances, each in its unit."
+        return Words(tuple(protected), tuple(unprotected), (added,) if len(protected) > 1 else ())
 
-    def _sentence(self, name: str) -> str:
+    def _rule(self, name: str) -> Rule:
         axis, attribute = self.domain.axis(name), self.domain[name]
         edge = self.widest_edge(name)
         first, last = (0, 0) if edge is None else (edge[0][axis], edge[1][axis])
-        near = f"{name}: values at most {show(self.theta / self.weights[axis])} apart are secret pairs, such as"
         if last - first >= attribute.size - 1:
-            return f"{name}: every two values are a secret pair."
-        return f"{near} {attribute.show(first)} and {attribute.show(last)}; values further apart take several steps."
+            return Rule(f"{quoted(name)}: every two values are a secret pair")
+        return Rule(
+            f"{quoted(name)}: values at most {show(self.theta / self.weights[axis])} apart are secret pairs",
+            f"{attribute.say(first)} and {attribute.say(last)}",
+            "; values further apart take several steps",
+        )
 
 
 def _closest(first: Subset, second: Subset) -> Iterator[tuple[int, int]]:

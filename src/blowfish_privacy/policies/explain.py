@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from math import exp, isinf
 from typing import TYPE_CHECKING
 
+from blowfish_privacy.domain import quoted
 from blowfish_privacy.policies.graph import Hops, Words
 
 if TYPE_CHECKING:
     from blowfish_privacy.policies.policy import Policy
 
 _NOTHING = "Nothing: the policy has no secret pairs."
-_HIDDEN = "A secret pair is hidden as strongly as epsilon says, no more: how strongly stands below."
+BY_THE_FACTS = "Whatever the known facts disclose by themselves, and values between which they leave no way to move."
 EPSILONS = (0.1, 0.5, 1.0)
 
 
@@ -20,7 +21,7 @@ def explain_policy(policy: Policy) -> str:
     """Say what is protected, how strongly, what is not, and what is assumed public."""
     words = policy.words()
     sections = [
-        ("What is protected", [*words.protected, _HIDDEN] if words.protected else [_NOTHING]),
+        ("What is protected", [*words.sentences, hidden(policy, "epsilon")] if words.sentences else [_NOTHING]),
         ("How strongly", list(_strength(policy))),
         ("What is NOT protected", list(_unprotected(policy, words))),
         ("What is assumed to be public", list(_public(policy))),
@@ -35,7 +36,7 @@ def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[st
     x, y = policy.cells(first, second)
     named = [name for name in policy.domain if name in first]
     own = policy.domain.project(named)
-    one, other = (own.show(tuple(cell[policy.domain.axis(name)] for name in named)) for cell in (x, y))
+    one, other = (own.say(tuple(cell[policy.domain.axis(name)] for name in named)) for cell in (x, y))
     hops, pair = policy.distance(first, second), f"({one}) and ({other})"
     if hops == 0:
         return f"{pair} are the same value."
@@ -46,15 +47,38 @@ def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[st
         )
     apart = "a secret pair" if hops == 1 else f"{hops} steps apart"
     if policy.known:
-        return f"{pair} are {apart}. {_FACTS}"
+        return f"{pair} are {apart}. {_with_facts(policy)}"
     return f"{pair} are {apart}. An attacker's odds between them change by at most {factors(hops)}."
 
 
-_FACTS = (
-    "With known facts the promise is about tables: no output is more than e^eps times as likely on one table as on a "
-    "neighbouring one, where a person moves along a secret pair and others move along so that the known counts stay "
-    "true. Where the facts leave no such table, they disclose the value themselves and nothing protects it."
-)
+def hidden(policy: Policy, measure: str) -> str:
+    """Say that what is secret is hidden as strongly as a measure says, no more."""
+    if presence_only(policy):
+        return f"Whether a person is in the table is hidden as strongly as {measure} says, no more."
+    left = " that the known facts leave open" if policy.known else ""
+    return f"A secret pair{left} is hidden as strongly as {measure} says, no more."
+
+
+def presence_only(policy: Policy) -> bool:
+    """Say whether nothing is secret about a person but whether they are in the table."""
+    return policy.size == "unknown" and not policy.graph.has_edges
+
+
+def neighbouring(policy: Policy) -> str:
+    """Say which tables must look alike when facts are known (docs/proofs/neighbours.md)."""
+    how = ", each along a secret pair," if policy.compensation == "secret-moves" else ""
+    return (
+        f"in which a person moves along a secret pair and other people{how} move along so that the known facts stay "
+        "true, and nobody moves who need not"
+    )
+
+
+def _with_facts(policy: Policy) -> str:
+    return (
+        "With known facts the promise is about tables: no output is more than e^eps times as likely on one table as on "
+        f"another {neighbouring(policy)}. Where the facts leave no such table, they disclose the value themselves and "
+        "nothing protects it."
+    )
 
 
 def factors(hops: Hops) -> str:
@@ -75,11 +99,13 @@ def _strength(policy: Policy) -> Iterator[str]:
         yield "Not at all: releases are exact."
         return
     if policy.known:
-        yield _FACTS
+        yield _with_facts(policy)
         return
+    present = "that a person is in the table"
+    between = present if presence_only(policy) else "between the two values of a secret pair"
     yield (
-        "After a release with privacy loss eps, even for an attacker who knows every other record, the odds between "
-        f"the two values of a secret pair change by at most {factors(1)}."
+        f"After a release with privacy loss eps, even for an attacker who knows every other record, the odds {between} "
+        f"change by at most {factors(1)}."
     )
     yield (
         "Between values several steps apart the odds may change by that factor once for every step, "
@@ -87,12 +113,15 @@ def _strength(policy: Policy) -> Iterator[str]:
     )
     for pair, hops in policy.furthest():
         yield f"{pair} are {hops} steps apart: {factors(hops)}."
+    together = policy.furthest_together()
+    if together is not None:
+        yield f"{together[0]} are {together[1]} steps apart: {factors(together[1])}."
 
 
 def _unprotected(policy: Policy, words: Words) -> Iterator[str]:
     yield from words.unprotected
     if policy.known:
-        yield "Whatever the known facts disclose by themselves, and values between which they leave no way to move."
+        yield BY_THE_FACTS
     elif not words.unprotected:
         yield "Every two values are some number of steps apart, so none is left out."
 
@@ -100,7 +129,7 @@ def _unprotected(policy: Policy, words: Words) -> Iterator[str]:
 def _public(policy: Policy) -> Iterator[str]:
     size = policy.domain.size
     cells = "one combination" if size == 1 else f"{size:,} combinations" if size < 10**15 else "very many combinations"
-    yield f"The declared values of {', '.join(policy.domain.names)} ({cells})."
+    yield f"The declared values of {', '.join(map(quoted, policy.domain.names))} ({cells})."
     if policy.size == "unknown":
         yield "Not the number of records: whether a person is in the table at all is secret too."
     else:

@@ -10,9 +10,19 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from blowfish_privacy.domain import Bin, Cell, Domain, Subset, choice_to_file
+from blowfish_privacy.domain import Bin, Cell, Domain, Subset, choice_to_file, quoted
 from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief
-from blowfish_privacy.policies.graph import MOST_PAIRS, Edge, Hops, SecretGraph, Secrets, Words, differing, only_keys
+from blowfish_privacy.policies.graph import (
+    MOST_PAIRS,
+    Edge,
+    Hops,
+    Rule,
+    SecretGraph,
+    Secrets,
+    Words,
+    differing,
+    only_keys,
+)
 
 
 class ExplicitGraph(Secrets):
@@ -205,14 +215,12 @@ class ExplicitEdges(SecretGraph):
 
     def _words(self) -> Words:
         """Give an example of a listed pair and of a pair that no chain connects."""
-        names = " and ".join(self.domain.names)
+        names = " and ".join(map(quoted, self.domain.names))
         if not self.pairs:
             return Words((), (f"{names}: not protected at all. Releases may show it exactly.",))
         x, y = min(self.pairs)
-        many = (
-            f"{len(self.pairs):,} pairs are listed as secret, such as" if len(self.pairs) > 1 else "the secret pair is"
-        )
-        protected = (f"{names}: {many} {self._pair(x, y)}.",)
+        many = Rule(f"{names}: {len(self.pairs):,} pairs are listed as secret", self._pair(x, y))
+        protected = (many if len(self.pairs) > 1 else Rule(f"{names}: the secret pair is {self._pair(x, y)}"),)
         apart = self._unconnected()
         if apart is None:
             return Words(protected)
@@ -224,8 +232,8 @@ class ExplicitEdges(SecretGraph):
 
     def _pair(self, x: Cell, y: Cell) -> str:
         single = len(self.domain.names) == 1
-        show = self.domain.attributes[0].show if single else None
-        return f"{show(x[0])} and {show(y[0])}" if show else f"({self.domain.show(x)}) and ({self.domain.show(y)})"
+        say = self.domain.attributes[0].say if single else None
+        return f"{say(x[0])} and {say(y[0])}" if say else f"({self.domain.say(x)}) and ({self.domain.say(y)})"
 
     def _unconnected(self) -> Edge | None:
         if self.connected:

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from blowfish_privacy.domain import Cell, Domain, Subset
+from blowfish_privacy.domain import Cell, Domain, Subset, quoted
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, two_different
+from blowfish_privacy.policies.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, two_different
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ class FullDomainGraph(SecretGraph):
 
     def _words(self) -> Words:
         """Say that all is protected."""
-        names = self.domain.names
+        names = [quoted(name) for name in self.domain]
         if len(names) == 1:
-            return Words((f"{names[0]}: every two values are a secret pair.",))
-        return Words((f"Every two records are a secret pair, whatever their {', '.join(names[:-1])} and {names[-1]}.",))
+            return Words((Rule(f"{names[0]}: every two values are a secret pair"),))
+        every = f"{', '.join(names[:-1])} and {names[-1]}"
+        return Words((Rule(f"Every two records are a secret pair, whatever their {every}"),))

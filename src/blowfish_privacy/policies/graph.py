@@ -25,11 +25,30 @@ MOST_PAIRS = 2_000_000
 
 
 @dataclass(frozen=True)
-class Words:
-    """What a graph protects and what it does not, as sentences for a reader who is no privacy expert."""
+class Rule:
+    """Which pairs are secret: a sentence for a reader who is no privacy expert, with an example where there is one."""
 
-    protected: tuple[str, ...] = ()
+    said: str
+    example: str | None = None
+    more: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.said}{f', such as {self.example}' if self.example else ''}{self.more}."
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a graph protects and what it does not, in sentences."""
+
+    protected: tuple[Rule, ...] = ()
     unprotected: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    """What holds beside the rules, and must not be left out where these are many."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All that is protected."""
+        return (*map(str, self.protected), *self.added)
 
 
 class Secrets(ABC):

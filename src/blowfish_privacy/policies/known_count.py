@@ -9,7 +9,7 @@ from itertools import islice
 from numbers import Integral
 from typing import Any, TypeAlias
 
-from blowfish_privacy.domain import Domain, Subset, choice_from_file, choice_to_file
+from blowfish_privacy.domain import Domain, Subset, choice_from_file, choice_to_file, quoted, worded
 from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief, nearest
 from blowfish_privacy.policies.graph import only_keys
 
@@ -77,7 +77,7 @@ class KnownCount:
 
     def words(self, domain: Domain, *, whole: bool = False) -> str:
         """Say the fact in words, the first few of many values or the whole of it."""
-        said = [f"{name} {_show_choice(domain, name, self.where[name], whole=whole)}" for name in self.where]
+        said = [f"{quoted(name)} {_show_choice(domain, name, self.where[name], whole=whole)}" for name in self.where]
         stated = "" if self.count is None else f" ({self.count:,})"
         return f"how many records have {' and '.join(said)}{stated}"
 
@@ -125,7 +125,7 @@ def _show_choice(domain: Domain, name: str, chosen: Any, *, whole: bool) -> str:
             ends = [(domain[name].show(start), domain[name].show(stop - 1)) for start, stop in runs]
             return " or ".join(low if low == high else f"from {low} to {high}" for low, high in ends)
         if whole:
-            return " or ".join(map(domain[name].show, domain[name].subset(chosen)))
-        shown = [domain[name].show(position) for position in islice(domain[name].subset(chosen), 7)]
+            return " or ".join(map(domain[name].say, domain[name].subset(chosen)))
+        shown = [domain[name].say(position) for position in islice(domain[name].subset(chosen), 7)]
         return " or ".join(shown[:6]) + (" or .." if len(shown) > 6 else "")
-    return str(chosen)
+    return str(chosen) if domain[name].ordered else worded(str(chosen))

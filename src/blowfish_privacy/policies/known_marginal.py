@@ -7,7 +7,7 @@ from copy import deepcopy
 from math import prod
 from typing import Any
 
-from blowfish_privacy.domain import Domain, Subset
+from blowfish_privacy.domain import Domain, Subset, quoted
 from blowfish_privacy.errors import DomainError, PolicyError, brief, nearest
 from blowfish_privacy.policies.graph import only_keys
 from blowfish_privacy.policies.known_count import CountedBox, checked_count
@@ -85,11 +85,11 @@ class KnownMarginal:
         own = self.projected(domain)
         stated = ""
         if counts is not None and len(counts) <= 6:
-            cells = (f"{own.show(cell)}: {count:,}" for cell, count in zip(own.cells(), counts, strict=True))
+            cells = (f"{own.say(cell)}: {count:,}" for cell, count in zip(own.cells(), counts, strict=True))
             stated = f" ({', '.join(cells)})"
         elif counts is not None and whole:
             stated = f" ({len(counts):,} counts, in the document)"
-        return f"how many records have each {' and '.join(self.attributes)}{stated}"
+        return f"how many records have each {' and '.join(map(quoted, self.attributes))}{stated}"
 
     def canonical(self, domain: Domain) -> Any:
         """Write the counts by value, so that neither the order of attributes nor that of categories matters."""

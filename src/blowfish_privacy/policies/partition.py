@@ -9,11 +9,11 @@ from math import inf, prod
 from types import MappingProxyType
 from typing import Any
 
-from blowfish_privacy.domain import Attribute, Cell, Domain, Subset, choice_from_file, choice_to_file
+from blowfish_privacy.domain import Attribute, Cell, Domain, Subset, choice_from_file, choice_to_file, quoted
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
 from blowfish_privacy.policies import blocks as cutting
 from blowfish_privacy.policies.blocks import Blocks
-from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, only_keys, two_different
+from blowfish_privacy.policies.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, only_keys, two_different
 
 
 class Partition(Secrets):
@@ -198,11 +198,11 @@ class PartitionGraph(SecretGraph):
         """Say that values inside a block are protected and that the block itself is not."""
         cut = [name for name, blocks in zip(self.domain.names, self.cuts, strict=True) if blocks.count > 1]
         if not cut:
-            return Words((f"{' and '.join(self.domain.names)}: every two values are a secret pair.",))
-        names, many = " and ".join(cut), f"{self.block_count:,}"
+            return Words((Rule(f"{' and '.join(map(quoted, self.domain.names))}: every two values are a secret pair"),))
+        names, many = " and ".join(map(quoted, cut)), f"{self.block_count:,}"
         inside = [self._inside(name) for name in cut if self.changes(name)]
         free = [
-            f"{name}: every two values inside a block are a secret pair."
+            Rule(f"{quoted(name)}: every two values inside a block are a secret pair")
             for name in self.domain.names
             if name not in cut and self.changes(name)
         ]
@@ -212,9 +212,9 @@ class PartitionGraph(SecretGraph):
         )
         return Words((*inside, *free), (exposed,))
 
-    def _inside(self, name: str) -> str:
+    def _inside(self, name: str) -> Rule:
         attribute, block = self.domain[name], self.cuts[self.domain.axis(name)].widest()
-        return (
-            f"{name}: every two values of the same block are a secret pair, "
-            f"such as {attribute.show(block.first)} and {attribute.show(block.last)}."
+        return Rule(
+            f"{quoted(name)}: every two values of the same block are a secret pair",
+            f"{attribute.say(block.first)} and {attribute.say(block.last)}",
         )

@@ -182,9 +182,9 @@ class CartesianGraph(SecretGraph):
     def _words(self) -> Words:
         """Collect the sentences of the attributes, and say that steps add up."""
         said = [graph.words() for graph in self.graphs]
-        protected = [sentence for words in said for sentence in words.protected]
-        if sum(self.changes(name) for name in self.domain) > 1:
-            protected.append(
-                "Values that differ in several attributes are as many steps apart as those attributes add up to."
-            )
-        return Words(tuple(protected), tuple(sentence for words in said for sentence in words.unprotected))
+        added = "Values that differ in several attributes are as many steps apart as those attributes add up to."
+        return Words(
+            tuple(rule for words in said for rule in words.protected),
+            tuple(sentence for words in said for sentence in words.unprotected),
+            (added,) if sum(self.changes(name) for name in self.domain) > 1 else (),
+        )

@@ -6,13 +6,13 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from math import inf
 from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
-from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import BlowfishWarning, DomainError, PolicyError, brief
 from blowfish_privacy.policies.consistency import check_facts
 from blowfish_privacy.policies.graph import Hops, SecretGraph, Secrets, Words
@@ -22,6 +22,8 @@ from blowfish_privacy.policies.known_marginal import KnownMarginal
 
 Compensation: TypeAlias = Literal["anywhere", "secret-moves"]
 Size: TypeAlias = Literal["known", "unknown"] | int
+
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -108,14 +110,35 @@ class Policy:
 
     def furthest(self) -> Iterator[tuple[str, Hops]]:
         """Name two values that are many steps apart, but not unprotected, with their steps: for each attribute."""
-        graph = self.graph
-        for names in [[name] for name in self.domain] if graph.homogeneous else [list(self.domain)]:
-            own = self.domain.project(names)
-            first, last = (graph.project(names) if graph.homogeneous else graph).furthest()
+        for own, first, last in self._ends():
             hops = self.distance(own.record(first), own.record(last))
             if 1 < hops < inf:
-                alone = f"{own.show(first)} and {own[names[0]].show(last[0])}"
-                yield alone if len(names) == 1 else f"({own.show(first)}) and ({own.show(last)})", hops
+                alone = f"{own.say(first)} and {own.attributes[0].say(last[0])}"
+                yield alone if len(own.names) == 1 else f"({own.say(first)}) and ({own.say(last)})", hops
+
+    def furthest_together(self) -> tuple[str, Hops] | None:
+        """Name two values that are more steps apart than any that differ in one attribute only, if there are such."""
+        one: dict[str, object] = {}
+        other: dict[str, object] = {}
+        alone: Hops = 0
+        for own, first, last in self._ends():
+            hops = self.distance(own.record(first), own.record(last))
+            if 0 < hops < inf:
+                one, other, alone = one | own.record(first), other | own.record(last), max(alone, hops)
+        hops = self.distance(one, other) if one else 0
+        if hops <= alone:
+            return None
+        own = self.domain.project(list(one))
+        if len(one) <= _MOST_NAMED:
+            return f"({own.say(own.cell(one))}) and ({own.say(own.cell(other))})", hops
+        named = ", ".join(map(quoted, own.names[:_MOST_NAMED]))
+        return f"Values that differ as far in {named} and {len(one) - _MOST_NAMED:,} more together", hops
+
+    def _ends(self) -> Iterator[tuple[Domain, Cell, Cell]]:
+        """Find two values many steps apart for each attribute, or for all where pairs depend on every attribute."""
+        graph = self.graph
+        for names in [[name] for name in self.domain] if graph.homogeneous else [list(self.domain)]:
+            yield self.domain.project(names), *(graph.project(names) if graph.homogeneous else graph).furthest()
 
     def cells(self, first: Mapping[str, object], second: Mapping[str, object]) -> tuple[Cell, Cell]:
         """Turn two records, in which the same attributes may be left out, into cells."""
@@ -139,10 +162,13 @@ class Policy:
     def words(self) -> Words:
         """Say in sentences what is protected and what is not."""
         words = self.graph.words()
+        if self.known:
+            # A secret pair may be one that the known facts disclose, which makes a bad example.
+            return replace(words, protected=tuple(replace(rule, example=None) for rule in words.protected))
         if self.size != "unknown":
             return words
         present = "Whether a person is in the table at all is secret, so any two values are at most two steps apart."
-        return Words((*words.protected, present))
+        return Words(words.protected, added=(*words.added, present))
 
     def explain(self) -> str:
         """Say in plain words what is protected, how strongly, what is not, and what is assumed public."""

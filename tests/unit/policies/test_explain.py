@@ -8,13 +8,13 @@ POLICY = bp.Policy(DOMAIN, secrets=SECRETS)
 
 def test_the_direction_is_right():
     text = POLICY.explain()
-    assert "age: values at most 5 apart are secret pairs, such as 17 and 22; values further apart take" in text
-    assert "sex: every two values are a secret pair." in text
+    assert "“age”: values at most 5 apart are secret pairs, such as 17 and 22; values further apart take" in text
+    assert "“sex”: every two values are a secret pair." in text
     assert "hidden as strongly as epsilon says, no more" in text
-    assert "Which of the 3 blocks of zone a person is in is not protected at all" in text
+    assert "Which of the 3 blocks of “zone” a person is in is not protected at all" in text
     # e^0.1, e^0.5, e^1 to two places; e^(15 x 0.1) = 4.48.
     assert "1.11 at eps = 0.1, 1.65 at eps = 0.5, 2.72 at eps = 1" in text
-    assert "age 17 and 90 are 15 steps apart: a factor e^(15 eps): 4.48 at eps = 0.1" in text
+    assert "“age” 17 and 90 are 15 steps apart: a factor e^(15 eps): 4.48 at eps = 0.1" in text
 
 
 def test_pairs():

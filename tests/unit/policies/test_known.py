@@ -121,8 +121,8 @@ def test_options_are_checked(options, said):
 
 def test_explain_says_what_is_assumed_public():
     text = policy(SEX, bp.KnownCount(where={"age": (17, 25), "sex": "Female"})).explain()
-    assert "How many records have each sex (sex Female: 40, sex Male: 60)." in text
-    assert "How many records have age from 17 to 25 and sex Female." in text
+    assert "How many records have each “sex” (“sex” Female: 40, “sex” Male: 60)." in text
+    assert "How many records have “age” from 17 to 25 and “sex” Female." in text
     assert "The number of records (100)." in text
     assert "they may change to any value" in text
     weaker = policy(SEX, compensation="secret-moves").explain()
