@@ -101,6 +101,11 @@ class BootstrapError:
         values = [over_all_ranges(error) for error in self._errors]
         return float(np.std(values) / max(np.mean(values), 1e-12) / sqrt(len(values) - 1))
 
+    @property
+    def at_a_value(self) -> float:
+        """The estimated root mean squared error of the number of records at or below a value, over all values."""
+        return sqrt(float(np.mean([np.mean(error[1:] ** 2) for error in self._errors])))
+
     def interval(self, level: Number = "0.95") -> float:
         """Return the guaranteed interval."""
         return self.guaranteed.interval(level)

@@ -56,6 +56,17 @@ def test_the_estimate_is_ordered_and_keeps_the_total(loss):
     assert loss.linear[-1] == pytest.approx(120_000)
 
 
+def test_the_table_says_how_wrong_the_cumulative_counts_are():
+    policy = bp.Policy(bp.Domain(age=bp.Integer(0, 49)), secrets=bp.DistanceThreshold(3))
+    counts = np.arange(50) * 40
+    session = bp.Session(Counts(counts), policy, budget=100)
+    released = [session.release(bp.Cumulative("age"), epsilon="0.5") for _ in range(60)]
+    real = np.sqrt(np.mean([(each.cumulative - np.cumsum(counts)) ** 2 for each in released]))
+    said = [row[each.header.index("typical_error")] for each in released for row in each.rows()]
+    assert np.mean(said) == pytest.approx(real, rel=0.25)
+    assert released[0].header == ["age", "cumulative", "typical_error", "share", "count"]
+
+
 def test_errors_by_width(loss):
     by_width = loss.error_by_width([1, 10, 100])
     assert set(by_width) == {1, 10, 100}
