@@ -101,11 +101,6 @@ class BootstrapError:
         values = [over_all_ranges(error) for error in self._errors]
         return float(np.std(values) / max(np.mean(values), 1e-12) / sqrt(len(values) - 1))
 
-    @property
-    def at_a_value(self) -> float:
-        """The estimated root mean squared error of the number of records at or below a value, over all values."""
-        return sqrt(float(np.mean([np.mean(error[1:] ** 2) for error in self._errors])))
-
     def interval(self, level: Number = "0.95") -> float:
         """Return the guaranteed interval."""
         return self.guaranteed.interval(level)
@@ -113,3 +108,13 @@ class BootstrapError:
     def by_width(self, widths: Sequence[int]) -> Floats:
         """Return the estimated root mean squared error of ranges of each width."""
         return np.sqrt([np.mean([np.mean((e[w:] - e[: len(e) - w]) ** 2) for e in self._errors]) for w in widths])
+
+    def by_value(self) -> Floats:
+        """Return the estimated root mean squared error of the number of records at or below each value.
+
+        That is 0 where the number is public, and one number, typical of all others, elsewhere.
+        """
+        noisy = np.ones(self.mechanism.size, dtype=bool)
+        noisy[np.array(self.mechanism.public_ends()) - 1] = False
+        squares = np.mean([error[1:] ** 2 for error in self._errors], axis=0)
+        return np.where(noisy, sqrt(float(squares[noisy].mean())) if noisy.any() else 0.0, 0.0)

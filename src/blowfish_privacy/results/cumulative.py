@@ -146,8 +146,9 @@ class CumulativeResult(Result):
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each value."""
-        total, wrong = self.release.records or 1, self.error().at_a_value
-        for place, (below, count) in enumerate(zip(self.cumulative.tolist(), self.counts().tolist(), strict=True)):
+        total = self.release.records or 1
+        columns = (self.cumulative.tolist(), self.error().by_value().tolist(), self.counts().tolist())
+        for place, (below, wrong, count) in enumerate(zip(*columns, strict=True)):
             yield [self.attribute.show(place), round(below, 3), wrong, round(below / total, 6), round(count, 3)]
 
     def draw(self, axes: Any) -> None:
