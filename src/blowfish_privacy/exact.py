@@ -27,7 +27,9 @@ def exact(value: object, what: str, *, error: type[BlowfishError]) -> Fraction:
         number = None
     if number is None:
         shown = brief(value)
-        raise error(f"{what} must be a finite number, got {shown}.", hint="write it like 5, 0.5, '1/3' or '0.05'.")
+        comma = isinstance(value, str) and _parse_text(value.strip().replace(",", ".")) is not None
+        hint = "write decimals with a point, as in 0.5." if comma else "write it like 5, 0.5, '1/3' or '0.05'."
+        raise error(f"{what} must be a finite number, got {shown}.", hint=hint)
     return number
 
 

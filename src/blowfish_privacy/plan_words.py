@@ -46,7 +46,7 @@ def _what(plan: Plan) -> Iterator[str]:
     many = f"{form.outputs:,} numbers" if form.outputs > 1 else "one number"
     if isinstance(plan.query, KMeans):
         more = ", and any other number of them for free" if getattr(plan.mechanism, "whole", True) else ""
-        many = f"{plan.query.k} centres{more}"
+        many = f"{plan.query.k} centre{'s' if plan.query.k > 1 else ''}{more}"
     yield f"Release {plan.name!r}: the {plan.query.keyword} of {attributes} ({many})."
     if plan.records is not None and plan.policy.records is None:
         yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."

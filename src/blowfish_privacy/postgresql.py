@@ -102,7 +102,7 @@ def driver(error: type[BlowfishError]) -> Any:
     try:
         return import_module("psycopg")
     except ImportError:
-        hint = "pip install 'blowfish-privacy[postgres]'."
+        hint = "pip install 'psycopg[binary]'."
     raise error("PostgreSQL needs the psycopg package.", hint=hint)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from unicodedata import normalize
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
 
@@ -110,9 +111,7 @@ def loads(text: str) -> PolicyFile:
     if not isinstance(section.releases, list):
         raise SpecError("releases: a list is needed.", hint="- {name: ages, histogram: [age], epsilon: 0.1}")
     releases = [_at(f"releases[{i}]", _read_release, entry, policy) for i, entry in enumerate(section.releases)]
-    names = [planned.name for planned in releases]
-    if len(set(names)) < len(names):
-        raise SpecError("releases: two releases have the same name.")
+    _check_names([planned.name for planned in releases])
     return PolicyFile(policy, section.data, section.ledger, budget, tuple(releases))
 
 
@@ -240,7 +239,8 @@ def _read_release(entry: Any, policy: Policy) -> PlannedRelease:
     name, mechanism = entry.get("name"), entry.get("mechanism")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
         # The name becomes a file name.
-        raise SpecError(f"the name {brief(name)} must be letters, digits, spaces, dots and dashes.")
+        said = "must begin with a letter, digit or underscore and go on with these, spaces, dots and dashes"
+        raise SpecError(f"the name {brief(name)} {said}.", hint="it becomes a file name: at most 100 characters.")
     if mechanism is not None and not isinstance(mechanism, str):
         raise SpecError(f"mechanism must be a name, got {mechanism!r}.")
     if ("epsilon" in entry) == ("error" in entry):
@@ -249,6 +249,20 @@ def _read_release(entry: Any, policy: Policy) -> PlannedRelease:
     query.on(policy.domain)
     spend = {key: positive(entry[key], key, error=SpecError) if key in entry else None for key in ("epsilon", "error")}
     return PlannedRelease(name, query, spend["epsilon"], spend["error"], mechanism)
+
+
+def _check_names(names: list[str]) -> None:
+    """Refuse names that are equal, or that many file systems take for equal: in another case, or otherwise coded."""
+    seen: dict[str, str] = {}
+    for name in names:
+        folded = normalize("NFKC", name).casefold()
+        if folded in seen:
+            same = f"{seen[folded]!r} and {name!r} would be the same file on many computers"
+            raise SpecError(
+                f"releases: {'two releases have the same name' if seen[folded] == name else same}.",
+                hint="give them names that differ in more than upper and lower case.",
+            )
+        seen[folded] = name
 
 
 def _validated(model: type[FileSection], body: dict[Any, Any]) -> FileSection:

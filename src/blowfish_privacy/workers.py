@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, as_completed
-from multiprocessing import active_children, forkserver, get_context, resource_tracker
+from multiprocessing import active_children, forkserver, get_context, parent_process, resource_tracker
+from threading import Thread
 from typing import Any, TypeVar
 
 from blowfish_privacy.errors import DataError
@@ -19,6 +21,7 @@ def finished(
     """Go through tasks and their results as they finish; use it within ``contextlib.closing``.
 
     An interruption takes back what has not begun, ends what runs, hands out what is finished, and is raised then.
+    If this process is killed, its workers end too.
     """
     if not tasks:
         return
@@ -26,7 +29,7 @@ def finished(
     _start_server()
     # Servers are forked clean, so that threads of libraries cannot be caught half-way.
     context = get_context("forkserver")
-    pool = ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context, initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context, initializer=_prepare_worker)
     futures: dict[Future[Result], tuple[Any, ...]] = {}
     handed_out = set[Future[Result]]()
     try:
@@ -64,5 +67,14 @@ def _start_server() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def _ignore_interrupts() -> None:
+def _prepare_worker() -> None:
+    """Leave interruptions to the process that gave the work, and end when that process is gone, however it went."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

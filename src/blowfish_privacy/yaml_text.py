@@ -43,10 +43,22 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
         problem = None if isinstance(key, str | int | bool) else "a key must be plain text"
         if problem is None and key in built:
             problem = f"the key {key!r} stands twice"
+        if problem is None and built and value_node.value == "" and key_node.value.isdecimal():
+            _check_decimal_point(key_node, *list(built.items())[-1])
         if problem:
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=key_node.start_mark)
         built[key] = loader.construct_object(value_node, deep=True)
     return built
+
+
+def _check_decimal_point(node: yaml.ScalarNode, name: object, value: object) -> None:
+    """Refuse ``{epsilon: 0,4}``, which YAML takes for epsilon 0 and a key 4 without a value."""
+    if type(value) is int:
+        raise SpecError(
+            f"line {node.start_mark.line + 1}, column {node.start_mark.column + 1}: {name}: {value},{node.value} is no "
+            "number here: the comma ends it.",
+            hint="write decimals with a point, as in 0.4, and thousands without a mark, as in 1000.",
+        )
 
 
 def _sequence(loader: _Loader, node: yaml.SequenceNode) -> list[Any]:

@@ -98,6 +98,54 @@ def test_release_asks_before_spending(folder):
     assert "Spent 0.75; 0.25 is left." in done.stdout
 
 
+def test_nobody_who_answers_is_told_of_yes(folder, capsys):
+    command = [sys.executable, "-m", "blowfish_privacy.cli", "release", "people.yaml"]
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "add --yes" in done.stderr
+    assert spent(folder, capsys)["entries"] == []
+
+
+def test_plan_warns_when_the_releases_exceed_the_budget(folder, capsys):
+    assert blowfish(folder, "plan", "{folder}/people.yaml") == 0
+    assert "above the budget" not in capsys.readouterr().err
+    (folder / "people.yaml").write_text(FILE.replace("budget: 1.0", "budget: 0.5"))
+    for options in ((), ("--json",)):
+        assert blowfish(folder, "plan", "{folder}/people.yaml", *options) == 0
+        assert "cost 0.75, which is 0.25 above the budget of 0.5" in capsys.readouterr().err
+
+
+def test_a_wrong_domain_is_no_dead_end_while_nothing_was_handed_out(folder, capsys):
+    def release(lowest, highest, ledger="people.ledger"):
+        changed = FILE.replace("{integer: [0, 9]}", f"{{integer: [{lowest}, {highest}]}}")
+        (folder / "people.yaml").write_text(changed.replace("people.ledger", ledger))
+        code = blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out")
+        return code, capsys.readouterr().err
+
+    code, said = release(0, 8)
+    assert code == 5
+    assert "blowfish data check" in said
+    code, said = release(0, 9)
+    assert code == 3
+    assert "you may start a new ledger file" in said
+    assert release(0, 9, "second.ledger")[0] == 0
+    # Once a document is stored, a second ledger is no way out.
+    code, said = release(0, 10, "second.ledger")
+    assert code == 3
+    assert "new ledger file" not in said
+    assert "losses of both add up" in said
+
+
+def test_one_is_singular(folder, capsys):
+    body = FILE[: FILE.index("releases:")]
+    (folder / "people.yaml").write_text(f"{body}releases:\n  - {{name: one, kmeans: age, k: 1, epsilon: 0.5}}\n")
+    assert blowfish(folder, "plan", "{folder}/people.yaml", "--explain") == 0
+    assert "(1 centre, and" in capsys.readouterr().out
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    assert blowfish(folder, "ledger", "verify", "{folder}/people.ledger") == 0
+    assert "1 entry and 1 document add up" in capsys.readouterr().out
+
+
 def test_the_loss_of_a_pair(folder, capsys):
     blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out")
     capsys.readouterr()
@@ -212,8 +260,14 @@ def test_json_does_not_spend_without_yes(folder, capsys):
         (("epsilon: 0.5", "epsilon: 0"), 2, "above 0"),
         (("epsilon: 0.5", "epsilon: 0.5, error: 2"), 2, "either epsilon or error"),
         (("epsilon: 0.5", "eps: 0.5"), 2, "did you mean 'epsilon'"),
-        (("name: ages", "name: ../ages"), 2, "letters, digits"),
+        (("name: ages", "name: ../ages"), 2, "letter, digit"),
         (("name: ages", "name: mean age"), 2, "same name"),
+        (("name: ages", "name: Mean Age"), 2, "same file on many computers"),
+        (("name: ages", "name: ."), 2, "must begin with a letter, digit or underscore"),
+        (("epsilon: 0.5", "epsilon: 0,5"), 2, "decimals with a point"),
+        (("epsilon: 0.5", "epsilon: 0,05"), 2, "decimals with a point"),
+        (("budget: 1.0", "budget: 1,5"), 2, "decimals with a point"),
+        (("{threshold: 2}", "{threshold: 2,5}"), 2, "decimals with a point"),
         (("epsilon: 0.5", "epsilon: 0.5, mechanism: laplas"), 2, "did you mean 'laplace'"),
         (("budget: 1.0", "budget: 0.5"), 4, "0.25 too much"),
         (("  secrets:", CROSSING), 3, "cross each other"),
@@ -232,6 +286,17 @@ def test_bad_files_have_their_exit_codes_and_write_nothing(folder, change, code,
 
 def test_data_check_counts_for_the_custodian(folder, capsys):
     assert blowfish(folder, "data", "check", "{folder}/people.yaml") == 0
+    assert "60 rows. All fit.\n" in capsys.readouterr().out
+    (folder / "people.yaml").write_text(
+        FILE.replace("{integer: [0, 9]}", "{integer: [0, 8], outside: clamp, missing: 3}")
+    )
+    assert blowfish(folder, "data", "check", "{folder}/people.yaml") == 0
+    assert "60 rows. All fit; 6 values outside will be clamped.\n" in capsys.readouterr().out
+    with (folder / "people.csv").open("a") as file:
+        file.write(",Male\n")
+    assert blowfish(folder, "data", "check", "{folder}/people.yaml") == 0
+    assert "clamped; 1 value missing will count as declared.\n" in capsys.readouterr().out
+    (folder / "people.yaml").write_text(FILE)
     (folder / "people.csv").write_text("age,sex\n987654,Female\n3,CANARY\n,Male\n1,Male\n")
     capsys.readouterr()
     assert blowfish(folder, "data", "check", "{folder}/people.yaml", "--json") == 5

@@ -36,3 +36,19 @@ def test_a_full_disk(tmp_path, capsys, monkeypatch):
 def test_data_that_are_not_there(tmp_path, capsys, figure):
     assert reproduce(figure, "--data", tmp_path, "--out", tmp_path / "out") == 5
     assert "is not there" in capsys.readouterr().err
+
+
+def test_an_empty_name_for_the_folder_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert reproduce("policy-graph", "--out", "") == 2
+    assert "--out names no folder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_figures_that_shrink_are_said_to_be_quick(tmp_path, capsys):
+    assert reproduce("policy-graph", "--out", tmp_path) == 0
+    printed = capsys.readouterr()
+    assert "quick" not in printed.out
+    assert "1 figure in" in printed.err
+    assert reproduce("averaging", "--out", tmp_path) == 0
+    assert capsys.readouterr().out.lower().count("a quick run") == 2

@@ -57,6 +57,20 @@ def test_a_charge_is_there_after_reopening(open_ledger: Open) -> None:
     assert again.verify().ok
 
 
+def test_a_refusal_names_a_new_ledger_only_while_nothing_was_handed_out(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    ledger.charge(**request("a", "1/3"))
+    other = request("b", "1/3", policy="people")
+    for ask in (lambda: ledger.price(other["policy"]), lambda: ledger.charge(**other)):
+        with pytest.raises(RefusalError, match="you may start a new ledger file"):
+            ask()
+    ledger.record("a", "what was handed out")
+    for ask in (lambda: ledger.price(other["policy"]), lambda: ledger.charge(**other)):
+        with pytest.raises(RefusalError) as refused:
+            ask()
+        assert "new ledger file" not in str(refused.value)
+
+
 def test_a_new_ledger_is_empty(open_ledger: Open) -> None:
     ledger = open_ledger()
     assert (ledger.entries(), ledger.spent, ledger.base) == ((), 0, None)

@@ -85,8 +85,6 @@ def run_command(line: str) -> str:
     if program in ("head", "cat", "ls"):
         return subprocess.run([program, *arguments], capture_output=True, text=True, check=True).stdout
     assert program == "blowfish", f"nobody knows how to run {program}"
-    if arguments[0] == "release" and "--yes" not in arguments:
-        arguments.append("--yes")  # the reader answers the question
 
     def command():
         assert run(arguments) == 0, f"{line} failed"
@@ -94,10 +92,27 @@ def run_command(line: str) -> str:
     return _captured(command)
 
 
+class _Reader(io.TextIOBase):
+    """Answers every question with yes, so that question and answer are seen."""
+
+    def __init__(self, screen: io.StringIO, asked: io.StringIO) -> None:
+        self._screen, self._asked = screen, asked
+
+    def readline(self, _: int = -1) -> str:
+        question = self._asked.getvalue().splitlines()[-1]
+        self._screen.write(f"{question} y\n")
+        return "y\n"
+
+
 def _captured(do) -> str:
-    out = io.StringIO()
-    with redirect_stdout(out), redirect_stderr(io.StringIO()):
-        do()
+    """Return what a command prints, and the questions it asks; a reader says yes to them."""
+    out, messages = io.StringIO(), io.StringIO()
+    before, sys.stdin = sys.stdin, _Reader(out, messages)
+    try:
+        with redirect_stdout(out), redirect_stderr(messages):
+            do()
+    finally:
+        sys.stdin = before
     return out.getvalue()
 
 

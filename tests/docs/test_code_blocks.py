@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 
 import click
 import pytest
@@ -47,6 +49,24 @@ def test_the_python_of_the_readme_runs(people):
     names: dict[str, object] = {}
     for body in blocks(ROOT / "README.md", "python"):
         exec(compile(body, "README.md", "exec"), names)
+
+
+WITHOUT_EXTRAS = """
+import sys
+class Nowhere:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pandas", "polars", "pyarrow", "psycopg", "pyspark", "ortools"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Nowhere())
+"""
+
+
+def test_the_python_of_the_readme_needs_no_package_that_it_does_not_name(people):
+    (body,) = blocks(ROOT / "README.md", "python")
+    without, lines = re.subn(r"^.*pip install pandas$", "", body, flags=re.M)
+    assert lines == 1
+    done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS + without], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_commands_of_the_readme_run(people):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -288,6 +289,19 @@ def test_every_kind_of_release_has_a_table_a_picture_and_a_file(session, tmp_pat
         assert again.certificate == result.certificate
         assert verification.problems((tmp_path / "t.release.json").read_text()) == []
         assert not list(tmp_path.glob(".*part*"))
+
+
+def test_a_package_that_is_missing_is_named_before_anything_is_charged(session, monkeypatch):
+    frame = pd.DataFrame({"age": [1, 2], "region": ["N", "N"]})
+    result = session.release(bp.Sum("age"), epsilon="0.1")
+    fresh = bp.Session(frame, POLICY, budget=1)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(bp.DataError, match="pip install pandas pyarrow"):
+        fresh.release(bp.Sum("age"), epsilon="0.1")
+    assert fresh.remaining == 1
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(bp.SpecError, match="pip install pandas"):
+        result.to_frame()
 
 
 def test_sessions_need_a_policy_and_a_budget(tmp_path):

@@ -58,10 +58,10 @@ if __name__ == "__main__":
 """
 
 
-def test_an_interruption_of_everybody_ends_at_once_and_quietly(tmp_path):
-    file = tmp_path / "program.py"
+def started(folder):
+    file = folder / "program.py"
     file.write_text(textwrap.dedent(PROGRAM))
-    running = subprocess.Popen(
+    return subprocess.Popen(
         [sys.executable, str(file)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -69,7 +69,27 @@ def test_an_interruption_of_everybody_ends_at_once_and_quietly(tmp_path):
         start_new_session=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
+
+
+def test_an_interruption_of_everybody_ends_at_once_and_quietly(tmp_path):
+    running = started(tmp_path)
     assert running.stdout.readline() == "0.0\n"
     os.killpg(running.pid, signal.SIGINT)
     said, complaints = running.communicate(timeout=15)
     assert (said, complaints) == ("stopped\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_nobody_is_left_behind_when_the_main_process_is_killed(tmp_path, number):
+    running = started(tmp_path)
+    assert running.stdout.readline() == "0.0\n"
+    os.kill(running.pid, number)
+    try:
+        # Workers and their server hold the same standard output: it ends when the last of them does.
+        said, _ = running.communicate(timeout=15)
+    except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
+        pytest.fail("worker processes are still there.")
+    assert said == ""
+    assert running.returncode == -number

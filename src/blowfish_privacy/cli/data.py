@@ -9,6 +9,7 @@ import click
 
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
 from blowfish_privacy.engines import located, open_engine
+from blowfish_privacy.engines.check import DataCheck
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.policies.agreement import contradicted
 
@@ -42,11 +43,27 @@ def check(file: str, as_json: bool) -> int:  # noqa: FBT001
             for c in report.columns
         ]
         print_table(header, rows)
-        click.echo(f"{report.rows:,} rows. {'All fit.' if report.fits else 'Not all fit: see above.'}")
+        click.echo(f"{report.rows:,} rows. {_fit(report)}")
         for fact in wrong:
             click.echo(f"The data contradict a known fact: {fact.words(policy.domain)}.")
     warn("these are exact counts of private rows. They are for the data's custodian; do not publish them.")
     return 0 if fits else 5
+
+
+def _fit(report: DataCheck) -> str:
+    if not report.fits:
+        return "Not all fit: see above."
+    clamped = sum(column.outside or 0 for column in report.columns)
+    missing = sum(column.missing or 0 for column in report.columns)
+    said = [
+        *([f"{_values(clamped)} outside will be clamped"] if clamped else []),
+        *([f"{_values(missing)} missing will count as declared"] if missing else []),
+    ]
+    return "; ".join(["All fit", *said]) + "."
+
+
+def _values(number: int) -> str:
+    return f"{number:,} value{'s' if number != 1 else ''}"
 
 
 def _yes(answer: bool) -> str:  # noqa: FBT001

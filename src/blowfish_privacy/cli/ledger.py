@@ -80,7 +80,9 @@ def verify(file: str, as_json: bool) -> int:  # noqa: FBT001
     if as_json:
         print_json({"ok": report.ok, "entries": report.entries, "problems": list(report.problems)})
     elif report.ok:
-        click.echo(f"The ledger is sound: {report.entries} entries and {report.documents} documents add up.")
+        entries = f"{report.entries} {'entry' if report.entries == 1 else 'entries'}"
+        documents = f"{report.documents} document{'' if report.documents == 1 else 's'}"
+        click.echo(f"The ledger is sound: {entries} and {documents} add up.")
     else:
         for problem in report.problems:
             click.echo(f"Problem: {problem}")

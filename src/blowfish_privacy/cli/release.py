@@ -32,6 +32,7 @@ def plan(file: str, explain: bool, as_json: bool) -> None:  # noqa: FBT001
     """Show what the releases of FILE will cost and how wrong they will be. Reads no data, spends nothing."""
     loaded = load_file(file)
     plans = _plans(file, loaded, needed=False)
+    _warn_of_budget(loaded, plans)
     if as_json:
         print_json({"budget": _text(loaded.budget), "releases": [_row(plan) for plan in plans]})
         return
@@ -119,6 +120,16 @@ def _plans(file: str, loaded: spec.PolicyFile, *, needed: bool) -> list[Plan]:
     ]
 
 
+def _warn_of_budget(loaded: spec.PolicyFile, plans: list[Plan]) -> None:
+    total = sum((made.epsilon for made in plans), Fraction(0))
+    if loaded.budget is not None and total > loaded.budget:
+        over = show(total - loaded.budget)
+        warn(
+            f"together the releases cost {show(total)}, which is {over} above the budget of {show(loaded.budget)}: "
+            "blowfish release will refuse. Ask for less epsilon, or for fewer releases."
+        )
+
+
 def _rows(data: str, *, needed: bool) -> int | None:
     try:
         records = open_engine(data).rows()
@@ -147,7 +158,15 @@ def _confirm(loaded: spec.PolicyFile, due: list[Plan], session: Session, total: 
         return
     _print_plans(loaded, due)
     after = show(session.remaining - total)
-    click.confirm(f"Spend {show(total)} (leaving {after}) and read the data?", abort=True, err=True)
+    try:
+        click.confirm(f"Spend {show(total)} (leaving {after}) and read the data?", abort=True, err=True)
+    except click.Abort as stopped:
+        if not isinstance(stopped.__context__, EOFError):
+            raise
+    else:
+        return
+    click.echo(err=True)
+    raise SpecError("nobody answered, so nothing was spent.", hint="add --yes to spend without being asked.")
 
 
 def _check_outputs(file: str, loaded: spec.PolicyFile, folder: Path) -> None:

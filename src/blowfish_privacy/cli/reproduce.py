@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("figure", required=False)
 @click.option("--data", type=click.Path(), help="A folder with the paper's data; without it, synthetic stand-ins.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("reproduction"), show_default=True)
+@click.option("--out", type=click.Path(), default="reproduction", show_default=True)
 @click.option("--quick", is_flag=True, help="Fewer values of epsilon, fewer repeats: minutes.")
 @click.option("--workers", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="one for each core")
 @as_json
 def reproduce(
     figure: str | None,
     data: str | None,
-    out: Path,
+    out: str,
     quick: bool,  # noqa: FBT001
     workers: int,
     as_json: bool,  # noqa: FBT001
@@ -47,6 +47,8 @@ def reproduce(
         raise SpecError(f"there is no figure {figure!r}.", hint=nearest(figure, FIGURES))
     if data is not None and not Path(data).is_dir():
         raise DataError(f"{data} is not a folder.", hint="leave --data out for synthetic stand-ins.")
+    if not out.strip():
+        raise SpecError("--out names no folder.", hint="name one, or write --out . for the current one.")
     run = Run(str(Path(data).resolve()) if data is not None else None, quick)
     start = perf_counter()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -56,7 +58,7 @@ def reproduce(
             made = run_figures(
                 [figure] if figure is not None else list(FIGURES),
                 run,
-                out,
+                Path(out),
                 workers=workers,
                 seen=lambda done, total: progress.update(task, completed=done, total=total),
             )
@@ -65,7 +67,8 @@ def reproduce(
             click.echo(f"What is finished is kept in {out}; the same command goes on from there.", err=True)
             raise
     _show(made, as_json=as_json, run_quick=quick)
-    click.echo(f"{len(made)} figures in {out} after {perf_counter() - start:.0f} seconds.", err=True)
+    many = f"{len(made)} figure{'s' if len(made) != 1 else ''}"
+    click.echo(f"{many} in {out} after {perf_counter() - start:.0f} seconds.", err=True)
 
 
 def _show(made: list[Produced], *, as_json: bool, run_quick: bool) -> None:
@@ -79,5 +82,5 @@ def _show(made: list[Produced], *, as_json: bool, run_quick: bool) -> None:
         for row in worse:
             named = ", ".join(f"{key} {row[key]}" for key in ("policy", "epsilon"))
             click.echo(f"Note: ours is above the published value at {named}.")
-    if run_quick:
-        click.echo("A quick run: fewer values of epsilon and fewer repeats than the paper's.")
+    if run_quick and any(one.figure.shrinks for one in made):
+        click.echo("A quick run: fewer points, and fewer repeats of each, than in a full one.")

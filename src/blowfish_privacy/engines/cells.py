@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
 from blowfish_privacy.errors import DataError, QueryError
 
 MISSING, OUTSIDE, MALFORMED = 1, 2, 3
@@ -87,7 +87,9 @@ def data_problem(found: Sequence[tuple[str, Attribute, int]]) -> DataError:
     """Word the problems of some columns; which rows, which values and how many stay unsaid."""
     said = "; ".join(f"the column {name!r} {_says(attribute, problem)}" for name, attribute, problem in found)
     hints = dict.fromkeys(_hint(attribute, problem) for _, attribute, problem in found)
-    return DataError(f"{said}.", hint=" ".join(hints))
+    return DataError(
+        f"{said}.", hint=" ".join([*hints, "blowfish data check looks at every column and spends nothing."])
+    )
 
 
 def _says(attribute: Attribute, problem: int) -> str:
@@ -102,7 +104,8 @@ def _hint(attribute: Attribute, problem: int) -> str:
     if problem == MISSING:
         return "declare what missing values stand for (missing: VALUE), or remove them."
     if problem == MALFORMED:
-        return "no conversion is guessed: no spaces, no leading zeros or plus signs; correct the file."
+        decimals = " Numbers with decimals are declared as binned." if isinstance(attribute, Integer) else ""
+        return f"no conversion is guessed: no spaces, no leading zeros or plus signs; correct the file.{decimals}"
     return (
         "add the category." if isinstance(attribute, Categorical) else "widen the declaration, or say outside: clamp."
     )

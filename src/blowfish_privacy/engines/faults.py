@@ -22,7 +22,7 @@ _HINTS = {
     "Py4JJavaError": "see the logs of the Spark cluster, which may quote the data, for what went wrong.",
     "PySparkException": "see the logs of the Spark cluster, which may quote the data, for what went wrong.",
     "ConnectionError": "the server or cluster is gone; start it and try again: nothing is charged twice.",
-    "ModuleNotFoundError": "install the packages for tables: pip install 'blowfish-privacy[frames]'.",
+    "ModuleNotFoundError": "a package for tables is missing: pip install pandas pyarrow.",
 }
 _HINT = "check the source with the program that wrote it; what it said is left out, as it may quote the data."
 

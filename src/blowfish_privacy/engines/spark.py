@@ -220,7 +220,7 @@ def _spark() -> Any:
         with _hushed():
             return import_module("pyspark.sql")
     except ImportError:
-        hint = "pip install 'blowfish-privacy[spark]', and a Java runtime, version 17 or newer."
+        hint = "pip install pyspark pyarrow, and a Java runtime, version 17 or newer."
     raise DataError("Spark needs the pyspark package.", hint=hint)
 
 

@@ -32,6 +32,11 @@ Loss: TypeAlias = Fraction | float
 """A loss; ``math.inf`` where nothing is protected."""
 Clock: TypeAlias = Callable[[], datetime]
 
+_NOTHING_HANDED_OUT = (
+    "But no charge of this ledger has a document, and documents are stored before anything is handed out: if no "
+    "release from it is still running, you may start a new ledger file, and never use this one again."
+)
+
 
 class Ledger(ABC):
     """A budget, what was spent of it under which policy, and what was handed out.
@@ -84,7 +89,7 @@ class Ledger(ABC):
         """Say what a release under a policy costs for each epsilon, or refuse; nothing is charged."""
         self._shelf.add(policy)
         with self._reading() as store:
-            return self._shelf.price(store.base(), policy)
+            return self._price(store, policy)
 
     def charge(
         self, *, epsilon: Fraction, policy: Policy, key: str, description: str, mechanism: str, policy_text: str = ""
@@ -218,14 +223,24 @@ class Ledger(ABC):
             if made is not None:
                 return made
             # Finding the price may take seconds: not while others wait to write.
-            self._shelf.price(store.base(), policy)
+            self._price(store, policy)
         return self._write(lambda store: self._found(store, wanted, policy) or self._append(store, wanted, policy))
+
+    def _price(self, store: Store, policy: Policy) -> Price:
+        """Say what a release under a policy costs; a refusal says what to do where nothing was handed out."""
+        try:
+            return self._shelf.price(store.base(), policy)
+        except RefusalError as error:
+            if store.account().documents:
+                raise
+            hint = " ".join([*([error.hint] if error.hint else []), _NOTHING_HANDED_OUT])
+            raise RefusalError(error.message, hint=hint) from None
 
     def _found(self, store: Store, wanted: Entry, policy: Policy) -> Entry | None:
         """Return the charge with this key, if it was paid in full or nothing more will be read under it."""
         made = _already_made(store, wanted)
         if made is not None and store.document(made.number) is None:
-            due = made.epsilon * self._shelf.price(store.base(), policy).factor
+            due = made.epsilon * self._price(store, policy).factor
             if made.charged < due:
                 raise LedgerError(
                     f"entry {made.number} has this release's key, but paid {show(made.charged)} and not {show(due)}.",
@@ -234,7 +249,7 @@ class Ledger(ABC):
         return made
 
     def _append(self, store: Store, wanted: Entry, policy: Policy) -> Entry:
-        price, before = self._shelf.price(store.base(), policy), store.account()
+        price, before = self._price(store, policy), store.account()
         charged = wanted.epsilon * price.factor
         if charged > before.remaining:
             raise OverBudgetError.of(charged, before)

@@ -108,3 +108,13 @@ class BootstrapError:
     def by_width(self, widths: Sequence[int]) -> Floats:
         """Return the estimated root mean squared error of ranges of each width."""
         return np.sqrt([np.mean([np.mean((e[w:] - e[: len(e) - w]) ** 2) for e in self._errors]) for w in widths])
+
+    def by_value(self) -> Floats:
+        """Return the estimated root mean squared error of the number of records at or below each value.
+
+        That is 0 where the number is public, and one number, typical of all others, elsewhere.
+        """
+        noisy = np.ones(self.mechanism.size, dtype=bool)
+        noisy[np.array(self.mechanism.public_ends()) - 1] = False
+        squares = np.mean([error[1:] ** 2 for error in self._errors], axis=0)
+        return np.where(noisy, sqrt(float(squares[noisy].mean())) if noisy.any() else 0.0, 0.0)

@@ -38,7 +38,7 @@ class AveragingExample(Figure):
             found = [_read(measured[way]) for way in ("plain", "known")]
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             return False
-        finite = all(are_numbers(asdict(one), *_NUMBERS) for one in found)
+        finite = all(are_numbers(asdict(one), *_NUMBERS) and min(one.scale, one.loss) >= 0 for one in found)
         return super().complete(measured) and finite
 
     def units(self) -> str:

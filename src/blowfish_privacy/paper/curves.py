@@ -19,6 +19,10 @@ FULL = "full domain"
 SOUND = "paper's mechanism, sound"
 PLAIN = "plain differential privacy"
 PRINTED = "as printed, NOT PRIVATE"
+_MECHANISMS = (
+    "Sound: with as much noise as the epsilon on the axis needs.",
+    "Plain differential privacy: ours with everything secret.",
+)
 
 
 class Curves(Figure):
@@ -29,6 +33,10 @@ class Curves(Figure):
     methods: ClassVar[tuple[str, ...]] = (SOUND, OURS)
     quantity: ClassVar[str]
     """What is measured, for the axis."""
+    meaning: ClassVar[str] = (
+        "theta: values at most theta apart are secret from each other; full domain: all values are."
+    )
+    """What the policies' names say."""
 
     @abstractmethod
     def repeated(self, method: str, policy: str, epsilon: str, run: Run) -> Floats:
@@ -67,7 +75,7 @@ class Curves(Figure):
         for policy in self.policies:
             for epsilon in run.epsilons:
                 row: Row = {"policy": policy, "epsilon": float(epsilon)}
-                row[PUBLISHED] = self.published(policy, epsilon) or ""
+                row[PUBLISHED] = readable(self.published(policy, epsilon))
                 for method in self.methods:
                     row |= _columns(method, measured[method, policy, epsilon])
                 row |= _columns(PLAIN, measured[OURS, self.plain(policy), epsilon])
@@ -89,7 +97,16 @@ class Curves(Figure):
         many = sorted({row["repeats"] for row in rows})
         measured = f"Means of {' to '.join(map(str, many))} repeats, with their quartiles."
         quick = ["A QUICK run: fewer values of epsilon and fewer repeats than the paper's."] if run.quick else []
-        return " ".join([measured, *quick, *self.notes(run)])
+        return " ".join([self.meaning, measured, *quick, *_MECHANISMS, *self.drawn_notes(run)])
+
+    def drawn_notes(self, run: Run) -> list[str]:
+        """Say what the reader of the picture must know; the table may have more to explain."""
+        return self.notes(run)
+
+
+def readable(value: float | None) -> float | str:
+    """Round what was read off a picture, which has no more digits; nothing where nothing could be read."""
+    return "" if value is None else float(f"{value:.6g}")
 
 
 def _columns(method: str, measured: Measured) -> dict[str, Any]:

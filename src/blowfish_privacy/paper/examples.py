@@ -13,7 +13,7 @@ from typing import Any
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
 from blowfish_privacy.known_facts.policy_graph import policy_graph
-from blowfish_privacy.paper.figure import Figure, Measured, Point, Row
+from blowfish_privacy.paper.figure import Figure, Measured, Point, Row, is_number
 from blowfish_privacy.paper.run import Run
 from blowfish_privacy.policies import KnownMarginal, Policy
 from blowfish_privacy.policies.policy import Compensation
@@ -27,6 +27,11 @@ ALONG = "ours, secret-moves"
 ANYWHERE = "ours, default"
 CHECKED = "attained by neighbours"
 _RELATIONS: dict[str, Compensation] = {ALONG: "secret-moves", ANYWHERE: "anywhere"}
+_READING = (
+    "Printed: in the paper. Ours is derived: when a record changes along a secret pair, others change too and keep the "
+    "known counts as they are; under secret-moves along secret pairs again, by default in any way."
+)
+_HATCHED = "Hatched: a bound that may not be attained."
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class Example:
 
 class Examples(Figure):
     """A table of examples."""
+
+    shrinks = False
 
     @abstractmethod
     def examples(self) -> list[Example]:
@@ -77,8 +84,13 @@ class Examples(Figure):
 
     def complete(self, measured: Measured) -> bool:
         """Need the bound, the sensitivities and what was checked."""
-        values = [measured.get(name, ()) for name in ("bound", *_RELATIONS, "checked")]
-        return super().complete(measured) and all(isinstance(value, int | str | None) for value in values)
+        bound, derived = measured.get("bound", ""), [measured.get(name) for name in _RELATIONS]
+        return (
+            super().complete(measured)
+            and (bound is None or is_number(bound))
+            and all(is_number(value) or isinstance(value, str) for value in derived)
+            and isinstance(measured.get("checked"), str)
+        )
 
     def units(self) -> str:
         """Name what is compared."""
@@ -108,7 +120,10 @@ class Examples(Figure):
         from blowfish_privacy.plots.bars import save_bars
 
         columns = {PRINTED: "tab:red", ALONG: "tab:blue", ANYWHERE: "tab:cyan"}
-        save_bars([row["example"] for row in rows], rows, columns, self.title, "sensitivity of the histogram", path)
+        hatched = any(isinstance(row[column], str) for row in rows for column in columns)
+        caption = " ".join([self.units(), *self.notes(run), _READING, *([_HATCHED] if hatched else [])])
+        labels = [row["example"] for row in rows]
+        save_bars(labels, rows, columns, self.title, "sensitivity of the histogram", caption, path)
 
 
 def attains(policy: Policy, found: Sensitivity) -> bool:

@@ -24,6 +24,8 @@ class Figure(ABC):
     title: ClassVar[str]
     real_data: ClassVar[tuple[str, ...]] = ()
     """The files it reads; none for a figure that needs no data."""
+    shrinks: ClassVar[bool] = True
+    """Whether a quick run measures less of it."""
 
     @abstractmethod
     def points(self, run: Run) -> list[Point]:
@@ -69,9 +71,13 @@ class Figure(ABC):
 
 
 def are_numbers(measured: Measured, *names: str) -> bool:
-    """Say whether finite numbers were measured under these names."""
-    values = [measured.get(name) for name in names]
-    return all(type(value) in (int, float) and isfinite(value) for value in values)  # type: ignore[arg-type]
+    """Say whether finite numbers, none below zero, were measured under these names."""
+    return all(is_number(measured.get(name)) for name in names)
+
+
+def is_number(value: object) -> bool:
+    """Say whether a value is a finite number that is not below zero, as everything is that is measured here."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= 0
 
 
 PUBLISHED = "published (read off)"

@@ -15,6 +15,7 @@ class Figure1a(KMeansCurves):
 
     name = "1a"
     title = "Figure 1(a): k-means of tweets, distance thresholds"
+    meaning = "km: places at most so far apart are secret from each other; full domain: all places are."
     real_data = ("twitter_256x256.npy",)
     policies = (FULL, *(f"{distance} km" for distance in _KILOMETRES))
     named = {

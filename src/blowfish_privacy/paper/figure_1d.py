@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from blowfish_privacy.paper.curves import readable
 from blowfish_privacy.paper.figure import PUBLISHED, Measured, Point, Row
 from blowfish_privacy.paper.kmeans_curves import KMeansCurves
 from blowfish_privacy.paper.run import Run
@@ -39,9 +40,10 @@ class Figure1d(KMeansCurves):
         for row in made:
             if row["policy"].endswith(_NEAR):
                 above = every[self.plain(row["policy"]), row["epsilon"]]
-                row |= {
-                    f"{QUOTIENT}: {name}": above[name] / row[name] for name in (PUBLISHED, *self.methods) if row[name]
-                }
+                quotients = {name: above[name] / row[name] for name in (PUBLISHED, *self.methods) if row[name]}
+                if PUBLISHED in quotients:
+                    quotients[PUBLISHED] = readable(quotients[PUBLISHED])
+                row |= {f"{QUOTIENT}: {name}": quotient for name, quotient in quotients.items()}
         return made
 
     def plain(self, policy: str) -> str:

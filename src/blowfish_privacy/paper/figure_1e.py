@@ -13,6 +13,7 @@ class Figure1e(KMeansCurves):
 
     name = "1e"
     title = "Figure 1(e): k-means of all data sets, attribute secrets"
+    meaning = "attributes: values that differ in one attribute are secret from each other; full domain: all values are."
     real_data = ("twitter_256x256.npy", "skin.tsv")
     policies = tuple(f"{data}, {secrets}" for data in _SETS for secrets in ("full domain", "attributes"))
     named = {

@@ -15,6 +15,7 @@ class Figure1f(KMeansCurves):
 
     name = "1f"
     title = "Figure 1(f): k-means of tweets, partitions"
+    meaning = "partition: places of the same block are secret from each other; full domain: all places are."
     real_data = ("twitter_256x256.npy",)
     policies = (FULL, *_WIDTHS)
     named = {FULL: everything("twitter"), **{name: blocks(width, width) for name, width in _WIDTHS.items()}}

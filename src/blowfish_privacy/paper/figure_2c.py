@@ -16,6 +16,7 @@ class Figure2c(OrderedCurves):
 
     name = "2c"
     title = "Figure 2(c): ranges of latitude (Twitter)"
+    meaning = "km: places at most so far apart are secret from each other; full domain: all places are."
     real_data = ("twitter_256x256.npy",)
     policies = (FULL, "500 km", "50 km", "5 km")
     thresholds = {FULL: None, "500 km": 58, "50 km": 6, "5 km": 1}
@@ -25,10 +26,10 @@ class Figure2c(OrderedCurves):
         """Count the tweets of every latitude, from south to north."""
         return data.tweets(run).sum(axis=0)
 
-    def notes(self, run: Run) -> list[str]:
+    def drawn_notes(self, run: Run) -> list[str]:
         """Say that the grid is coarser."""
         return [
-            *super().notes(run),
+            *super().drawn_notes(run),
             "256 latitudes stand for the paper's 400; distances in km are the same. A tree of fan-out 16 needs "
             "2 levels over 256 values and 3 over 400, so the plain tree does better here than in the paper.",
         ]

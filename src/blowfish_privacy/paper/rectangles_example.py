@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.paper.examples import Example, Examples
+from blowfish_privacy.paper.run import Run
 from blowfish_privacy.policies import DistanceThreshold, KnownCount
 
 Span = tuple[int, int]
@@ -27,6 +28,10 @@ class RectanglesExample(Examples):
             _line("0 to 3, counts of {0, 1} and {2, 3}", 6, 4, [(0, 1), (2, 3)]),
             _line("0 to 5, counts of {0, 1} and {4, 5}", 4, 6, [(0, 1), (4, 5)]),
         ]
+
+    def notes(self, run: Run) -> list[str]:
+        """Say what is secret."""
+        return ["Theta = 1: values next to each other are secret pairs."]
 
 
 def _example(words: str, printed: int, side: int, boxes: list[tuple[Span, Span]]) -> Example:

@@ -45,6 +45,11 @@ class Run:
         """How many random ranges are asked."""
         return 10_000
 
+    @property
+    def kept_in(self) -> str:
+        """The folder of finished points; one for each way of running, so that none writes over another's."""
+        return "-".join(["points", *(["quick"] if self.quick else []), *(["synthetic"] if self.synthetic else [])])
+
     def identity(self, contents: dict[str, str]) -> dict[str, Any]:
         """Say what results must agree on to be used again; ``contents`` are fingerprints of the files they rest on."""
         return {"quick": self.quick, "synthetic": self.synthetic, "data": contents, "version": __version__}

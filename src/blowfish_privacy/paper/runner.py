@@ -40,7 +40,7 @@ def reproduce(
     found: dict[tuple[str, Point], Measured] = {}
     missing: list[tuple[Figure, Point]] = []
     for figure, point in todo:
-        kept = _kept(_file(out, figure, point), figure, identities[figure.name])
+        kept = _kept(_file(out, figure, point, run), figure, point, identities[figure.name])
         if kept is None:
             missing.append((figure, point))
         else:
@@ -52,7 +52,7 @@ def reproduce(
     with closing(finished(measure, tasks, workers)) as results:
         for (name, point, _), measured in results:
             figure = FIGURES[name]
-            file = _file(out, figure, point)
+            file = _file(out, figure, point, run)
             make_folder(file.parent)
             written = {"run": identities[name], "point": point, "measured": measured}
             write_atomically(file, json.dumps(written, indent=1).encode())
@@ -71,17 +71,18 @@ def measure(name: str, point: Point, run: Run) -> Measured:
     return {**measured, "seconds": round(perf_counter() - start, 3)}
 
 
-def _file(out: Path, figure: Figure, point: Point) -> Path:
+def _file(out: Path, figure: Figure, point: Point, run: Run) -> Path:
     words = " ".join(point)
     plain = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in words)
-    return out / figure.name / "points" / f"{plain[:80]}-{sha256(words.encode()).hexdigest()[:8]}.json"
+    return out / figure.name / run.kept_in / f"{plain[:80]}-{sha256(words.encode()).hexdigest()[:8]}.json"
 
 
-def _kept(file: Path, figure: Figure, identity: dict[str, Any]) -> Measured | None:
-    """Read a finished point, if it was made in the same way; a damaged file counts as none."""
+def _kept(file: Path, figure: Figure, point: Point, identity: dict[str, Any]) -> Measured | None:
+    """Read a finished point, if it is this one and made in the same way; a damaged file counts as none."""
     try:
         written: Any = json.loads(file.read_text())
-        measured: Any = written["measured"] if written["run"] == identity else None
+        own = written["run"] == identity and written["point"] == [*point]
+        measured: Any = written["measured"] if own else None
         return measured if figure.complete(measured) else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
@@ -107,7 +108,7 @@ def _write(figure: Figure, found: dict[tuple[str, Point], Measured], run: Run, o
 def table(figure: Figure, rows: list[Row], run: Run) -> str:
     """Write the short table in Markdown, quartiles beside their value."""
     header = [column for column in dict.fromkeys(column for row in rows for column in row) if _QUARTILE not in column]
-    said = [f"{figure.units()} Seconds: of computing.", *(["A quick run."] if run.quick else [])]
+    said = [f"{figure.units()} Seconds: of computing.", *(["A quick run."] if run.quick and figure.shrinks else [])]
     lines = [f"# {figure.title}", "", *(f"{note}\n" for note in [*said, *figure.notes(run)])]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(_cell(row, column) for column in header) + " |" for row in rows]

@@ -21,8 +21,10 @@ _MOST_NAMED = 12
 _MOST_NUMBERED = 40
 _MOST_GROUPS = 24
 _LONGEST_NAME = 34
+_RESOLUTION = 120
 _OPEN, _CLOSED = "#dbe9f6", "#f3e3d3"
 _JOINS = "A line joins two counts when a secret change of one record lowers one and raises the other."
+_OUTSIDE = "v+ and v- stand for outside: a record can come from where no count holds it (v+), or go there (v-)."
 _COLOURS = "Blue: a record can also come from outside all counts, or go there (v+, v-)."
 
 
@@ -32,7 +34,7 @@ def draw_policy_graph(policy: Policy, path: str | Path) -> None:
     from matplotlib.figure import Figure
 
     graph = policy_graph(policy)
-    figure: Any = Figure(figsize=(9, 7), layout="constrained")
+    figure: Any = Figure(figsize=(9, 7), layout="constrained", dpi=_RESOLUTION)
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     axes.set_axis_off()
@@ -46,8 +48,10 @@ def draw_policy_graph(policy: Policy, path: str | Path) -> None:
     many = f"{graph.counts:,} known count{'s' if graph.counts != 1 else ''}"
     axes.set_title(f"What a secret change of one record does to {many}", fontsize=12)
     figure.supxlabel(plain_text("\n".join([*reading, *_bound(graph)])), fontsize=8, color="0.25")
+    # Arrows end where names begin, which is known once the names have been laid out.
+    figure.draw_without_rendering()
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=120)
+    figure.savefig(buffer, format="png", dpi=_RESOLUTION)
     write_atomically(path, buffer.getvalue())
 
 
@@ -93,17 +97,19 @@ def _draw_named(graph: PolicyGraph, axes: Any) -> list[str]:
     joined = _joined(graph)
     above, below = graph.counts, graph.counts + 1
     places = {**_ring(joined), above: (-1.9, 0.0), below: (1.9, 0.0)}
-    for a, b in joined.edges:
-        _line(axes, places[a], places[b], "<->", "0.4")
-    for a, b in graph.arcs:
-        if max(a, b) >= above:
-            colour = "0.8" if (a, b) == (above, below) else "tab:green" if a == above else "tab:red"
-            _line(axes, places[a], places[b], "->", colour)
     outside = _outside(graph)
+    names: dict[int, Any] = {}
     for node, (x, y) in places.items():
         fill = "white" if node >= above else _OPEN if node in outside else _CLOSED
         box = {"boxstyle": "round,pad=0.35", "fc": fill, "ec": "0.4", "lw": 0.8}
-        axes.text(x, y, plain_text(_short(graph.nodes[node])), ha="center", va="center", fontsize=8, bbox=box, zorder=3)
+        said = plain_text(_short(graph.nodes[node]))
+        names[node] = axes.text(x, y, said, ha="center", va="center", fontsize=8, bbox=box, zorder=3)
+    for a, b in joined.edges:
+        _arrow(axes, names[a], names[b], "<->", "0.4")
+    for a, b in graph.arcs:
+        if max(a, b) >= above:
+            colour = "0.8" if (a, b) == (above, below) else "tab:green" if a == above else "tab:red"
+            _arrow(axes, names[a], names[b], "->", colour)
     axes.set_xlim(-2.1, 2.1)
     axes.set_ylim(-1.25, 1.25)
     return [_JOINS, *_read_colours(graph)]
@@ -117,7 +123,7 @@ def _read_colours(graph: PolicyGraph) -> list[str]:
         said.append("From v+ (green): a change that only raises the count.")
     if any(start != above and end == below for start, end in graph.arcs):
         said.append("To v- (red): a change that only lowers the count.")
-    return [" ".join([*said, "From v+ to v- (grey): always there, whatever the policy."])]
+    return [_OUTSIDE, " ".join([*said, "From v+ to v- (grey): always there, whatever the policy."])]
 
 
 def _draw_numbered(graph: PolicyGraph, axes: Any) -> list[str]:
@@ -125,7 +131,7 @@ def _draw_numbered(graph: PolicyGraph, axes: Any) -> list[str]:
     joined = _joined(graph)
     places, outside = _ring(joined), _outside(graph)
     for a, b in joined.edges:
-        _line(axes, places[a], places[b], "-", "0.4", gap=0)
+        _line(axes, places[a], places[b])
     for node, (x, y) in places.items():
         _disc(axes, x, y, 0.065, _OPEN if node in outside else _CLOSED)
         axes.text(x, y, str(node + 1), ha="center", va="center", fontsize=8, zorder=4)
@@ -168,9 +174,15 @@ def _disc(axes: Any, x: float, y: float, radius: float, colour: str) -> None:
     axes.add_patch(Circle((x, y), radius, fc=colour, ec="0.4", lw=0.8, zorder=3))
 
 
-def _line(axes: Any, start: Place, end: Place, style: str, colour: str, gap: int = 12) -> None:
-    arrow = {"arrowstyle": style, "color": colour, "lw": 0.9, "shrinkA": gap, "shrinkB": gap}
-    axes.annotate("", xy=end, xytext=start, arrowprops=arrow, zorder=1)
+def _line(axes: Any, start: Place, end: Place) -> None:
+    axes.plot(*zip(start, end, strict=True), color="0.4", lw=0.9, zorder=1)
+
+
+def _arrow(axes: Any, start: Any, end: Any, style: str, colour: str) -> None:
+    """Draw an arrow between two names, from the edge of one box to the edge of the other."""
+    boxes = {"patchA": start.get_bbox_patch(), "patchB": end.get_bbox_patch()}
+    arrow = {"arrowstyle": style, "color": colour, "lw": 0.9, "shrinkA": 2, "shrinkB": 2, **boxes}
+    axes.annotate("", xy=end.get_position(), xytext=start.get_position(), arrowprops=arrow, zorder=1)
 
 
 def _short(name: str, longest: int = _LONGEST_NAME) -> str:

@@ -141,14 +141,15 @@ class CumulativeResult(Result):
 
     @property
     def header(self) -> list[str]:
-        """The value, how many records do not exceed it, their share, and the count of the value itself."""
-        return [self.release.query.attributes[0], "cumulative", "share", "count"]
+        """The value, how many records do not exceed it, how wrong that is, their share, and the value's own count."""
+        return [self.release.query.attributes[0], "cumulative", "typical_error", "share", "count"]
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each value."""
         total = self.release.records or 1
-        for place, (below, count) in enumerate(zip(self.cumulative.tolist(), self.counts().tolist(), strict=True)):
-            yield [self.attribute.show(place), round(below, 3), round(below / total, 6), round(count, 3)]
+        columns = (self.cumulative.tolist(), self.error().by_value().tolist(), self.counts().tolist())
+        for place, (below, wrong, count) in enumerate(zip(*columns, strict=True)):
+            yield [self.attribute.show(place), round(below, 3), wrong, round(below / total, 6), round(count, 3)]
 
     def draw(self, axes: Any) -> None:
         """Draw the distribution with a band of twice the typical error of a random range."""

@@ -75,7 +75,8 @@ class Result(ABC):
         try:
             import pandas as pd
         except ImportError:
-            raise SpecError("pandas is not installed.", hint="pip install 'blowfish-privacy[frames]'.") from None
+            hint = "pip install pandas. Without it there are to_csv() and rows(), and the release is in its ledger."
+            raise SpecError("a table needs the pandas package.", hint=hint) from None
         return pd.DataFrame(list(self.rows()), columns=self.header)
 
     def to_csv(self, path: str | Path) -> None:

@@ -19,6 +19,10 @@ from blowfish_privacy.paper.run import EPSILONS, Run
 from blowfish_privacy.paper.sulq import cluster_sums
 
 QUICK = Run(None, quick=True)
+NAMES = [
+    "2b/points/paper-s-mechanism--sound-full-domain-0.1-67c59b54.json",
+    "1a/points/ours-2000-km-0.1-28c043e8.json",
+]
 
 
 def test_the_paper_has_its_figures():
@@ -59,7 +63,7 @@ def test_finished_points_are_kept_and_damaged_ones_made_again(tmp_path):
     seen = []
     made = runner.reproduce(["policy-graph"], QUICK, tmp_path, workers=1, seen=lambda *done: seen.append(done))
     assert made[0].rows[0]["ours, default"] == 8
-    (file,) = (tmp_path / "policy-graph" / "points").iterdir()
+    (file,) = (tmp_path / "policy-graph" / "points-quick-synthetic").iterdir()
     written = json.loads(file.read_text())
     written["measured"]["ours, default"] = "kept"
     file.write_text(json.dumps(written))
@@ -85,24 +89,71 @@ def test_finished_points_are_kept_and_damaged_ones_made_again(tmp_path):
         lambda written: {**written, "measured": "text"},
         lambda written: {**written, "measured": {key: [] for key in written["measured"]}},
         lambda written: {**written, "measured": {**written["measured"], "seconds": float("nan")}},
+        lambda written: {**written, "measured": {**written["measured"], "seconds": -1.0}},
+        lambda written: {**written, "point": ["another"]},
+        lambda written: {key: value for key, value in written.items() if key != "point"},
     ],
 )
 def test_points_that_are_not_whole_count_as_missing(tmp_path, name, damage):
     figure, identity = FIGURES[name], QUICK.identity({})
-    written = {"run": identity, "measured": runner.measure(name, figure.points(QUICK)[0], QUICK)}
+    point = figure.points(QUICK)[0]
+    written = {"run": identity, "point": point, "measured": runner.measure(name, point, QUICK)}
     file = tmp_path / "point.json"
     file.write_text(json.dumps(written))
-    assert runner._kept(file, figure, identity) == json.loads(json.dumps(written["measured"]))
+    assert runner._kept(file, figure, point, identity) == json.loads(json.dumps(written["measured"]))
     file.write_text(json.dumps(damage(written)))
-    assert runner._kept(file, figure, identity) is None
+    assert runner._kept(file, figure, point, identity) is None
 
 
 def test_numbers_that_are_none_count_as_missing():
     whole = {"mean": 1.0, "lower": 1, "upper": 2.0, "repeats": 3, "seconds": 0.1, "expected": 1.0}
     assert FIGURES["2c"].complete(whole)
     for name in ("mean", "lower", "upper", "repeats"):
-        for value in ("1", None, True, float("inf")):
+        for value in ("1", None, True, float("inf"), -1, -0.5):
             assert not FIGURES["2c"].complete({**whole, name: value})
+    assert not FIGURES["2c"].complete({**whole, "expected": -1.0})
+    example = {"bound": 8, "ours, secret-moves": 8, "ours, default": "at most 8", "checked": "yes", "seconds": 0.1}
+    assert FIGURES["policy-graph"].complete(example)
+    assert FIGURES["policy-graph"].complete({**example, "bound": None})
+    for name, value in (("bound", -8), ("bound", "8"), ("ours, default", -8), ("ours, default", None), ("checked", 1)):
+        assert not FIGURES["policy-graph"].complete({**example, name: value})
+
+
+def test_runs_in_other_ways_leave_each_others_points_alone(tmp_path):
+    runs = [Run(data, quick) for data in (None, str(tmp_path)) for quick in (False, True)]
+    for run in runs:
+        runner.reproduce(["policy-graph"], run, tmp_path / "out", workers=1, seen=lambda *done: None)
+    folder = tmp_path / "out" / "policy-graph"
+    assert {path.name for path in folder.glob("points*")} == {
+        "points",
+        "points-quick",
+        "points-synthetic",
+        "points-quick-synthetic",
+    }
+    for run in runs:
+        (file,) = (folder / run.kept_in).iterdir()
+        assert json.loads(file.read_text())["run"] == run.identity({})
+
+
+def test_full_runs_on_real_data_keep_the_names_of_their_points(tmp_path):
+    # Finished points of long runs must be found again by later versions of the code.
+    full = Run(str(tmp_path))
+    names = [
+        runner._file(tmp_path, FIGURES["2b"], FIGURES["2b"].points(full)[0], full),
+        runner._file(tmp_path, FIGURES["1a"], (OURS, "2000 km", "0.1"), full),
+    ]
+    assert [str(name.relative_to(tmp_path)) for name in names] == NAMES
+
+
+def test_published_values_have_no_more_digits_than_can_be_read():
+    for name in ("2b", "2c", "1b", "1d"):
+        figure = FIGURES[name]
+        numbers = {"mean": 1 / 3, "lower": 1.0, "upper": 1.0, "repeats": 3, "seconds": 0.1}
+        rows = figure.rows(dict.fromkeys(figure.points(Run("somewhere")), numbers), Run("somewhere"))
+        read = [value for row in rows for column, value in row.items() if PUBLISHED in column and value != ""]
+        assert read
+        assert all(float(f"{value:.6g}") == value for value in read)
+        assert rows[0][OURS] == 1 / 3
 
 
 def test_stand_ins_have_the_shape_of_the_data_and_say_so():

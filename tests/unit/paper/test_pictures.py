@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from matplotlib.figure import Figure
 
 from blowfish_privacy.known_facts.policy_graph import policy_graph
 from blowfish_privacy.paper import runner
+from blowfish_privacy.paper.curves import Curves
 from blowfish_privacy.paper.figure import OURS
 from blowfish_privacy.paper.figures import FIGURES
+from blowfish_privacy.paper.ordered_curves import UNORDERED, OrderedCurves
 from blowfish_privacy.paper.run import Run
 from blowfish_privacy.plots import attack, bars
 from blowfish_privacy.plots.panels import Panel, draw_panels
@@ -67,6 +70,56 @@ def test_titles_lie_inside_the_picture(name, module, monkeypatch, tmp_path):
     assert inside(drawn[0])
     if name == "averaging":
         assert "synthetic" in drawn[0].axes[0].get_title()
+
+
+def test_a_bound_is_a_hatched_bar_of_its_length(monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr(bars, "save_figure", lambda figure, path: drawn.append(figure))
+    figure = FIGURES["marginals"]
+    measured = {
+        "bound": 6,
+        "ours, secret-moves": "at most 6",
+        "ours, default": "refused",
+        "checked": "",
+        "seconds": 0.1,
+    }
+    figure.picture(figure.rows(dict.fromkeys(figure.points(QUICK), measured), QUICK), QUICK, tmp_path / "x.png")
+    _, bound, refused = drawn[0].axes[0].containers
+    assert {bar.get_width() for bar in bound} == {6}
+    assert all(bar.get_hatch() for bar in bound)
+    assert {bar.get_width() for bar in refused} == {0}
+    assert "Hatched" in drawn[0]._supxlabel.get_text()
+    assert {text.get_text() for text in drawn[0].axes[0].texts} == {"6", "8", "at most 6", "refused"}
+
+
+def test_arrows_of_the_policy_graph_end_outside_the_names(monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, buffer, **_: drawn.append(figure))
+    FIGURES["policy-graph"].picture([], QUICK, tmp_path / "x.png")
+    (figure,) = drawn
+    figure.canvas.draw()
+    texts = figure.axes[0].texts
+    boxes = [text.get_bbox_patch().get_window_extent() for text in texts if text.get_text()]
+    arrows = [text.arrow_patch for text in texts if not text.get_text()]
+    assert len(arrows) == 7
+    for arrow in arrows:
+        path = arrow.get_transform().transform_path(arrow.get_path())
+        ends = [path.vertices[0], path.vertices[2]]
+        assert not any(box.contains(*end) for box in boxes for end in ends)
+    assert "v+ and v- stand for outside" in figure._supxlabel.get_text()
+
+
+@pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if isinstance(figure, Curves)])
+def test_captions_explain_the_panels_and_only_what_is_drawn(name):
+    figure = FIGURES[name]
+    rows = figure.rows(dict.fromkeys(figure.points(QUICK), NUMBERS), QUICK)
+    caption = figure.caption(rows, QUICK)
+    assert UNORDERED not in caption
+    for word in ("theta", "km", "attributes", "partition"):
+        if any(word in policy for policy in figure.policies):
+            assert f"{word}: " in caption
+    if isinstance(figure, OrderedCurves):
+        assert UNORDERED in runner.table(figure, rows, QUICK)
 
 
 def test_colours_are_explained_where_they_are_drawn():

@@ -56,6 +56,19 @@ def test_the_estimate_is_ordered_and_keeps_the_total(loss):
     assert loss.linear[-1] == pytest.approx(120_000)
 
 
+def test_the_table_says_how_wrong_the_cumulative_counts_are():
+    policy = bp.Policy(bp.Domain(age=bp.Integer(0, 49)), secrets=bp.DistanceThreshold(3))
+    counts = np.arange(50) * 40
+    session = bp.Session(Counts(counts), policy, budget=100)
+    released = [session.release(bp.Cumulative("age"), epsilon="0.5") for _ in range(60)]
+    real = np.sqrt(np.mean([((each.cumulative - np.cumsum(counts)) ** 2)[:-1] for each in released]))
+    said = np.array([[row[each.header.index("typical_error")] for row in each.rows()] for each in released])
+    assert said[:, :-1].mean() == pytest.approx(real, rel=0.25)
+    # The number of all records is public.
+    assert not said[:, -1].any()
+    assert released[0].header == ["age", "cumulative", "typical_error", "share", "count"]
+
+
 def test_errors_by_width(loss):
     by_width = loss.error_by_width([1, 10, 100])
     assert set(by_width) == {1, 10, 100}
