@@ -258,7 +258,11 @@ class _Facts:
                 "Parts",
                 f"Each person is in one part, and no secret pair changes {shared}: the parts together cost the epsilon "
                 f"of the costliest, {show(self.epsilon)}, not the sum."
-                + (f" Nothing was released for {left_out:,} other values of {shared}." if left_out else ""),
+                + (
+                    f" Nothing was released for {left_out:,} other value{'s' * (left_out > 1)} of {shared}."
+                    if left_out
+                    else ""
+                ),
             )
         ledger = self.body.get("ledger")
         entry = ledger.get("entry") if isinstance(ledger, dict) else None

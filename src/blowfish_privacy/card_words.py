@@ -36,7 +36,7 @@ def what(release: Release) -> str:
         "sum": f"The sum of {one}",
         "mean": f"The mean of {one}",
         "linear": f"Weighted counts over {every}",
-        "kmeans": f"The centres of {k} clusters of {every}{_synopsis(release)}",
+        "kmeans": f"The {'centres of ' + str(k) + ' clusters' if k > 1 else 'centre'} of {every}{_synopsis(release)}",
     }
     return words.get(release.query.keyword, f"The {release.query.keyword} of {every}")
 
