@@ -14,8 +14,8 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraints.txt
 WORKERS ?= auto
-EFFORT ?= 20
-INSTANCES ?= 20000
+EFFORT ?= 5
+INSTANCES ?= 6000
 REPRODUCE ?=
 
 .PHONY: help demo test test-engines check bench bench-scale audit reproduce docs schema clean

@@ -6,12 +6,13 @@ checked, how many of them claim to be exact, and fails when one is below the tru
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -39,6 +40,7 @@ from blowfish_privacy.queries import Cumulative, Histogram, Linear, Query, Sum
 from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.sensitivities import sensitivity
 from blowfish_privacy.testing.oracle import Contribution, largest_changes, move_together
+from blowfish_privacy.workers import finished
 
 _SHAPES = [(2,), (3,), (4,), (5,), (6,), (2, 2), (2, 3), (3, 2), (2, 2, 2), (1, 4), (4, 2)]
 _RECORDS = {2: 5, 3: 5, 4: 5, 5: 4, 6: 4, 8: 3}
@@ -52,6 +54,13 @@ class Tally:
     exact: Counter[str] = field(default_factory=Counter[str])
     nullities: Counter[str] = field(default_factory=Counter[str])
     wrong: list[str] = field(default_factory=list[str])
+
+    def add(self, other: Tally) -> None:
+        """Add what was found elsewhere."""
+        self.results += other.results
+        self.exact += other.exact
+        self.nullities += other.nullities
+        self.wrong += other.wrong
 
 
 @dataclass(frozen=True)
@@ -218,21 +227,38 @@ def report(tally: Tally) -> str:
     return "\n".join(lines)
 
 
-@click.command()
-@click.option("--instances", "number", default=20_000, show_default=True, help="How many random policies.")
-@click.option("--seed", default=1, show_default=True)
-def main(number: int, seed: int) -> None:
-    """Check sensitivities under known facts against exhaustive search."""
+def check_many(number: int, seed: int) -> Tally:
+    """Check so many random policies."""
     warnings.simplefilter("ignore")
     tally = Tally()
-    with click.progressbar(instances(number, seed), length=number, label="Policies", file=sys.stderr) as bar:
-        for instance in bar:
-            check(instance, tally)
+    for instance in instances(number, seed):
+        check(instance, tally)
+    return tally
+
+
+@click.command()
+@click.option("--instances", "number", default=6_000, show_default=True, help="How many random policies.")
+@click.option("--seed", default=1, show_default=True)
+@click.option("--workers", default=os.cpu_count() or 1, show_default=True)
+def main(number: int, seed: int, workers: int) -> None:
+    """Check sensitivities under known facts against exhaustive search."""
+    starts = range(0, number, _AT_ONCE)
+    tasks = [(min(_AT_ONCE, number - start), seed + start) for start in starts]
+    tally = Tally()
+    with (
+        closing(finished(check_many, tasks, workers)) as results,
+        click.progressbar(length=number, label="Policies", file=sys.stderr) as bar,
+    ):
+        for (many, _), found in results:
+            tally.add(found)
+            bar.update(many)
     click.echo(report(tally))
     for wrong in tally.wrong[:10]:
         click.echo(wrong)
     sys.exit(bool(tally.wrong))
 
+
+_AT_ONCE = 100
 
 if __name__ == "__main__":
     main()
