@@ -226,7 +226,8 @@ class _Facts:
         errors = [release.body["error"] for release in self.releases if release.certificate.epsilon]
         worst = max(errors, key=lambda error: error["rmse"])
         least = min(float(error["rmse"]) for error in errors)
-        spread = "" if len(errors) == 1 else f" in the least exact part, {number(least)} in the most exact"
+        alike = len(errors) == 1 or number(least) == number(float(worst["rmse"]))
+        spread = "" if alike else f" in the least exact part, {number(least)} in the most exact"
         yield Item(
             "Expected error",
             f"{number(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "

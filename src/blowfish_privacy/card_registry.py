@@ -28,7 +28,9 @@ def registry(card: Card) -> dict[str, Any]:
         },
         "privacy_loss": {
             "privacy_unit": "Person-level",
-            "privacy_unit_description": " ".join(card.said("Privacy unit", "Protected")),
+            "privacy_unit_description": " ".join(card.said("Privacy unit", "Protected")).replace(
+                "as strongly as Strength says", "as strongly as epsilon says"
+            ),
             "privacy_parameters": {"epsilon": card.epsilon},
             "privacy_parameters_description": " ".join(card.said("Strength", "Further apart", "Warning")),
         },

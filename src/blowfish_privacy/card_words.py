@@ -26,11 +26,12 @@ def what(release: Release) -> str:
     names = [quoted(name) for name in release.query.attributes]
     one, every = names[0], " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     shares = ", ".join(show(share) for share in getattr(release.query, "shares", ()))
+    quantiles = "quantiles" if "," in shares else "quantile"
     k = getattr(release.query, "k", 1)
     words = {
         "histogram": f"How many records have each {every}",
         "cumulative": f"How many records are at or below each {one}: its ranges, quantiles and shares",
-        "quantiles": f"The quantiles {shares} of {one}, from how many records are at or below each of its values",
+        "quantiles": f"The {quantiles} {shares} of {one}, from how many records are at or below each of its values",
         "ranges": f"How many records fall into ranges of {one}, from how many are at or below each of its values",
         "range_grid": f"How many records fall into rectangles of {every}",
         "sum": f"The sum of {one}",
@@ -70,7 +71,8 @@ def unit(release: Release) -> str:
     if release.policy.known:
         known = "that must change with it to keep the known facts true; how many records there are is public"
         return f"{who}. Tables are compared that differ in a person's values and in those of others {known}."
-    return f"{who}. Tables are compared that differ in a person's values; how many records there are is public."
+    each = "" if rows == 1 else ", and how many of them each person has is not protected"
+    return f"{who}. Tables are compared that differ in a person's values; how many records there are is public{each}."
 
 
 def domain(domain: Domain) -> str:
@@ -102,15 +104,19 @@ def undecided(release: Release) -> str:
     """Say between what somebody may be undecided, and what they may know."""
     if release.policy.known:
         return "between two tables that must look alike (50 : 50)"
-    what = (
-        "whether a person is in the table" if presence_only(release.policy) else "between two secret values of a person"
-    )
+    present = "whether a person is in the table"
+    what = present if presence_only(release.policy) else "between two secret values of a person"
+    if release.policy.size == "unknown" and not presence_only(release.policy):
+        what += f", or {present}"
     return f"{what} (50 : 50), and knows {others(release)},"
 
 
 def odds(release: Release) -> str:
     """Say which odds are held, where no facts are known."""
-    return "that a person is in the table" if presence_only(release.policy) else "between two secret values of a person"
+    if presence_only(release.policy):
+        return "that a person is in the table"
+    present = " and the odds that a person is in the table" if release.policy.size == "unknown" else ""
+    return f"between two secret values of a person{present}"
 
 
 def disclosed(release: Release) -> bool:

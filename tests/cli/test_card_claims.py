@@ -216,3 +216,24 @@ def test_only_a_card_is_written_over(tmp_path, capsys):
         for publisher in ("One", "Two"):
             assert run(["card", str(file), "--publisher", publisher, "-o", str(tmp_path / name)]) == 0
         assert "Two" in (tmp_path / name).read_text()
+
+
+def test_pairs_inside_blocks_count_towards_the_furthest():
+    domain = bp.Domain(age=bp.Integer(0, 19), sex=bp.Categorical(["F", "M"]))
+    secrets = bp.PerAttribute(age=bp.Partition(widths={"age": 5}), sex=bp.FullDomain())
+    policy = bp.Policy(domain, secrets=secrets)
+    _, hops = policy.furthest_together()
+    assert hops == 2
+    assert max(policy.distance({"age": 0, "sex": "F"}, {"age": n, "sex": "M"}) for n in range(5)) == 2
+
+
+def test_with_an_unknown_size_the_strength_is_also_that_of_presence():
+    policy = bp.Policy(LINE, secrets=bp.DistanceThreshold(1), size="unknown")
+    assert "that a person is in the table" in said(policy, bp.Histogram("x"), "Strength")
+    assert "that a person is in the table" in policy.explain()
+
+
+def test_how_many_records_each_has_is_said_to_be_unprotected():
+    policy = bp.Policy(LINE, secrets=bp.DistanceThreshold(1), rows_per_person=3)
+    assert "how many of them each person has is not protected" in said(policy, bp.Histogram("x"), "Privacy unit")
+    assert "How many rows each person has is not protected" in policy.explain()

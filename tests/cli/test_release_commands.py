@@ -243,6 +243,16 @@ def test_another_policy_is_priced_before_anything_is_spent(folder, capsys):
     assert spent(folder, capsys)["remaining"] == "1/4"
 
 
+def test_data_that_do_not_fit_cost_once_and_it_is_said(folder, capsys):
+    right = (folder / "people.csv").read_text()
+    (folder / "people.csv").write_text(right.replace("9,", "99,"))
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 5
+    assert "Its cost was charged; once the data are corrected" in capsys.readouterr().err
+    (folder / "people.csv").write_text(right)
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    assert spent(folder, capsys)["remaining"] == "1/4"
+
+
 def test_json_does_not_spend_without_yes(folder, capsys):
     assert blowfish(folder, "release", "{folder}/people.yaml", "--json", "--out", "{folder}/out") == 2
     assert spent(folder, capsys)["entries"] == []

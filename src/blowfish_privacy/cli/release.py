@@ -78,7 +78,7 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
         raise SpecError("--json does not ask.", hint="add --yes to spend.")
     _confirm(loaded, due, session, total, yes=yes)
     _make(folder)
-    written = [_write(session.release(made), folder, held.get(made.key)) for made in plans]
+    written = [_write(_released(session, made), folder, held.get(made.key)) for made in plans]
     if as_json:
         print_json({"releases": written, "spent": str(total), "remaining": str(session.remaining)})
         return
@@ -88,6 +88,17 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
             click.echo(f"  paid for before ({item['recorded']}); nothing was spent")
         click.echo(f"  {', '.join(item['files'])}")
     click.echo(f"Spent {show(total)}; {show(session.remaining)} is left.")
+
+
+def _released(session: Session, made: Plan) -> results.Result:
+    """Release; where the data do not fit, say what that cost."""
+    try:
+        return session.release(made)
+    except DataError as error:
+        if not any(entry.key == made.key for entry in session.ledger.entries()):
+            raise
+        said = "Its cost was charged; once the data are corrected, the same release costs nothing more."
+        raise DataError(f"{error.message} {said}", hint=error.hint) from None
 
 
 def open_session(file: str, loaded: spec.PolicyFile) -> Session:

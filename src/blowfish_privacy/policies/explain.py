@@ -103,6 +103,8 @@ def _strength(policy: Policy) -> Iterator[str]:
         return
     present = "that a person is in the table"
     between = present if presence_only(policy) else "between the two values of a secret pair"
+    if policy.size == "unknown" and not presence_only(policy):
+        between += f", and those {present},"
     yield (
         f"After a release with privacy loss eps, even for an attacker who knows every other record, the odds {between} "
         f"change by at most {factors(1)}."
@@ -170,4 +172,5 @@ def _unit(policy: Policy) -> Iterator[str]:
         yield (
             f"A person may have up to {rows} rows, and all of them together are protected as above: "
             f"noise is {rows} times larger."
+            + ("" if policy.size == "unknown" else " How many rows each person has is not protected.")
         )

@@ -138,7 +138,12 @@ class Policy:
         """Find two values many steps apart for each attribute, or for all where pairs depend on every attribute."""
         graph = self.graph
         for names in [[name] for name in self.domain] if graph.homogeneous else [list(self.domain)]:
-            yield self.domain.project(names), *(graph.project(names) if graph.homogeneous else graph).furthest()
+            own, projected = self.domain.project(names), graph.project(names) if graph.homogeneous else graph
+            first, last = projected.furthest()
+            if len(names) == 1 and self.distance(own.record(first), own.record(last)) == inf:
+                # No chain of steps leads from end to end; a secret pair is some way.
+                first, last = projected.widest_edge(names[0]) or (first, last)
+            yield own, first, last
 
     def cells(self, first: Mapping[str, object], second: Mapping[str, object]) -> tuple[Cell, Cell]:
         """Turn two records, in which the same attributes may be left out, into cells."""

@@ -17,7 +17,7 @@ from blowfish_privacy.testing.audit_following import follower
 
 TRAINING = 0.4
 """For choosing the event so many times as many outputs are drawn as for counting it."""
-_PILOT, _SECONDS, _LEAST = 20, 8.0, 2_000
+_PILOT, _SECONDS, _LEAST = 20, 5.0, 3_000
 """A slow mechanism gets fewer outputs: what it draws in about so many seconds, from one table."""
 
 Floats = npt.NDArray[np.float64]
