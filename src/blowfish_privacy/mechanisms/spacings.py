@@ -18,6 +18,7 @@ from blowfish_privacy.mechanisms.levels import CumulativeLevel, DifferenceLevel,
 _MOST_LEVELS = 8
 _STRETCH = 1.2
 _SHARE_STEPS = 1000
+_EIGHTS = tuple(8**exponent for exponent in range(1, 21))
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,8 @@ def choose_levels(size: int, theta: int, epsilon: Fraction, records: int | None)
     sparse = records is not None and 2 * records * epsilon < size
     if sparse and not shape.cumulative:
         # The threshold is so wide that it brings nothing, and most bins are empty.
-        shape = Shape(tuple(g for g in _powers(8) if g < size and (g <= 512 or 8 * g <= size)), cumulative=False)
+        shape = Shape(tuple(g for g in _EIGHTS if g < size and (g <= 512 or 8 * g <= size)), cumulative=False)
     return calibrated_levels(shape, size, theta, epsilon, records)
-
-
-def _powers(base: int) -> list[int]:
-    return [base**exponent for exponent in range(1, 21)]
 
 
 def calibrated_levels(shape: Shape, size: int, theta: int, epsilon: Fraction, records: int | None) -> tuple[Level, ...]:
