@@ -25,7 +25,7 @@ import numpy as np
 
 from blowfish_privacy.domain import Categorical, Domain, Integer
 from blowfish_privacy.engines import open_engine
-from report import NOTHING, Row, installed
+from report import NOTHING, PRICE, Row
 
 REGIONS = [f"region {n}" for n in range(5)]
 DOMAIN = Domain(
@@ -141,17 +141,13 @@ def show(results: list[dict[str, Any]]) -> None:
 
 def rows(*, quick: bool, data: str | None) -> list[Row]:
     """Report the engine over the raw GROUP BY."""
-    command = "python benchmarks/engine.py"
     return [
-        Row(
-            f"seconds of counting {each['rows']:,} rows / of the GROUP BY, {each['case']}",
-            command,
-            "duckdb",
-            installed("duckdb"),
+        Row.of(
+            f"seconds of counting {each['rows']:,} rows, {each['case']}",
+            "duckdb, GROUP BY",
             NOTHING,
-            each["ratio"],
-            each["ratio_low"],
-            each["ratio_high"],
+            PRICE,
+            [each["ratio"], each["ratio_low"], each["ratio_high"]],
         )
         for each in measure(1_000_000 if quick else 10_000_000, 3 if quick else 7)
     ]

@@ -20,8 +20,8 @@ from statistics import median
 import numpy as np
 
 from blowfish_privacy import noise
+from report import AHEAD, PRICE
 from report import Row as Claim
-from report import installed
 
 SCALES = [1, 10, 100, 1000, 10**6, 10**9]
 COMPARED_WITH_OPENDP = {1, 10, 100, 1000, 10**6}
@@ -74,14 +74,13 @@ def rows(*, quick: bool, data: str | None) -> list[Claim]:
     made = []
     for scale in (1, 100) if quick else (1, 10, 100, 1000):
         found = measure(scale, 100_000 if quick else 1_000_000, 5_000 if quick else 20_000, 3 if quick else 9)
-        pairs = [("ours / numpy's", "numpy", "no privacy: floating-point noise leaks", found.ours_over_numpy)]
+        pairs = [("numpy", "no privacy: floating-point noise leaks", PRICE, found.ours_over_numpy)]
         if found.opendp_over_ours is not None:
             exact = "exact integer Laplace noise, as ours"
-            pairs.append(("OpenDP's / ours", "opendp", exact, found.opendp_over_ours))
-        for what, peer, guarantee, ratio in pairs:
-            name = f"seconds of {what} noise of scale {scale}"
+            pairs.append(("opendp", exact, AHEAD, found.opendp_over_ours))
+        for peer, guarantee, direction, ratio in pairs:
             spread = (ratio.median, ratio.smallest, ratio.largest)
-            made.append(Claim(name, "python benchmarks/noise.py", peer, installed(peer), guarantee, *spread))
+            made.append(Claim.of(f"seconds of noise of scale {scale}", peer, guarantee, direction, spread))
     return made
 
 

@@ -3,59 +3,77 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from statistics import median
 
 NOTHING = "no privacy at all"
 OURS = "(epsilon, policy)-Blowfish; under full-domain secrets that is bounded differential privacy"
+AHEAD = "peer / ours"
+"""How many times faster or more accurate than the peer: above 1, ours is in front."""
+PRICE = "ours / peer"
+"""How many times the cost of a peer that gives less: 1 would be for nothing."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A ratio, theirs over ours or ours over theirs as ``name`` says, measured side by side in one run."""
+    """A ratio, measured side by side in one run."""
 
-    name: str
-    command: str
+    claim: str
     peer: str
     version: str
     guarantee: str
     """What the peer guarantees, so that nobody compares apples with pears."""
+    direction: str
+    """``AHEAD`` or ``PRICE``."""
     ratio: float
     low: float
     high: float
 
     @classmethod
-    def of(cls, name: str, command: str, peer: str, guarantee: str, ratios: Sequence[float]) -> Row:
-        """Take the median of the ratios of all rounds, with the smallest and the largest."""
-        package = peer.split()[0].rstrip(",")
-        return cls(name, command, peer, installed(package), guarantee, median(ratios), min(ratios), max(ratios))
+    def of(
+        cls, claim: str, peer: str, guarantee: str, direction: str, ratios: Sequence[float], published: str = ""
+    ) -> Row:
+        """Take the median of the ratios of all rounds, with the smallest and the largest.
+
+        A peer's name begins with that of its package, or it is code of this repository, or ``published`` says where.
+        """
+        spread = (median(ratios), min(ratios), max(ratios))
+        return cls(claim, peer, published or _version(peer.split()[0].rstrip(",")), guarantee, direction, *spread)
 
 
-def installed(package: str) -> str:
-    """Return a package's version; what is no package is ours, or a published number."""
+def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "-"
+        return f"blowfish-privacy {version('blowfish-privacy')}"
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """Write one table."""
+def markdown(found: Mapping[str, Sequence[Row]]) -> str:
+    """Write one table of the rows of every command."""
     lines = [
         f"Ours guarantees {OURS}.",
+        f"*{AHEAD}*: how many times faster or more accurate ours is. *{PRICE}*: how many times the cost of a peer that",
+        "gives less. Medians of several rounds, with the smallest and the largest.",
         "",
-        "| claim | ratio (smallest to largest) | peer | version | the peer guarantees | command |",
-        "|---|---|---|---|---|---|",
+        "| claim | | ratio | from - to | peer | version | the peer guarantees | command |",
+        "|---|---|---:|---:|---|---|---|---|",
     ]
-    for row in rows:
-        ratio = f"{row.ratio:.3g} ({row.low:.3g} to {row.high:.3g})"
-        cells = (row.name, ratio, row.peer, row.version, row.guarantee, f"`{row.command}`")
-        lines.append("| " + " | ".join(cells) + " |")
+    for command, rows in found.items():
+        for row in rows:
+            spread = f"{_number(row.low)} - {_number(row.high)}" if row.low < row.high else ""
+            measured = (row.claim, row.direction, _number(row.ratio), spread)
+            lines.append("| " + " | ".join([*measured, row.peer, row.version, row.guarantee, f"`{command}`"]) + " |")
     return "\n".join([*lines, ""])
 
 
-def as_json(rows: Sequence[Row]) -> str:
+def _number(ratio: float) -> str:
+    """Three digits that count, and no powers of ten to decipher."""
+    return f"{float(f'{ratio:.3g}'):,.10g}" if ratio >= 100 else f"{ratio:.3g}"
+
+
+def as_json(found: Mapping[str, Sequence[Row]]) -> str:
     """Write the rows for a program."""
-    return json.dumps([asdict(row) for row in rows], indent=2)
+    every = [{"command": command, **asdict(row)} for command, rows in found.items() for row in rows]
+    return json.dumps(every, indent=2)

@@ -31,13 +31,14 @@ def main() -> int:
     parser.add_argument("--data", default=os.environ.get("BLOWFISH_DATA"), help="a folder with real data")
     parser.add_argument("--out", type=Path, default=Path("benchmark-report"))
     options = parser.parse_args()
-    rows: list[Row] = []
+    found: dict[str, list[Row]] = {}
     for name in options.only or BENCHMARKS:
         start = perf_counter()
         print(f"{name} ...", end=" ", file=sys.stderr, flush=True)
-        rows += import_module(name).rows(quick=options.quick, data=options.data)
+        command = f"python benchmarks/run.py --only {name}" + " --quick" * options.quick
+        found[command] = import_module(name).rows(quick=options.quick, data=options.data)
         print(f"{perf_counter() - start:.0f} s", file=sys.stderr)
-    text = markdown(rows)
+    text = markdown(found)
     for peer in PEERS:
         try:
             import_module(peer)
@@ -45,7 +46,7 @@ def main() -> int:
             text += f"\n{peer} is not compared: it is not installed, or does not run here ({error}).\n"
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "benchmarks.md").write_text(text)
-    (options.out / "benchmarks.json").write_text(as_json(rows))
+    (options.out / "benchmarks.json").write_text(as_json(found))
     print(text)
     return 0
 
