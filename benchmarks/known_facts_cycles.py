@@ -80,7 +80,7 @@ def measure(many: int, theta: int, seconds: float) -> dict[str, object]:
         "cycle_s": round(ours, 2),
         "unsplit most records": peer,
         "unsplit_s": round(theirs, 2),
-        "time unsplit / ours": round(theirs / ours, 1),
+        "time unsplit / ours": round(theirs / ours, 2),
         "bound unsplit / ours": round(peer / found.weight, 2),
     }
 

@@ -197,8 +197,7 @@ def _circuit(
             model.add_hint(literal, followed.get(a) == b)
     solver = cp_model.CpSolver()
     solver.parameters.max_deterministic_time = work
-    solver.parameters.interleave_search = True
-    solver.parameters.num_workers = 8
+    solver.parameters.num_workers = 1
     solver.parameters.random_seed = 1
     solver.parameters.linearization_level = 2
     status = solver.solve(model)
