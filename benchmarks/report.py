@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from statistics import median
 
 NOTHING = "no privacy at all"
@@ -77,3 +78,28 @@ def as_json(found: Mapping[str, Sequence[Row]]) -> str:
     """Write the rows for a program."""
     every = [{"command": command, **asdict(row)} for command, rows in found.items() for row in rows]
     return json.dumps(every, indent=2)
+
+
+def picture(found: Mapping[str, Sequence[Row]], path: Path) -> None:
+    """Draw a dot for every row on a scale of powers of ten, the line at 1 marked, the rows in front of a peer first."""
+    from matplotlib.figure import Figure
+
+    every = [row for rows in found.values() for row in rows]
+    parts = [(way, [row for row in every if row.direction == way]) for way in (AHEAD, PRICE)]
+    shown = [(way, rows) for way, rows in parts if rows]
+    figure = Figure(figsize=(11, 1.5 + 0.2 * len(every)), layout="constrained")
+    heights = [len(rows) + 3 for _, rows in shown]
+    panels = figure.subplots(len(shown), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for panel, (way, rows) in zip(panels, shown, strict=True):
+        places = range(len(rows), 0, -1)
+        ratios = [row.ratio for row in rows]
+        reach = [[row.ratio - row.low for row in rows], [row.high - row.ratio for row in rows]]
+        panel.errorbar(ratios, places, xerr=reach, fmt="o", markersize=4, color="teal", ecolor="lightgray")
+        panel.axvline(1, color="black", linewidth=1)
+        panel.set_xscale("log")
+        panel.xaxis.set_major_formatter("{x:,g}")
+        panel.set_yticks(places, [f"{row.claim}  |  {row.peer.split(',')[0]}" for row in rows], fontsize=7)
+        panel.set_ylim(0, len(rows) + 1)
+        panel.set_title(f"{way}: " + ("right of 1, ours is in front" if way == AHEAD else "what privacy costs"))
+        panel.grid(axis="x", alpha=0.3)
+    figure.savefig(path, dpi=110)

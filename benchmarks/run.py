@@ -2,8 +2,9 @@
 
     python benchmarks/run.py [--quick] [--only noise] [--data FOLDER] [--out FOLDER]
 
-Prints Markdown and writes ``benchmarks.md`` and ``benchmarks.json``. Each benchmark is also a program of its own, with
-details. Peers that are not installed (``pip install 'blowfish-privacy[peers]'``) are left out, and named.
+Prints Markdown and writes ``benchmarks.md``, ``benchmarks.json`` and ``benchmarks.png``. Each benchmark is also a
+program of its own, with details. Peers that are not installed (``pip install 'blowfish-privacy[peers]'``) are left out,
+and named.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 
-from report import Row, as_json, markdown
+from report import Row, as_json, markdown, picture
 
 BENCHMARKS = (
     "startup", "distance", "noise", "ordered", "known_facts", "known_facts_cycles", "engine", "release", "kmeans",
@@ -47,6 +48,7 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "benchmarks.md").write_text(text)
     (options.out / "benchmarks.json").write_text(as_json(found))
+    picture(found, options.out / "benchmarks.png")
     print(text)
     return 0
 

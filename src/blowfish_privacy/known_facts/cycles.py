@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from blowfish_privacy.known_facts.hubs import Tree, among, biconnected, heavier, through_hub
+from blowfish_privacy.known_facts.hubs import Tree, among, biconnected, heavier, through_hub, weigh
 from blowfish_privacy.known_facts.paths import (
     LARGEST,
     SMALL,
@@ -25,6 +25,7 @@ from blowfish_privacy.known_facts.paths import (
     heaviest_cycle_within,
     there_and_back,
 )
+from blowfish_privacy.known_facts.tours import long_cycle
 from blowfish_privacy.progress import spinner
 
 
@@ -90,11 +91,14 @@ def _parts(weights: Weights) -> Iterator[tuple[set[int], Weights]]:
 
 
 def _within(part: list[int], weights: Weights, most: int, clock: Clock) -> Route | None:
-    """Search one biconnected part, taking out a hub where that splits it."""
+    """Search one biconnected part, taking out a hub where that splits it, unless a cycle takes in all there is."""
     if len(part) > SMALL and most >= len(part):
         hub = Counter(end for arc in weights for end in arc).most_common(1)[0][0]
         rest = among(weights, set(part) - {hub})
         tree = Tree.of(rest)
         if len(tree.blocks) > 1:
+            ring, limit = long_cycle(part, weights, None), at_most(part, weights, most)
+            if weigh(weights, ring) == limit:
+                return Route(limit, ring)
             return heavier(weights, through_hub(hub, tree, weights, clock), _heaviest(rest, most, clock))
     return heaviest_cycle_within(part, weights, most, clock)

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from random import Random
 
-_STEPS = 20
+_STEPS = 60
 """So many steps are tried for each vertex."""
 _TURN = 0.8
 """How often a stuck end is turned round; else the other end is tried."""

@@ -56,3 +56,12 @@ def test_the_page_shows_a_table_of_this_form(report):
         assert direction in (report.AHEAD, report.PRICE)
         assert re.fullmatch(r"`python benchmarks/run\.py --only \w+`", command)
         assert (ROOT / "benchmarks" / f"{command.split()[-1].rstrip('`')}.py").is_file()
+
+
+def test_the_picture_has_both_kinds_of_rows(report, tmp_path):
+    ways = (report.AHEAD, report.PRICE)
+    rows = [report.Row.of("seconds", "numpy", "nothing", way, [0.5, 20_000.0]) for way in ways]
+    report.picture({"command": rows}, tmp_path / "both.png")
+    report.picture({"command": rows[:1]}, tmp_path / "one.png")
+    sizes = [(tmp_path / name).stat().st_size for name in ("both.png", "one.png")]
+    assert sizes[0] > sizes[1] > 0
