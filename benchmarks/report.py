@@ -82,6 +82,7 @@ def as_json(found: Mapping[str, Sequence[Row]]) -> str:
 
 def picture(found: Mapping[str, Sequence[Row]], path: Path) -> None:
     """Draw a dot for every row on a scale of powers of ten, the line at 1 marked, the rows in front of a peer first."""
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     every = [row for rows in found.values() for row in rows]
@@ -102,4 +103,5 @@ def picture(found: Mapping[str, Sequence[Row]], path: Path) -> None:
         panel.set_ylim(0, len(rows) + 1)
         panel.set_title(f"{way}: " + ("right of 1, ours is in front" if way == AHEAD else "what privacy costs"))
         panel.grid(axis="x", alpha=0.3)
-    figure.savefig(path, dpi=110)
+    with rc_context({"svg.fonttype": "none"}):
+        figure.savefig(path, metadata={"Date": None})

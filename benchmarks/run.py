@@ -2,7 +2,7 @@
 
     python benchmarks/run.py [--quick] [--only noise] [--data FOLDER] [--out FOLDER]
 
-Prints Markdown and writes ``benchmarks.md``, ``benchmarks.json`` and ``benchmarks.png``. Each benchmark is also a
+Prints Markdown and writes ``benchmarks.md``, ``benchmarks.json`` and ``benchmarks.svg``. Each benchmark is also a
 program of its own, with details. Peers that are not installed (``pip install 'blowfish-privacy[peers]'``) are left out,
 and named.
 """
@@ -22,6 +22,11 @@ BENCHMARKS = (
     "startup", "distance", "noise", "ordered", "known_facts", "known_facts_cycles", "engine", "release", "kmeans",
 )  # fmt: skip
 PEERS = ("opendp", "diffprivlib")
+HISTOGRAMS = ("adult_capital_loss", "hepth", "medcost", "nettrace", "searchlogs")
+REAL = (
+    "adult.csv", "skin.tsv", "twitter_256x256.npy", "sf_cabs_start_256x256.npy",
+    *(f"{name}_4096.npy" for name in HISTOGRAMS),
+)  # fmt: skip
 
 
 def main() -> int:
@@ -32,6 +37,11 @@ def main() -> int:
     parser.add_argument("--data", default=os.environ.get("BLOWFISH_DATA"), help="a folder with real data")
     parser.add_argument("--out", type=Path, default=Path("benchmark-report"))
     options = parser.parse_args()
+    missing = [name for name in REAL if options.data and not (Path(options.data) / name).is_file()]
+    if missing:
+        parser.error(
+            f"the folder with real data has no {', '.join(missing)}. Hint: leave out --data and BLOWFISH_DATA."
+        )
     found: dict[str, list[Row]] = {}
     for name in options.only or BENCHMARKS:
         start = perf_counter()
@@ -48,7 +58,7 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "benchmarks.md").write_text(text)
     (options.out / "benchmarks.json").write_text(as_json(found))
-    picture(found, options.out / "benchmarks.png")
+    picture(found, options.out / "benchmarks.svg")
     print(text)
     return 0
 

@@ -61,7 +61,7 @@ def test_the_page_shows_a_table_of_this_form(report):
 def test_the_picture_has_both_kinds_of_rows(report, tmp_path):
     ways = (report.AHEAD, report.PRICE)
     rows = [report.Row.of("seconds", "numpy", "nothing", way, [0.5, 20_000.0]) for way in ways]
-    report.picture({"command": rows}, tmp_path / "both.png")
-    report.picture({"command": rows[:1]}, tmp_path / "one.png")
-    sizes = [(tmp_path / name).stat().st_size for name in ("both.png", "one.png")]
+    report.picture({"command": rows}, tmp_path / "both.svg")
+    report.picture({"command": rows[:1]}, tmp_path / "one.svg")
+    sizes = [(tmp_path / name).stat().st_size for name in ("both.svg", "one.svg")]
     assert sizes[0] > sizes[1] > 0
