@@ -7,6 +7,7 @@ import re
 from fractions import Fraction
 from importlib import import_module
 from inspect import isabstract
+from itertools import count
 from math import exp, log
 from pathlib import Path
 from pkgutil import iter_modules
@@ -102,11 +103,22 @@ class NoNoise:
         raise AssertionError("replaced by the fixture below")
 
 
+def zeros(scale, size, source=None):
+    return np.zeros(size, dtype=np.int64)
+
+
 @pytest.fixture
 def silent(monkeypatch):
-    zeros = lambda scale, size, source=None: np.zeros(size, dtype=np.int64)  # noqa: E731
     for module in NOISY:
         monkeypatch.setattr(f"blowfish_privacy.mechanisms.{module}.discrete_laplace", zeros)
+
+
+def measured_with(noise, mechanism, counts):
+    """What is measured when the noise comes from this function."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in NOISY:
+            patch.setattr(f"blowfish_privacy.mechanisms.{module}.discrete_laplace", noise)
+        return mechanism.measure(counts, NoNoise())
 
 
 def drawn_with(mechanism, counts):
@@ -115,12 +127,9 @@ def drawn_with(mechanism, counts):
 
     def note(scale, size, source=None):
         drawn.append((scale, size))
-        return np.zeros(size, dtype=np.int64)
+        return zeros(scale, size)
 
-    with pytest.MonkeyPatch.context() as patch:
-        for module in NOISY:
-            patch.setattr(f"blowfish_privacy.mechanisms.{module}.discrete_laplace", note)
-        mechanism.measure(counts, NoNoise())
+    measured_with(note, mechanism, counts)
     return drawn
 
 
@@ -223,6 +232,82 @@ def test_the_noise_drawn_on_a_larger_domain_is_the_noise_certified(kind):
     mechanism = kind.calibrated(query_for(kind, policy.domain), policy, epsilon=Fraction(1), records=1681)
     made = check_draws(mechanism, policy, np.ones((41, 41), dtype=np.int64))
     assert made == {"grid-flow": 4, "soft-grid": 1, "soft-mesh": 2, "lloyd": 10}[kind.name]
+
+
+STEPS = {"lloyd": 2, "soft-mesh": 1}
+"""How many draws belong to a step of those whose next question depends on noisy numbers."""
+
+
+@pytest.mark.parametrize("secrets", [bp.DistanceThreshold(40), bp.Partition(widths={"v": 250})], ids=type)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in MECHANISMS.values() if kind.name != "grid-flow"], ids=lambda kind: kind.name
+)
+def test_every_number_drawn_is_added_to_one_row_as_it_is(kind, secrets):
+    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 1999), w=bp.Integer(0, 2)), secrets=secrets)
+    query = query_for(kind, policy.domain)
+    counts = np.random.default_rng(7).choice([0, 1, 3, 5000], query.own_domain(policy.domain).shape)
+    mechanism = kind.calibrated(query, policy, epsilon=Fraction(1), records=int(counts.sum()))
+    exact, many = measured_with(zeros, mechanism, counts), len(drawn_with(mechanism, counts))
+    first = range(STEPS.get(kind.name, many))
+    for step in {first, range(many)[-len(first) :]}:
+        made, noisy = added(step, mechanism, counts)
+        rows = len(made) if step == first and kind.name in STEPS else len(exact)
+        change = noisy[:rows] - exact[:rows]
+        assert sorted(change[change != 0].tolist()) == sorted(made)
+    drawn = sum(int(np.prod(size)) for _, size in drawn_with(mechanism, counts))
+    assert len(exact) - drawn == without_noise(mechanism, exact, blocks=8 * isinstance(secrets, bp.Partition))
+
+
+def without_noise(mechanism, rows, *, blocks):
+    """How many rows are public: the totals of blocks where they are told apart, and the code of a mesh."""
+    if mechanism.name == "soft-mesh":
+        return 2 + len(mechanism.parse(rows)[0].code)
+    return blocks if mechanism.name in ("smooth-hierarchy", "ordered", "soft-grid") else 0
+
+
+def added(step, mechanism, counts):
+    """Measure with numbers far beyond the tails in some of the draws, each of them once, and no noise in the others."""
+    generator, draws, made = np.random.default_rng(8), count(), []
+
+    def noise(scale, size, source=None):
+        number = next(draws)
+        if number not in step:
+            return zeros(scale, size)
+        distinct = generator.permutation(np.prod(size)) + 10**7 * (number + 1)
+        distinct *= generator.choice([-1, 1], len(distinct))
+        made.extend(distinct.tolist())
+        return distinct.reshape(size)
+
+    return made, measured_with(noise, mechanism, counts)
+
+
+def test_every_number_drawn_goes_into_a_flow_as_it_is():
+    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 40), w=bp.Integer(0, 40)), secrets=bp.DistanceThreshold(5))
+    kind = MECHANISMS["grid-flow"]
+    mechanism = kind.calibrated(query_for(kind, policy.domain), policy, epsilon=Fraction(1), records=10_000)
+    counts = np.random.default_rng(7).choice([0, 1, 3, 5000], (41, 41))
+    sizes = [int(np.prod(size)) for _, size in drawn_with(mechanism, counts)]
+    assert sum(sizes) > 1681
+
+    def change(draw, place, number):
+        """What one number at one place changes, all others being zero."""
+        draws = count()
+
+        def noise(scale, size, source=None):
+            made = np.zeros(int(np.prod(size)), dtype=np.int64)
+            if next(draws) == draw:
+                made[place] = number
+            return made.reshape(size)
+
+        return measured_with(noise, mechanism, counts) - measured_with(zeros, mechanism, counts)
+
+    for draw, size in enumerate(sizes):
+        found = [change(draw, place, 10**9) for place in (0, size // 2, size - 1)]
+        assert len({tuple(each) for each in found}) == 3
+        for place, each in zip((0, size // 2, size - 1), found, strict=True):
+            assert np.abs(each).max() > 10**8
+            # Its matrix has integers over 2^20, so that what is added is rounded once.
+            assert np.abs(change(draw, place, -(10**7)) * -100 - each).max() <= 100
 
 
 @EVERY

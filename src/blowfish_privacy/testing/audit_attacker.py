@@ -76,7 +76,10 @@ def _flat(rows: Rows) -> Floats:
 
 
 def _scores(mechanism: Mechanism, case: Case, training: Sequence[Rows]) -> Iterator[Score]:
-    """Follow the mechanism; or try the likelihood ratio of independent Laplace noise, and on running sums."""
+    """Follow the mechanism; or try the likelihood ratio of independent Laplace noise, and how far one row goes.
+
+    Both are tried on running sums too. A single row shows noise that ends too early, which no likelihood ratio does.
+    """
     follow = follower(case)
     if follow is not None:
         yield lambda rows: np.array([follow(row).gain for row in rows])
@@ -85,7 +88,9 @@ def _scores(mechanism: Mechanism, case: Case, training: Sequence[Rows]) -> Itera
     for seen in _VIEWS:
         here, there = (seen(row) for row in shown)
         off = [np.abs(seen(np.array(drawn)) - exact) for drawn, exact in zip(training, (here, there), strict=True)]
-        yield _likelihood_ratio(seen, here, there, np.maximum(np.concatenate(off).mean(axis=0), 0.05))
+        spread = np.maximum(np.concatenate(off).mean(axis=0), 0.05)
+        yield _likelihood_ratio(seen, here, there, spread)
+        yield _how_far(seen, (here - there) / spread)
 
 
 _VIEWS: tuple[Callable[[npt.NDArray[Any]], Floats], ...] = (
@@ -104,6 +109,11 @@ def _likelihood_ratio(seen: Any, here: Floats, there: Floats, spread: Floats) ->
         return np.round((gain / spread[moved]).sum(axis=1), 9)
 
     return score
+
+
+def _how_far(seen: Any, moves: Floats) -> Score:
+    row = int(np.abs(moves).argmax())
+    return lambda rows: np.sign(moves[row]) * seen(np.array(rows))[:, row]
 
 
 @lru_cache(maxsize=256)
