@@ -220,7 +220,7 @@ def look_ups() -> list[dict[str, object]]:
 
 def rows(*, quick: bool, data: str | None) -> list[Row]:
     """Report published and re-implemented peers' errors over ours, and the cost of the estimate."""
-    made = _against_published(Path(data), 1 if quick else 50) if data else []
+    made = _against_published(Path(data), 1 if quick else 200) if data else []
     made += _against_baselines(1 if quick else 50)
     found = look_ups()[0]
     ratios = [found["ratio"], *map(float, found["range"].split(" to "))]
@@ -246,12 +246,17 @@ def printed_promise(theta: int | None) -> str:
 
 
 def _against_published(folder: Path, runs: int, rounds: int = 5) -> list[Row]:
-    """Compare mean errors on the data of the publications with the errors printed there."""
+    """Compare mean errors on the data of the publications with the errors known from there.
+
+    Ordering the estimate costs nothing and is not in the paper's figure, so ours stands there without it as well.
+    """
     made, losses = [], capital_losses(folder)
     for theta, published in PAPER.items():
         ratios = [published / on_data(losses, theta, Fraction(1), runs)[0] for _ in range(rounds)]
-        claim = f"squared error of a random range of capital loss, theta {theta or 'full'}"
-        made.append(Row.of(claim, "Figure 2(b), read off", printed_promise(theta), AHEAD, ratios, "SIGMOD 2014"))
+        linear = calibrated(SmoothHierarchy, losses.size, theta, Fraction(1), ADULT).expected_error().mse
+        for what, own in (("before ordering, expected", [published / linear]), ("ordered", ratios)):
+            claim = f"squared error of a random range of capital loss, {what}, theta {theta or 'full'}"
+            made.append(Row.of(claim, "Figure 2(b), read off", printed_promise(theta), AHEAD, own, "SIGMOD 2014"))
     bounded = "run at epsilon / 2: bounded differential privacy"
     for name, figures in DAWA.items():
         counts = dpbench(folder, name)
@@ -259,7 +264,7 @@ def _against_published(folder: Path, runs: int, rounds: int = 5) -> list[Row]:
             square = float(epsilon) ** 2
             ratios = [published / on_data(counts, None, epsilon, runs)[0] / square for _ in range(rounds)]
             claim = f"squared error of a random range of {name}, full domain, epsilon {float(epsilon):g}"
-            made.append(Row.of(claim, "DAWA, figures of its own runs", bounded, AHEAD, ratios, "PVLDB 2014"))
+            made.append(Row.of(claim, "DAWA, known from its own program", bounded, AHEAD, ratios, "PVLDB 2014"))
     return made
 
 

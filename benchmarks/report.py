@@ -19,7 +19,7 @@ PRICE = "ours / peer"
 
 @dataclass(frozen=True)
 class Row:
-    """A ratio, measured side by side in one run."""
+    """A ratio, measured side by side in one run; only errors from publications are taken as they are."""
 
     claim: str
     peer: str

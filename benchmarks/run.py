@@ -42,11 +42,13 @@ def main() -> int:
         parser.error(
             f"the folder with real data has no {', '.join(missing)}. Hint: leave out --data and BLOWFISH_DATA."
         )
+    options.out.mkdir(parents=True, exist_ok=True)
+    with_data = bool(options.data)
     found: dict[str, list[Row]] = {}
     for name in options.only or BENCHMARKS:
         start = perf_counter()
         print(f"{name} ...", end=" ", file=sys.stderr, flush=True)
-        command = f"python benchmarks/run.py --only {name}" + " --quick" * options.quick
+        command = f"python benchmarks/run.py --only {name}" + " --quick" * options.quick + " --data FOLDER" * with_data
         found[command] = import_module(name).rows(quick=options.quick, data=options.data)
         print(f"{perf_counter() - start:.0f} s", file=sys.stderr)
     text = markdown(found)
@@ -55,7 +57,6 @@ def main() -> int:
             import_module(peer)
         except ImportError as error:
             text += f"\n{peer} is not compared: it is not installed, or does not run here ({error}).\n"
-    options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "benchmarks.md").write_text(text)
     (options.out / "benchmarks.json").write_text(as_json(found))
     picture(found, options.out / "benchmarks.svg")

@@ -54,9 +54,9 @@ def main(folder: Path) -> None:
     true = np.zeros_like(released.counts)
     for age, sex, region, _ in people:
         true[DOMAIN.cell({"age": int(age), "sex": sex, "region": region})] += 1
+    print(f"one draw for each of {true.size} cells; over many releases {released.error().rmse:.2f} is expected")
     for name, counts in (("as released", released.counts), ("made to agree", agreeing)):
         print(f"root mean squared error {name}: {np.sqrt(((counts - true) ** 2).mean()):.2f}")
-    print(f"expected: {released.error().rmse:.2f}")
 
 
 if __name__ == "__main__":

@@ -173,7 +173,9 @@ def definition(release: Release) -> str:
     if release.policy.size == "unknown":
         both = "of bounded differential privacy (a person's values change) and of" if full else "of"
         return f"{said}; here it meets the definition {both} unbounded differential privacy (a person comes or goes)."
-    return f"{said}; here it is bounded differential privacy." if full else f"{said}."
+    rows = release.policy.rows_per_person
+    of = "" if rows == 1 else f" of the values of up to {rows:,} records, not of how many a person has"
+    return f"{said}; here it is bounded differential privacy{of}." if full else f"{said}."
 
 
 def flavour(release: Release) -> str:

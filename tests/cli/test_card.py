@@ -109,7 +109,11 @@ def test_what_is_exact_public_or_assumed_is_named():
 
     plain = make_card(released(bp.Policy(domain, secrets=bp.FullDomain()), bp.Histogram("age")).text)
     assert plain.differential_privacy
-    assert "here it is bounded differential privacy" in markdown(plain)
+    assert "here it is bounded differential privacy." in markdown(plain)
+    several = bp.Policy(domain, secrets=bp.FullDomain(), rows_per_person=3)
+    assert "privacy of the values of up to 3 records, not of how many a person has." in markdown(
+        make_card(released(several, bp.Histogram("age")).text)
+    )
     assert "comes or goes" not in markdown(plain)
     assert "Less than differential privacy" not in markdown(plain)
 

@@ -13,6 +13,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy import results, verification
 from blowfish_privacy.engines import Counts, open_engine
+from blowfish_privacy.plan import make_plan
 from blowfish_privacy.testing.seeded import SeededSource
 
 DOMAIN = bp.Domain(age=bp.Integer(0, 9), region=bp.Categorical(["N", "S"]))
@@ -179,6 +180,12 @@ def test_what_the_policy_makes_public_is_exact_and_says_so(session):
     assert result.counts.tolist() == [4, 3]
     assert "NO NOISE" in result.notices[0]
     assert session.remaining == 1
+
+
+@pytest.mark.parametrize(("records", "said"), [(None, "not known here"), (0, "mean of no records")])
+def test_a_mean_needs_the_number_of_records(session, records, said):
+    with pytest.raises(bp.RefusalError, match=said):
+        make_plan(bp.Mean("age"), session.policy, epsilon=1, records=records)
 
 
 def test_a_mean_asks_for_the_number_of_rows_alone(session):

@@ -129,6 +129,11 @@ def _divisor(query: Query, policy: Policy, records: int | None) -> int:
             "a mean divides by the number of records, which this policy keeps secret.",
             hint="release Sum and Histogram of the attribute, and divide them.",
         )
+    if records is None:
+        raise RefusalError(
+            "a mean divides by the number of records, which is not known here.",
+            hint="state size, or give data that can be read.",
+        )
     if not isinstance(records, int) or isinstance(records, bool) or records < 1:
         raise RefusalError("a mean of no records does not exist.", hint="state size, or give data with rows.")
     return records

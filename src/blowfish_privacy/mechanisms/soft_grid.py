@@ -230,9 +230,8 @@ class SoftGrid(Synopsis):
                 f"The {many:,} blocks are counted exactly; each gets a grid as fine as its count allows, with {noise}."
             )
         grid = " x ".join(map(str, self.cells))
-        return (
-            f"Records are shared between the nodes of a {grid} grid; every node gets {noise}. Clusters are found in it."
-        )
+        shared = f"Records are shared between the nodes of a grid of {grid}; every node gets {noise}."
+        return f"{shared} Clusters are found in it."
 
     def to_document(self) -> dict[str, Any]:
         """Write grid, shares and scale."""

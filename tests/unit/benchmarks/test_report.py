@@ -54,8 +54,8 @@ def test_the_page_shows_a_table_of_this_form(report):
         claim, direction, ratio, _, peer, its_version, guarantee, command = [c.strip() for c in line.split("|")[1:-1]]
         assert all((claim, ratio, peer, its_version, guarantee))
         assert direction in (report.AHEAD, report.PRICE)
-        assert re.fullmatch(r"`python benchmarks/run\.py --only \w+`", command)
-        assert (ROOT / "benchmarks" / f"{command.split()[-1].rstrip('`')}.py").is_file()
+        assert re.fullmatch(r"`python benchmarks/run\.py --only \w+ --data FOLDER`", command)
+        assert (ROOT / "benchmarks" / f"{command.split()[3]}.py").is_file()
 
 
 def test_the_picture_has_both_kinds_of_rows(report, tmp_path):
