@@ -11,7 +11,7 @@ too, so each bound above holds; a sharper one is taken where there is one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -20,6 +20,7 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.known_facts import atoms, kernel, secret_moves, simple_cycles
 from blowfish_privacy.known_facts.atoms import Atom, Move
 from blowfish_privacy.known_facts.classes import Ints
+from blowfish_privacy.known_facts.moves import scalar_moves, vector_moves
 from blowfish_privacy.known_facts.setting import Found, Moves, Setting, change, setting
 from blowfish_privacy.known_facts.spans import Scalar, Span, Whole, candidates, span
 from blowfish_privacy.policies import KnownMarginal, Policy
@@ -106,7 +107,7 @@ def _scalar(here: Setting, form: LinearForm, scalar: Scalar, widest: int) -> Fou
     if not _searchable(here):
         ranges = scalar.high - scalar.low
         return _around_core(here, cycle, ranges, lambda a, b: int(scalar.high[b] - scalar.low[a]))
-    atom = _searched(here, atoms.search(_scalar_moves(here, scalar, widest), records=here.records))
+    atom = _searched(here, atoms.search(scalar_moves(here, _signatures(here), scalar, widest), records=here.records))
     certain = all(move.certain for move in atom.moves) and here.free
     moves = tuple(_along_scalar(scalar, move) for move in atom.moves)
     return Found(atom.value, certain, atoms.METHOD, moves if certain else None)
@@ -171,11 +172,12 @@ def _around_core(here: Setting, cycle: Found, spans: Whole, between: Callable[[i
 
 def _search_vector(here: Setting, form: LinearForm, seen: Span, widest: int) -> Atom:
     """Search with the net effect on single-valued classes, and without it where that is too much."""
-    found = atoms.search(_vector_moves(here, form, seen, widest), records=here.records)
+    signs = _signatures(here)
+    found = atoms.search(vector_moves(here, signs, form, seen, widest), records=here.records)
     if found is not None or not seen.injective:
         return _searched(here, found)
     coarse = replace(seen, injective=False)
-    return _searched(here, atoms.search(_vector_moves(here, form, coarse, widest), records=here.records))
+    return _searched(here, atoms.search(vector_moves(here, signs, form, coarse, widest), records=here.records))
 
 
 def _larger(cycle: Found, flow: Found, method: str) -> Found:
@@ -194,77 +196,6 @@ def _signatures(here: Setting) -> Ints:
     if found is None:
         raise refusal(here)
     return found
-
-
-def _pairs(here: Setting, signs: Ints) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Go through the moves between live classes, with their effects."""
-    for one, a in enumerate(here.labels.tolist()):
-        for other, b in enumerate(here.labels.tolist()):
-            if a != b:
-                yield a, b, tuple((signs[other] - signs[one]).tolist())
-
-
-def _scalar_moves(here: Setting, scalar: Scalar, widest: int) -> Iterator[Move]:
-    signs = _signatures(here)
-    number = {int(label): place for place, label in enumerate(here.labels)}
-    for a, b, effect in _pairs(here, signs):
-        yield Move(effect, (), int(scalar.high[b] - scalar.low[a]), (a, b))
-        if here.crossing.listed is None:
-            edge = (scalar.lowest(a), scalar.highest(b))
-            sure = here.crossing.graph.adjacent(*edge)
-            weight = int(scalar.high[b] - scalar.low[a])
-            yield Move(effect, (), weight if sure else min(widest, weight), (a, b), edge, sure)
-    if here.crossing.listed is None:
-        ranges = scalar.high - scalar.low
-        for a in number:
-            edge = (scalar.lowest(a), scalar.highest(a))
-            yield Move((0,) * signs.shape[1], (), min(widest, int(ranges[a])), (a, a), edge, certain=False)
-        return
-    for arc in here.crossing.listed:
-        if arc.source in number and arc.target in number:
-            effect = tuple((signs[number[arc.target]] - signs[number[arc.source]]).tolist())
-            weight = scalar.value(arc.y) - scalar.value(arc.x)
-            yield Move(effect, (), weight, (arc.source, arc.target), (arc.x, arc.y))
-
-
-def _vector_moves(here: Setting, form: LinearForm, seen: Span, widest: int) -> Iterator[Move]:
-    """Price moves by the whole diameter; a histogram that sees every class counts what enters and leaves each."""
-    signs = _signatures(here)
-    number = {int(label): place for place, label in enumerate(here.labels)}
-    alone = [label for label in number if seen.injective and not seen.diameters[label]]
-
-    def move(a: int, b: int, effect: tuple[int, ...], secret: Edge | None, *, certain: bool, most: int) -> Move:
-        if not seen.injective:
-            return Move(effect, (), most, (a, b), secret, certain)
-        single = tuple((label == b) - (label == a) for label in alone)
-        return Move(effect, single, (a not in alone) + (b not in alone), (a, b), secret, certain)
-
-    for a, b, effect in _pairs(here, signs):
-        yield move(a, b, effect, None, certain=True, most=seen.between(a, b))
-        if here.crossing.listed is None:
-            most = min(widest, seen.between(a, b))
-            yield move(a, b, effect, _between(here, a, b), certain=False, most=most)
-    if here.crossing.listed is None:
-        for a in number:
-            edge = _between(here, a, a)
-            most = min(widest, int(seen.diameters[a]))
-            yield Move((0,) * signs.shape[1], (0,) * len(alone), most, (a, a), edge, certain=False)
-        return
-    for arc in here.crossing.listed:
-        if arc.source in number and arc.target in number:
-            edge = (arc.x, arc.y)
-            if arc.source == arc.target:
-                most = change(form, here.classes, [edge])
-                zero = (0,) * signs.shape[1]
-                yield Move(zero, (0,) * len(alone), most, (arc.source, arc.target), edge)
-            else:
-                effect = tuple((signs[number[arc.target]] - signs[number[arc.source]]).tolist())
-                moved = change(form, here.classes, [edge])
-                yield move(arc.source, arc.target, effect, edge, certain=True, most=moved)
-
-
-def _between(here: Setting, a: int, b: int) -> Edge:
-    return candidates(here.classes, a)[0], candidates(here.classes, b)[-1]
 
 
 def _along_scalar(scalar: Scalar, move: Move) -> Edge:

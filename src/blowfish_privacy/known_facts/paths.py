@@ -197,7 +197,7 @@ def _circuit(
             model.add_hint(literal, followed.get(a) == b)
     solver = cp_model.CpSolver()
     solver.parameters.max_deterministic_time = work
-    solver.parameters.num_workers = 1
+    solver.parameters.num_workers = 1  # several would have to take turns to repeat themselves, and take longer
     solver.parameters.random_seed = 1
     solver.parameters.linearization_level = 2
     status = solver.solve(model)

@@ -50,6 +50,7 @@ def test_the_page_shows_a_table_of_this_form(report):
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     assert "\n".join(header) in page
     table = page[page.index(header[0]) :].split("\n\n")[0].splitlines()[2:]
+    assert len(table) > 50
     for line in table:
         claim, direction, ratio, _, peer, its_version, guarantee, command = [c.strip() for c in line.split("|")[1:-1]]
         assert all((claim, ratio, peer, its_version, guarantee))
