@@ -61,6 +61,15 @@ def test_numbers_for_bins_are_read(tmp_path: Path) -> None:
             count(tmp_path, lines("5", bad if bad == '""' else f'"{bad}"'), bins)
 
 
+def test_a_number_for_bins_is_the_double_nearest_to_its_text(tmp_path: Path) -> None:
+    # As docs/policy-file.md says: 0.29999999999999999 and the edge 0.3 have the same nearest double.
+    bins = Binned([0, "0.3", 1])
+    assert float("0.29999999999999999") == 0.3 > float("0.2999999999999999")
+    assert count(tmp_path, lines("0.29999999999999999"), bins) == [0, 1]
+    assert count(tmp_path, lines("0.2999999999999999"), bins) == [1, 0]
+    assert count(tmp_path, lines("0.3"), bins) == [0, 1]
+
+
 def test_truth_values_are_read(tmp_path: Path) -> None:
     assert count(tmp_path, lines("true", "False", "TRUE"), Categorical([True, False])) == [2, 1]
     for bad in ("1", "yes", "t", " true"):
