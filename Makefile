@@ -85,6 +85,7 @@ bench-scale: $(VENV)/.engines
 audit: $(VENV)/.test
 	$(BIN)/python -m blowfish_privacy.testing.audit --out audit-report
 	$(BIN)/python -m blowfish_privacy.testing.known_facts --instances $(INSTANCES)
+	$(BIN)/python -m blowfish_privacy.testing.odds --instances $(INSTANCES)
 	BLOWFISH_EFFORT=$(EFFORT) $(BIN)/python -m pytest -n $(WORKERS) tests/contracts tests/unit/testing
 
 reproduce: $(VENV)/.test

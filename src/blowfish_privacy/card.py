@@ -15,6 +15,7 @@ from typing import Any
 from blowfish_privacy import document, verification
 from blowfish_privacy.card_layout import Card, Item, Section
 from blowfish_privacy.card_words import (
+    FURTHER_UNDER_FACTS,
     certainty,
     definition,
     disclosed,
@@ -40,7 +41,7 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.exact import show
 from blowfish_privacy.known_facts.words import what_facts_disclose
 from blowfish_privacy.plan_words import number
-from blowfish_privacy.policies.explain import BY_THE_FACTS, hidden, neighbouring, presence_only
+from blowfish_privacy.policies.explain import hidden, neighbouring, presence_only, unprotected
 from blowfish_privacy.policies.graph import Hops
 
 _NEVER_CUT = ("Unprotected", "Exact or assumed known")
@@ -144,27 +145,29 @@ class _Facts:
                 f"No output is more than {factor(1, self.epsilon)} times as likely on one table as on another "
                 f"{neighbouring(policy)}.",
             )
-            yield Item(
-                "Further apart",
-                "No statement is made on values several secret steps apart: with known facts steps do not add up.",
-            )
         else:
             yield Item(
                 "Strength",
                 f"The odds {odds(self.main)} change by at most a factor "
                 f"{factor(1, self.epsilon)} (e to the epsilon), even for somebody who knows {others(self.main)}.",
             )
-            together = policy.furthest_together()
-            for sentence in few([self._apart(*found) for found in policy.furthest()]):
-                yield Item("Further apart", sentence)
-            if together is not None:
-                yield Item("Further apart", self._apart(*together))
+        if self.epsilon:
+            yield from (Item("Further apart", sentence) for sentence in self._further())
         if strength(self.epsilon):
             yield Item(
                 "Warning",
                 f"Epsilon {show(self.epsilon)} is large: one release may change odds {factor(1, self.epsilon)} times, "
                 f"which protects {strength(self.epsilon)}.",
             )
+
+    def _further(self) -> Iterator[str]:
+        policy = self.main.policy
+        together = policy.furthest_together()
+        yield from few([self._apart(*found) for found in policy.furthest()])
+        if together is not None:
+            yield self._apart(*together)
+        if not policy.steps_add_up:
+            yield FURTHER_UNDER_FACTS
 
     def _apart(self, pair: str, hops: Hops) -> str:
         return f"{pair} are {hops:,} secret steps apart and protected less: a factor {factor(hops, self.epsilon)}."
@@ -177,10 +180,7 @@ class _Facts:
         else:
             notices = {notice for release in self.releases for notice in release.body["notices"]}
             yield from (Item("Note", notice) for notice in sorted(notices))
-        for sentence in policy.words().unprotected:
-            yield Item("Unprotected", sentence)
-        if policy.known:
-            yield Item("Unprotected", BY_THE_FACTS)
+        yield from (Item("Unprotected", sentence) for sentence in unprotected(policy))
         everything = what_facts_disclose(policy) if disclosed(self.main) else None
         if everything is not None:
             yield Item("Unprotected", everything)

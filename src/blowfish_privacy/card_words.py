@@ -13,6 +13,9 @@ from blowfish_privacy.exact import rounded, show
 from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.queries import Cumulative
 
+FURTHER_UNDER_FACTS = (
+    "No statement is made on values several secret steps apart beyond these: with known facts steps need not add up."
+)
 MOST_LISTED = 6
 _LONGEST = 1200
 LARGE = 3
@@ -129,10 +132,10 @@ def why_exact(release: Release) -> str:
     """Say why an answer has no noise."""
     if not disclosed(release):
         return "nothing that the policy keeps secret shows in this answer"
-    said = "the known facts already disclose what the policy would keep secret in this answer"
+    said = "no secret pair that the known facts leave possible changes this answer"
     if release.policy.compensation == "anywhere":
         return said
-    return f"{said}, to anybody who knows each record up to secret values"
+    return f"{said}, for anybody who knows each record up to secret values"
 
 
 def others(release: Release) -> str:

@@ -96,8 +96,8 @@ class Plan:
         said: list[str] = []
         if self.epsilon == 0 and self.policy.known and self.policy.graph.project(self.query.attributes).has_edges:
             said.append(
-                "NO NOISE: the known facts leave nothing in this answer that a secret pair could change, so it will be "
-                "published exactly."
+                "NO NOISE: no secret pair that the known facts leave possible changes this answer, so it will be "
+                "published exactly. It may tell any other values apart."
             )
         elif self.epsilon == 0:
             attributes = ", ".join(map(quoted, self.query.attributes))

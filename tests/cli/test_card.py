@@ -96,6 +96,10 @@ def test_what_is_exact_public_or_assumed_is_named():
     assert "Known fact: how many records have each “zone” (“zone” A: 30, “zone” B: 30)." in facts
     assert "stay true" in facts
     assert "every other record" not in facts
+    assert "No statement is made on values several secret steps apart" not in facts
+    secrets = bp.PerAttribute(zone=bp.FullDomain(), age=bp.DistanceThreshold(1))
+    near = bp.Policy(domain, secrets=secrets, known=[bp.KnownCount({"age": (0, 4)})])
+    facts = markdown(make_card(released(near, bp.Histogram("age")).text))
     assert "No statement is made on values several secret steps apart" in facts
 
     absent = bp.Policy(domain, secrets=bp.FullDomain(), size="unknown", rows_per_person=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -63,12 +64,31 @@ def test_an_answer_that_is_exact_because_of_the_facts_says_so():
     policy = bp.Policy(bp.Domain(x=bp.Integer(1, 3)), secrets=bp.FullDomain(), known=known)
     made = card(policy, bp.Histogram("x"))
     text = markdown(made)
-    assert "the known facts already disclose what the policy would keep secret in this answer" in made.summary
+    assert "no secret pair that the known facts leave possible changes this answer" in made.summary
     assert "nothing that the policy keeps secret" not in text.lower()
     assert "nothing secret shows" not in text
     everything = "THE KNOWN FACTS ALREADY DISCLOSE EVERYTHING: all counts of the full table follow from them"
     assert everything in " ".join(made.said("Unprotected"))
     assert everything in policy.explain()
+
+
+def test_an_exact_answer_that_shows_what_no_fact_tells_claims_nothing_of_the_kind():
+    # The facts say only that nobody has 1; how many have 0 and how many 2 they do not tell, and the answer does.
+    line = bp.Domain(v=bp.Integer(0, 2))
+    policy = bp.Policy(line, secrets=bp.DistanceThreshold(1), known=[bp.KnownCount({"v": 1}, 0)])
+    shown = released(policy, bp.Histogram("v"), data=[3, 0, 4])
+    assert shown.counts.tolist() == [3, 0, 4]
+    body, text = json.loads(shown.text), markdown(make_card(shown.text))
+    possible = "no secret pair that remains possible changes this answer"
+    assert body["guarantee"]["statement"].endswith(f": {possible}")
+    assert "NO NOISE: no secret pair that the known facts leave possible changes this answer" in body["notices"][0]
+    for said in (shown.text, text):
+        assert "already disclose" not in said
+        assert "nothing secret" not in said
+        assert "nothing that the policy keeps secret" not in said
+    assert "Published exactly: no secret pair that the known facts leave possible changes this answer" in text
+    assert "NO SECRET PAIR IS LEFT that changes the full table" in text
+    assert "**Unprotected**: Values several steps apart" in text
 
 
 @pytest.mark.parametrize("many", [2, 4, 5, 9])

@@ -104,6 +104,25 @@ def test_facts_that_disclose_everything_are_said_so_loudly(folder, capsys):
     assert "ALREADY DISCLOSE EVERYTHING" in capsys.readouterr().out
 
 
+def test_commands_count_no_steps_through_values_that_nobody_has(folder, capsys):
+    (folder / "line.yaml").write_text(
+        "version: 1\npolicy:\n  domain:\n    v: {integer: [0, 2]}\n  secrets: {threshold: 1}\n"
+        "  known:\n    - count: {v: 1}\n      equals: 0\n"
+    )
+    pair = ("--pair", '{"v": 0}', '{"v": 2}')
+    assert blowfish("policy", "explain", "line.yaml", *pair, "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["protected"], said["steps"]) == (False, None)
+    assert blowfish("policy", "explain", "line.yaml", *pair) == 0
+    assert "No promise is made for (“v” 0) and (“v” 2)" in capsys.readouterr().out
+    assert blowfish("policy", "check", "line.yaml", "--picture", "-", "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert not said["connected"]
+    assert any("lead through values that nobody can have" in each for each in said["unprotected"])
+    assert blowfish("policy", "check", "line.yaml", "--picture", "-") == 0
+    assert "complete: every two values" not in capsys.readouterr().out
+
+
 def test_a_fact_s_column_must_be_in_the_data_before_anything_is_charged(folder, capsys):
     (folder / "people.csv").write_text("age\n1\n2\n")
     (folder / "people.yaml").write_text(FILE.replace("  - {name: table, histogram: [age, sex], epsilon: 0.5}\n", ""))

@@ -13,7 +13,7 @@ from blowfish_privacy.cli.output import as_json, file_argument, load_file, print
 from blowfish_privacy.errors import BlowfishError, RefusalError, SpecError
 from blowfish_privacy.exact import show
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.explain import explain_pair
+from blowfish_privacy.policies.explain import explain_pair, unprotected
 from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import Cumulative, Histogram, Query, Sum
 from blowfish_privacy.sensitivities import sensitivity
@@ -35,14 +35,14 @@ def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT00
     """
     loaded = load_file(file).policy
     drawn = _draw(loaded, str(Path(file).with_suffix(".facts.png")) if picture is None else picture)
-    words = loaded.words()
+    left_out = unprotected(loaded)
     found: dict[str, Any] = {
         "valid": True,
         "hash": loaded.hash,
         "cells": loaded.domain.size,
         "attributes": {name: loaded.domain[name].size for name in loaded.domain},
         "connected": loaded.connected,
-        "unprotected": list(words.unprotected),
+        "unprotected": list(left_out),
         "known_facts": [fact.words(loaded.domain) for fact in loaded.known],
         "records": loaded.records,
         "sensitivities": common_sensitivities(loaded),
@@ -56,8 +56,8 @@ def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT00
     click.echo(f"  policy hash {loaded.hash}")
     for fact in found["known_facts"]:
         click.echo(f"  public: {fact}")
-    for sentence in words.unprotected or ("every two values are joined by a chain of secret pairs",):
-        click.echo(f"  {'NOT protected' if words.unprotected else 'complete'}: {sentence}")
+    for sentence in left_out or ("every two values are joined by a chain of secret pairs",):
+        click.echo(f"  {'NOT protected' if left_out else 'complete'}: {sentence}")
     click.echo("\nHow much one secret step can change common queries (the noise is that much over epsilon):")
     rows = [[row["query"], row["sensitivity"] or "refused", row["note"]] for row in found["sensitivities"]]
     print_table(["query", "sensitivity", ""], rows)

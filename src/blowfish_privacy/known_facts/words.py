@@ -44,7 +44,7 @@ def what_facts_disclose(policy: Policy) -> str | None:
         found = _table(policy)
     except RefusalError:
         return None
-    if found is None or found.value or not found.together:
+    if found is None or found.value:
         return None
     return _EVERYTHING if _determined(policy) else _NO_PAIR
 
@@ -78,11 +78,11 @@ def _together(policy: Policy, plain: int) -> Iterator[str]:
         yield f"RUINOUS together: {refused.message} What to do: {refused.hint}"
         return
     value = plain if found is None else found.value
-    if found is None or not found.together:
-        yield f"The stated counts leave single moves only: the full table's sensitivity is {value}."
-        return
     if not value:
         yield _EVERYTHING if _determined(policy) else _NO_PAIR
+        return
+    if found is None or not found.together:
+        yield f"The stated counts leave single moves only: the full table's sensitivity is {value}."
         return
     times = f"{show(value)} instead of {plain}" if plain else show(value)
     weight = "cheap" if value <= _CHEAP * plain else "expensive"

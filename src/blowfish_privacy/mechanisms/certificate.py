@@ -28,7 +28,8 @@ class Certificate:
     def statement(self) -> str:
         """The guarantee in one line."""
         if self.epsilon == 0:
-            return f"0-loss under Blowfish policy {self.policy_hash[:12]}: nothing secret shows in this answer"
+            left = "no secret pair that remains possible changes this answer"
+            return f"0-loss under Blowfish policy {self.policy_hash[:12]}: {left}"
         bounded = " (which is bounded differential privacy)" if self.differential_privacy else ""
         return f"({show(self.epsilon)}, {self.policy_hash[:12]})-Blowfish{bounded}"
 

@@ -7,13 +7,18 @@ from math import exp, isinf
 from typing import TYPE_CHECKING
 
 from blowfish_privacy.domain import quoted
-from blowfish_privacy.policies.graph import Hops, Words
+from blowfish_privacy.policies.graph import Hops
 
 if TYPE_CHECKING:
     from blowfish_privacy.policies.policy import Policy
 
 _NOTHING = "Nothing: the policy has no secret pairs."
+_COMPLETE = "Every two values are some number of steps apart, so none is left out."
 BY_THE_FACTS = "Whatever the known facts disclose by themselves, and values between which they leave no way to move."
+BY_CHAINS = (
+    "Values several steps apart, where it is not proved that steps add up: with known facts a chain of secret pairs "
+    "may lead through values that nobody can have, and a release may show exactly which of the two ends a person has."
+)
 EPSILONS = (0.1, 0.5, 1.0)
 
 
@@ -23,7 +28,7 @@ def explain_policy(policy: Policy) -> str:
     sections = [
         ("What is protected", [*words.sentences, hidden(policy, "epsilon")] if words.sentences else [_NOTHING]),
         ("How strongly", list(_strength(policy))),
-        ("What is NOT protected", list(_unprotected(policy, words))),
+        ("What is NOT protected", [*unprotected(policy)] or [_COMPLETE]),
         ("What is assumed to be public", list(_public(policy))),
         *([("What the known facts do", list(_facts(policy)))] if policy.known else []),
         ("Whose protection", list(_unit(policy))),
@@ -40,15 +45,28 @@ def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[st
     hops, pair = policy.distance(first, second), f"({one}) and ({other})"
     if hops == 0:
         return f"{pair} are the same value."
+    if isinf(hops) and policy.graph.hops(x, y) < hops:
+        return (
+            f"No promise is made for {pair}, though secret pairs lead from the one to the other: by the known facts "
+            "nobody can have one of them, or it is not proved that steps add up. A release may show exactly which of "
+            "the two a person is."
+        )
     if isinf(hops):
         return (
             f"{pair} are not protected from each other at all: no chain of secret pairs connects them, "
             "so a release may show exactly which of the two a person is."
         )
     apart = "a secret pair" if hops == 1 else f"{hops} steps apart"
-    if policy.known:
+    if policy.known and hops == 1:
         return f"{pair} are {apart}. {_with_facts(policy)}"
-    return f"{pair} are {apart}. An attacker's odds between them change by at most {factors(hops)}."
+    whose = "The odds of an attacker who knows the facts" if policy.known else "An attacker's odds"
+    return f"{pair} are {apart}. {whose} between them change by at most {factors(hops)}."
+
+
+def unprotected(policy: Policy) -> tuple[str, ...]:
+    """Say what no release under a policy needs to hide."""
+    by_facts = (BY_THE_FACTS, *(() if policy.steps_add_up else (BY_CHAINS,))) if policy.known else ()
+    return (*policy.words().unprotected, *by_facts)
 
 
 def hidden(policy: Policy, measure: str) -> str:
@@ -75,9 +93,9 @@ def neighbouring(policy: Policy) -> str:
 
 def _with_facts(policy: Policy) -> str:
     return (
-        "With known facts the promise is about tables: no output is more than e^eps times as likely on one table as on "
-        f"another {neighbouring(policy)}. Where the facts leave no such table, they disclose the value themselves and "
-        "nothing protects it."
+        "With known facts the promise is about tables that satisfy them: no output is more than e^eps times as likely "
+        f"on one table as on another {neighbouring(policy)}. Where the facts leave no such table, nothing protects the "
+        "value."
     )
 
 
@@ -100,7 +118,16 @@ def _strength(policy: Policy) -> Iterator[str]:
         return
     if policy.known:
         yield _with_facts(policy)
-        return
+    else:
+        yield from _without_facts(policy)
+    for pair, hops in policy.furthest():
+        yield f"{pair} are {hops} steps apart: {factors(hops)}."
+    together = policy.furthest_together()
+    if together is not None:
+        yield f"{together[0]} are {together[1]} steps apart: {factors(together[1])}."
+
+
+def _without_facts(policy: Policy) -> Iterator[str]:
     present = "that a person is in the table"
     between = present if presence_only(policy) else "between the two values of a secret pair"
     if policy.size == "unknown" and not presence_only(policy):
@@ -113,19 +140,6 @@ def _strength(policy: Policy) -> Iterator[str]:
         "Between values several steps apart the odds may change by that factor once for every step, "
         "so values far apart are told apart more easily."
     )
-    for pair, hops in policy.furthest():
-        yield f"{pair} are {hops} steps apart: {factors(hops)}."
-    together = policy.furthest_together()
-    if together is not None:
-        yield f"{together[0]} are {together[1]} steps apart: {factors(together[1])}."
-
-
-def _unprotected(policy: Policy, words: Words) -> Iterator[str]:
-    yield from words.unprotected
-    if policy.known:
-        yield BY_THE_FACTS
-    elif not words.unprotected:
-        yield "Every two values are some number of steps apart, so none is left out."
 
 
 def _public(policy: Policy) -> Iterator[str]:

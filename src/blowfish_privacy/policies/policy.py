@@ -101,10 +101,16 @@ class Policy:
         """Count the steps between two values, d_G; ``math.inf`` when nothing protects the one from the other.
 
         Attributes not named are equal. With an unknown number of records any value is two steps from any other: a
-        record that goes and a record that comes. Without known facts a release with privacy loss epsilon changes the
-        odds between the two by at most exp(epsilon d_G); with known facts no such bound holds for single pairs.
+        record that goes and a record that comes. A release with privacy loss epsilon changes the odds between the two
+        by at most exp(epsilon d_G). With known facts a secret pair that they leave possible is one step, further
+        steps are counted only where it is proved that they add up (docs/proofs/odds.md), and a value that nobody can
+        have is protected from no other.
         """
         x, y = self.cells(first, second)
+        if self.known:
+            from blowfish_privacy.known_facts.steps import steps
+
+            return steps(self, x, y)
         hops = self.graph.hops(x, y)
         return min(hops, 2) if self.size == "unknown" else hops
 
@@ -126,7 +132,7 @@ class Policy:
             if 0 < hops < inf:
                 one, other, alone = one | own.record(first), other | own.record(last), max(alone, hops)
         hops = self.distance(one, other) if one else 0
-        if hops <= alone:
+        if hops <= alone or hops == inf:
             return None
         own = self.domain.project(list(one))
         if len(one) <= _MOST_NAMED:
@@ -161,8 +167,20 @@ class Policy:
 
     @property
     def connected(self) -> bool:
-        """Whether every two values are some number of steps apart, so that none is unprotected from another."""
-        return self.size == "unknown" or self.graph.connected
+        """Whether every two values that anybody can have are some number of steps apart, so that none is left out."""
+        return self.size == "unknown" or (self.graph.connected and self.steps_add_up)
+
+    @property
+    def steps_add_up(self) -> bool:
+        """Whether the promise holds once for every step between all values that anybody can have.
+
+        It does without known facts, and with them where it is proved (docs/proofs/odds.md).
+        """
+        if not self.known:
+            return True
+        from blowfish_privacy.known_facts.steps import steps_add_up
+
+        return steps_add_up(self)
 
     def words(self) -> Words:
         """Say in sentences what is protected and what is not."""

@@ -85,6 +85,11 @@ def satisfies(policy: Policy, database: Database) -> bool:
     return all(fact.count is None or fact.count == _count(policy.domain, fact, database) for fact in _facts(policy))
 
 
+def known_counts(policy: Policy, database: Database) -> list[int]:
+    """Return what is known of a database, stated or not."""
+    return [_count(policy.domain, fact, database) for fact in _facts(policy)]
+
+
 def linear_sensitivity(policy: Policy, size: int, contribution: Contribution) -> Worst:
     """Find the largest L1 change of a linear query between neighbours, and neighbours that attain it."""
     added = {cell: tuple(map(Fraction, contribution(cell))) for cell in policy.domain.cells()}

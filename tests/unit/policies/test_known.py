@@ -1,3 +1,5 @@
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -181,13 +183,53 @@ def test_policies_do_not_change_with_the_lists_they_were_made_from():
     assert (again.hash, again.explain()) == before
 
 
-def test_with_known_facts_no_promise_is_made_for_single_pairs():
+def test_values_with_nobody_in_between_are_not_steps_apart():
     from blowfish_privacy.policies.explain import explain_pair
 
+    # Nobody has 1, so 0 and 2 are both ends of a chain that no table follows: the histogram is exact.
     line = bp.Domain(v=bp.Integer(0, 2))
     fact = bp.KnownCount(where={"v": 1}, count=0)
     pinned = bp.Policy(line, secrets=bp.DistanceThreshold(1), known=[fact], size=2)
-    for text in (pinned.explain(), explain_pair(pinned, {"v": 0}, {"v": 2})):
-        assert "disclose" in text
+    assert bp.sensitivity(bp.Histogram("v"), pinned).value == 0
+    assert not pinned.connected
+    for first, second in ((0, 1), (1, 2), (0, 2)):
+        assert pinned.distance({"v": first}, {"v": second}) == inf
+        text = explain_pair(pinned, {"v": first}, {"v": second})
+        assert "No promise is made" in text
+        assert "disclose" not in text
         assert "change by at most" not in text
-        assert "none is left out" not in text
+    assert pinned.distance({"v": 0}, {"v": 0}) == 0
+    assert "lead through values that nobody can have" in pinned.explain()
+    assert "none is left out" not in pinned.explain()
+
+
+def test_steps_are_counted_under_facts_where_it_is_proved_that_they_add_up():
+    line = bp.Domain(v=bp.Integer(0, 3))
+
+    def steps(*known, secrets=None, **options):
+        policy = bp.Policy(line, secrets=secrets or bp.DistanceThreshold(1), known=known, **options)
+        return [policy.distance({"v": 0}, {"v": last}) for last in (1, 2, 3)], policy.connected
+
+    ones, twos = (bp.KnownCount({"v": value}, 2) for value in (1, 2))
+    assert steps(ones, size=6) == ([1, 2, 3], True)
+    assert steps(ones, twos, size=6) == ([1, 2, 3], True)
+    # Whoever is somewhere may be in between, but perhaps nobody is there.
+    assert steps(bp.KnownCount({"v": 1})) == ([1, inf, inf], False)
+    assert steps(bp.KnownCount({"v": (0, 1)})) == ([1, 2, 3], False)
+    assert steps(ones, size=6, compensation="secret-moves") == ([1, inf, inf], False)
+    # Facts that cross each other leave it open: nullity 1.
+    sums = [bp.KnownCount({"v": (first, first + 1)}, 3) for first in (0, 1, 2)]
+    assert steps(*sums, size=6) == ([1, inf, inf], False)
+
+
+def test_facts_on_other_attributes_leave_steps_as_they_are():
+    domain = bp.Domain(age=bp.Integer(17, 90), sex=bp.Categorical(["F", "M"]), town=bp.Integer(0, 9))
+    secrets = bp.PerAttribute(age=bp.DistanceThreshold(5), sex=bp.FullDomain(), town=bp.DistanceThreshold(1))
+    policy = bp.Policy(domain, secrets=secrets, known=[bp.KnownMarginal("town")])
+    assert policy.distance({"age": 20}, {"age": 60}) == 8
+    assert policy.distance({"age": 20, "sex": "F"}, {"age": 60, "sex": "M"}) == 9
+    assert policy.distance({"town": 3}, {"town": 4}) == 1
+    assert policy.distance({"town": 3}, {"town": 5}) == inf
+    assert "“age” 17 and 90 are 15 steps apart" in policy.explain()
+    unseen = bp.Policy(domain, secrets=secrets, known=[bp.KnownMarginal("sex")])
+    assert unseen.distance({"age": 20, "sex": "F"}, {"age": 60, "sex": "M"}) == 9

@@ -1,0 +1,69 @@
+"""How many steps apart two values are when facts are known (docs/proofs/odds.md).
+
+Without known facts the odds between two values change by at most e^epsilon once for every step. With them a step may
+lead through a value that nobody can have, or take other records along, so steps are counted only where it is proved
+that they add up. Everywhere else values that are no secret pair are not protected from each other.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import inf
+
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.known_facts.setting import Setting, setting
+from blowfish_privacy.policies import FullDomain, Policy
+from blowfish_privacy.policies.graph import Hops, differing
+
+
+def steps(policy: Policy, x: Cell, y: Cell) -> Hops:
+    """Count the steps between two values for which the promise is proved; ``math.inf`` where there are none."""
+    hops = policy.graph.hops(x, y)
+    here = _facts_alone(policy)
+    if hops == 0 or here is None:
+        return hops if hops <= 1 else inf
+    ends = [_class_of(policy, here, cell) for cell in (x, y)]
+    if not here.live[ends].all():
+        return inf
+    return hops if hops == 1 or _add_up(policy, here, ends) or _beside_the_facts(policy, here, x, y) else inf
+
+
+def steps_add_up(policy: Policy) -> bool:
+    """Say whether steps may be counted between all values that anybody can have."""
+    if policy.graph.canonical() == FullDomain().on(policy.domain).canonical():
+        # There are no values several steps apart.
+        return True
+    here = _facts_alone(policy)
+    return here is not None and _add_up(policy, here, [])
+
+
+def _add_up(policy: Policy, here: Setting, ends: list[int]) -> bool:
+    """Say whether steps add up between two classes, each of which holds somebody, or between any."""
+    if not here.crossing.exists:
+        # A chain of secret pairs stays in one class: whoever can have one of its values can have all.
+        return True
+    held = here.counts > 0
+    held[ends] = True
+    return bool(held.all()) and policy.compensation == "anywhere" and here.incidence.nullity == 0
+
+
+@lru_cache(maxsize=64)
+def _facts_alone(policy: Policy) -> Setting | None:
+    try:
+        return setting(policy, ())
+    except RefusalError:
+        return None
+
+
+def _class_of(policy: Policy, here: Setting, cell: Cell) -> int:
+    return here.classes.of(tuple(cell[policy.domain.axis(name)] for name in here.classes.domain.names))
+
+
+def _beside_the_facts(policy: Policy, here: Setting, x: Cell, y: Cell) -> bool:
+    """Say whether a shortest chain changes no known count, since none depends on the attributes that differ."""
+    if not policy.graph.homogeneous:
+        return False
+    names = policy.domain.names
+    counted = tuple(names[axis] for axis in differing(x, y) if names[axis] in here.classes.domain.names)
+    return not counted or here.crossing.unchanged(counted)
