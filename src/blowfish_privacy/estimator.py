@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from typing import Any, Self, cast
 
 import numpy as np
@@ -14,6 +17,7 @@ from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.engines.arrays import ArrayEngine
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, brief
 from blowfish_privacy.exact import positive
+from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import KMeans
 from blowfish_privacy.session import Session
@@ -21,11 +25,12 @@ from blowfish_privacy.session import Session
 Floats = npt.NDArray[np.float64]
 
 
-_WITHOUT_VALUES = ("Found array with", "features, but", "feature names", "Sparse data")
-"""What scikit-learn says about shapes and columns."""
+_WITHOUT_VALUES = ("Found array with", "features, but", "Sparse data")
+"""What scikit-learn says about shapes."""
 _WORDS = (
     "Reshape your data", "Complex data not supported", "Input X contains NaN", "Input X contains infinity",
     "argument must be a string or a real number",
+    "Feature names are only supported if all input features have string names",
 )  # fmt: skip
 
 
@@ -40,11 +45,13 @@ class WrongTypeError(DataError, TypeError):
 class KMeansEstimator(BaseEstimator):
     """K-means whose centres are private: ``KMeansEstimator(n_clusters=4, policy=policy, epsilon="0.5").fit(X)``.
 
-    The columns of X are the attributes of the policy's domain, in its order; the box is the domain's, never the data's.
+    The columns of X are the attributes of the policy's domain, in its order, and carry their names or none; the box is
+    the domain's, never the data's.
     Without ``ledger`` (a path, or a ledger) nothing remembers what a fit cost: each fit spends ``epsilon`` anew.
 
     After ``fit``: ``cluster_centers_``, ``cluster_sizes_`` (estimated), ``release_`` (the result: other k, pictures,
-    synthetic points, the document), ``n_features_in_``. Nothing here is an exact function of the data: there are no
+    synthetic points, the document), ``n_features_in_``, and ``feature_names_in_`` (the domain's names) if X had names.
+    Nothing here is an exact function of the data: there are no
     ``labels_`` and no ``inertia_``, since both would tell about single records. ``predict`` labels whatever points it
     is given; labels of private records are as private as these.
     """
@@ -69,10 +76,10 @@ class KMeansEstimator(BaseEstimator):
         if self.epsilon is None:
             raise QueryError("epsilon is needed.", hint='KMeansEstimator(policy=policy, epsilon="0.5").')
         positive(self.epsilon, "epsilon", error=QueryError)
-        table = _table(self, X, reset=True)
+        table, names = _table(self, X)
         policy = self._policy_for(table.shape[1])
         domain = policy.domain
-        _in_order(X, domain)
+        _check_names(names, domain)
         if table.shape[1] != len(domain.names):
             raise DataError(
                 f"X has {table.shape[1]} columns, but the domain has {len(domain.names)} attributes.",
@@ -80,45 +87,66 @@ class KMeansEstimator(BaseEstimator):
             )
         engine = ArrayEngine({name: _column(domain, name, table[:, axis]) for axis, name in enumerate(domain.names)})
         budget = self.epsilon if self.ledger is None else None
-        session = Session(engine, policy, budget=budget, ledger=self.ledger)
+        session = Session(engine, policy, budget=budget, ledger=self.ledger, source=self._source())
         query = KMeans(domain.names, self.n_clusters)
         self.release_ = session.release(query, epsilon=self.epsilon, mechanism=self.mechanism)
         engine.close()
         self.cluster_centers_: Floats = self.release_.centers
         self.cluster_sizes_: Floats = self.release_.sizes
+        with _without_values():
+            validate_data(self, X, reset=True, skip_check_array=True)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:  # noqa: N803
         """Return the number of the centre nearest to each point of X."""
         check_is_fitted(self)
-        return nearest_centre(_table(self, X, reset=False), self.cluster_centers_)
+        table, names = _table(self, X)
+        _check_names(names, self.release_.release.policy.domain)
+        with _without_values():
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return nearest_centre(table, self.cluster_centers_)
 
     def _policy_for(self, width: int) -> Policy:
         if not isinstance(self.policy, Policy):
             raise PolicyError(f"a policy is needed, got {brief(self.policy)}.")
         return self.policy
 
+    def _source(self) -> BitSource | None:
+        """Tests put predictable bits here; None are the operating system's."""
+        return None
 
-def _table(estimator: Any, given: Any, *, reset: bool) -> Floats:
-    """Let scikit-learn check the form of X; what it says may quote values, so only known words of it are repeated."""
+
+def _table(estimator: KMeansEstimator, given: Any) -> tuple[Floats, list[str] | None]:
+    """Let scikit-learn check the form of X; return its numbers, and the names that scikit-learn would keep.
+
+    It looks on a copy: where a header is missing, the names of the columns are the values of a person.
+    """
+    probe: Any = copy(estimator)
+    with _without_values():
+        checked: Any = validate_data(probe, given, reset=True, dtype=np.float64)
+    names: Any = getattr(probe, "feature_names_in_", None)
+    return cast(Floats, checked), None if names is None else list(names)
+
+
+@contextmanager
+def _without_values() -> Iterator[None]:
+    """What scikit-learn says may quote values, so only known words of it are repeated."""
     try:
-        checked: Any = validate_data(estimator, given, reset=reset, dtype=np.float64)
+        yield
     except (ValueError, TypeError) as error:
         said = str(error)
         if not any(mark in said for mark in _WITHOUT_VALUES):
             said = next((word for word in _WORDS if word in said), "X must be a table of finite numbers")
         kind = WrongTypeError if isinstance(error, TypeError) else WrongTableError
         raise kind(said) from None
-    return cast(Floats, checked)
 
 
-def _in_order(given: Any, domain: Domain) -> None:
-    names = [str(name) for name in getattr(given, "columns", ())]
-    moved = [name for name, own in zip(names, domain.names, strict=False) if name != own and name in domain.names]
-    if moved:
-        raise DataError(
-            f"the columns are not in the order of the policy's attributes: {', '.join(moved)}.",
-            hint=f"the order is {', '.join(domain.names)}.",
+def _check_names(names: list[str] | None, domain: Domain) -> None:
+    if names is not None and names != list(domain.names):
+        # The names given are not quoted: they may be values.
+        raise WrongTableError(
+            "the columns of X are not named like the policy's attributes, in their order.",
+            hint=f"the names and their order are {', '.join(domain.names)}; a table without names is taken in this order.",
         )
 
 

@@ -1,14 +1,19 @@
 """scikit-learn's manners, as far as a private estimator can have them."""
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import blowfish_privacy as bp
 from blowfish_privacy.estimator import KMeansEstimator
+from blowfish_privacy.testing.seeded import SeededSource
 
 DOMAIN = bp.Domain(a=bp.Binned(list(range(-20, 21)), outside="clamp"), b=bp.Integer(0, 99))
 POLICY = bp.Policy(DOMAIN, secrets=bp.FullDomain())
@@ -20,7 +25,14 @@ def box(width):
     return bp.Policy(domain, secrets=bp.FullDomain())
 
 
-class FittingAnyWidth(KMeansEstimator):
+class Repeating(KMeansEstimator):
+    """Draws the same noise in every fit, so that no test here fails by chance."""
+
+    def _source(self):
+        return SeededSource(1)
+
+
+class FittingAnyWidth(Repeating):
     """For scikit-learn's checks, whose tables differ in width, which one policy cannot: the only exception made."""
 
     def _policy_for(self, width):
@@ -40,7 +52,7 @@ def test_centres_are_found_and_nothing_exact_is_left_on_the_object():
     generator = np.random.default_rng(5)
     table = np.concatenate([generator.normal((-10, 20), 1, (2000, 2)), generator.normal((10, 80), 1, (2000, 2))])
     table[:, 1] = table[:, 1].round()
-    made = KMeansEstimator(n_clusters=2, policy=POLICY, epsilon="2").fit(table)
+    made = Repeating(n_clusters=2, policy=POLICY, epsilon="2").fit(table)
     centres = made.cluster_centers_[made.cluster_centers_[:, 0].argsort()]
     assert centres == pytest.approx(np.array([[-10, 20], [10, 80]]), abs=3)
     assert set(vars(made)) - {"n_clusters", "policy", "epsilon", "ledger", "mechanism"} == {
@@ -72,13 +84,53 @@ def test_no_error_quotes_a_value(table):
     assert caught.value.__suppress_context__
 
 
-def test_columns_in_another_order_are_not_taken_for_one_another():
-    import pandas as pd
+FRAMES = {
+    "pandas": lambda names: pd.DataFrame(np.zeros((99, 2)), columns=names),
+    "polars": lambda names: pl.DataFrame(np.zeros((99, 2)), schema=names),
+    "arrow": lambda names: pa.table(dict(zip(names, np.zeros((2, 99)), strict=True))),
+}
 
-    table = pd.DataFrame(np.zeros((99, 2)), columns=["b", "a"])
-    with pytest.raises(bp.DataError, match="order"):
-        KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="1").fit(table)
-    KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="1").fit(table[["a", "b"]])
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+@pytest.mark.parametrize("names", [["31415", "271"], ["b", "a"], ["a", "31415"]], ids=["headerless", "moved", "one"])
+def test_names_that_are_not_the_domains_are_refused_and_nowhere_kept(frame, names):
+    """A table read without its header is named after the first person's values."""
+    fresh, fitted = Repeating(n_clusters=1, policy=POLICY, epsilon="1"), Repeating(1, policy=POLICY, epsilon="1")
+    fitted.fit(frame(["a", "b"]))
+    for made, method in ((fresh, fresh.fit), (fitted, fitted.fit), (fitted, fitted.predict)):
+        with pytest.raises(bp.DataError, match="named like the policy's attributes.* a, b;") as caught:
+            method(frame(names))
+        assert isinstance(caught.value, ValueError)
+        assert caught.value.__cause__ is None
+        assert caught.value.__suppress_context__ or caught.value.__context__ is None
+        assert "31415" not in f"{caught.value!s} {caught.value!r}"
+        assert b"31415" not in pickle.dumps(made)
+        assert "31415" not in f"{vars(made)}"
+    assert not hasattr(fresh, "feature_names_in_")
+    assert fitted.feature_names_in_.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_the_domains_names_are_kept(frame):
+    made = Repeating(n_clusters=1, policy=POLICY, epsilon="1").fit(frame(["a", "b"]))
+    assert made.feature_names_in_.dtype == object
+    assert made.feature_names_in_.tolist() == ["a", "b"]
+    assert made.predict(frame(["a", "b"])).tolist() == [0] * 99
+    made.fit(np.zeros((99, 2)))
+    assert not hasattr(made, "feature_names_in_")
+
+
+def test_names_that_are_not_text_count_as_none():
+    made = Repeating(n_clusters=1, policy=POLICY, epsilon="1").fit(pd.DataFrame(np.zeros((99, 2))))
+    assert not hasattr(made, "feature_names_in_")
+    for odd in ([3.1415, 2.7], [31415, "a"]):
+        table = pd.DataFrame(np.zeros((99, 2)), columns=odd)
+        try:
+            made.fit(table)
+        except bp.DataError as error:
+            assert "string names" in str(error)
+            assert "31415" not in str(error)
+        assert b"1415" not in pickle.dumps(made)
 
 
 @pytest.mark.parametrize(
