@@ -1,12 +1,37 @@
-"""Servers that tests may ask for; each is started when first asked for and stopped at the end."""
+"""What all tests share: random bits that repeat themselves, and servers, started when a test first asks for one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+from predictable import predictable_bits
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("without deadlines", deadline=None)
+settings.load_profile("without deadlines")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Give each test bits of its own, the same in every run, unless it asks for fresh ones."""
+    if item.get_closest_marker("fresh_bits"):
+        return (yield)
+    with predictable_bits(item.nodeid):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any) -> Generator[None, Any, Any]:
+    """What several tests share must not depend on which of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with predictable_bits(fixturedef.argname):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

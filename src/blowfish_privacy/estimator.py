@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, Self, cast
@@ -17,7 +17,6 @@ from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.engines.arrays import ArrayEngine
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, brief
 from blowfish_privacy.exact import positive
-from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import KMeans
 from blowfish_privacy.session import Session
@@ -87,7 +86,7 @@ class KMeansEstimator(BaseEstimator):
             )
         engine = ArrayEngine({name: _column(domain, name, table[:, axis]) for axis, name in enumerate(domain.names)})
         budget = self.epsilon if self.ledger is None else None
-        session = Session(engine, policy, budget=budget, ledger=self.ledger, source=self._source())
+        session = Session(engine, policy, budget=budget, ledger=self.ledger)
         query = KMeans(domain.names, self.n_clusters)
         self.release_ = session.release(query, epsilon=self.epsilon, mechanism=self.mechanism)
         engine.close()
@@ -111,10 +110,6 @@ class KMeansEstimator(BaseEstimator):
             raise PolicyError(f"a policy is needed, got {brief(self.policy)}.")
         return self.policy
 
-    def _source(self) -> BitSource | None:
-        """Tests put predictable bits here; None are the operating system's."""
-        return None
-
 
 def _table(estimator: KMeansEstimator, given: Any) -> tuple[Floats, list[str] | None]:
     """Let scikit-learn check the form of X; return its numbers, and the names that scikit-learn would keep.
@@ -129,7 +124,7 @@ def _table(estimator: KMeansEstimator, given: Any) -> tuple[Floats, list[str] | 
 
 
 @contextmanager
-def _without_values() -> Iterator[None]:
+def _without_values() -> Generator[None]:
     """What scikit-learn says may quote values, so only known words of it are repeated."""
     try:
         yield
@@ -146,7 +141,7 @@ def _check_names(names: list[str] | None, domain: Domain) -> None:
         # The names given are not quoted: they may be values.
         raise WrongTableError(
             "the columns of X are not named like the policy's attributes, in their order.",
-            hint=f"the names and their order are {', '.join(domain.names)}; a table without names is taken in this order.",
+            hint=f"they are {', '.join(domain.names)}; a table without names is taken in this order.",
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,12 +17,25 @@ from blowfish_privacy import spec
 from blowfish_privacy.verification import problems
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+REPEATABLE = """
+import runpy, sys
+from predictable import predictable_bits
+sys.argv.pop(0)
+with predictable_bits("examples"):
+    runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 FAR = 30
 """Noise exceeds so many times its scale with probability e^-30: no test here ever fails by chance."""
 
 
 def run(name: str, folder: Path) -> str:
-    done = subprocess.run([sys.executable, EXAMPLES / name, folder], capture_output=True, text=True)
+    path = os.pathsep.join([str(EXAMPLES.parent / "tests"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", REPEATABLE, EXAMPLES / name, folder],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
     assert done.returncode == 0, done.stderr
     for document in folder.glob("*.release.json"):
         assert problems(document.read_text()) == [], document.name

@@ -14,6 +14,8 @@ from blowfish_privacy import noise
 from blowfish_privacy.noise.digit import Digit, DigitLaw
 from blowfish_privacy.noise.discrete_laplace import _Sampler, _sampler
 
+pytestmark = pytest.mark.fresh_bits
+
 FALSE_ALARM = 1e-9
 COUNT = 1_000_000
 SCALES = [

@@ -8,6 +8,8 @@ from blowfish_privacy import noise
 from blowfish_privacy.noise.discrete_laplace import _sampler
 from blowfish_privacy.testing.seeded import SeededSource
 
+pytestmark = pytest.mark.fresh_bits
+
 # Equal arrays by chance: 64 draws at scale 10^9 agree with a probability below (1 / 10^9)^64.
 SCALE, COUNT = 10**9, 64
 
