@@ -1,4 +1,4 @@
-"""A plan: everything about a release that can be said before any data are read."""
+"""A plan: everything about a release that can be said before a value is read."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from blowfish_privacy.mechanisms import Certificate, Error, Mechanism, TooFewErr
 from blowfish_privacy.policies import FullDomain, Policy
 from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import Query
+from blowfish_privacy.sensitivities import sensitivity
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +121,17 @@ class Plan:
         from blowfish_privacy.plan_words import explain_plan
 
         return explain_plan(self)
+
+
+def costs(query: Query, policy: Policy) -> bool:
+    """Say, before anything is known of the data, whether a release is sure to cost the epsilon asked for.
+
+    Where no secret pair shows in the answer it costs nothing; what is not covered here, a plan refuses with a reason.
+    """
+    try:
+        return sensitivity(query, policy).value > 0
+    except BlowfishError:
+        return False
 
 
 def _crosses(policy: Policy) -> bool:

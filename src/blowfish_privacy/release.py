@@ -1,6 +1,6 @@
 """The one door to the data: certify, charge, read, perturb, record, hand out.
 
-A short budget means that nothing is read. The charge is durable before the data are touched; the finished document is
+A short budget means that no value is read. The charge is durable before the data are touched; the finished document is
 stored in the ledger before anybody sees it, so there are never two different outputs under one charge.
 """
 
@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -24,6 +25,7 @@ from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.plan import Plan
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import contradicted, stated_facts
 from blowfish_privacy.progress import spinner
 
@@ -33,8 +35,10 @@ NO_MECHANISM = "none (exact)"
 
 @dataclass(frozen=True, eq=False)
 class Door:
-    """What a release needs: the data, the ledger, and a source of random bits."""
+    """What a release needs: the policy, the data, the ledger, and a source of random bits."""
 
+    policy: Policy
+    """The policy whose domain the data are declared in."""
     open: Callable[[], Engine]
     """Opens the data; not called when the ledger already holds the answer."""
     ledger: Ledger
@@ -42,16 +46,17 @@ class Door:
 
     def release(self, plan: Plan) -> str:
         """Run a plan and return its document."""
+        self._check_policy(plan)
         mechanism = certified(plan)
         names = plan.query.attributes
         engine = self._ready(plan, names)
         entry = self.ledger.charge(
             epsilon=plan.epsilon,
-            policy=plan.policy,
+            policy=self.policy,
             key=plan.key,
             description=describe(plan),
             mechanism=plan.certificate.mechanism if plan.epsilon else NO_MECHANISM,
-            policy_text=spec.dumps(plan.policy),
+            policy_text=self._policy_text,
         )
         handed_out = self.ledger.document(plan.key)
         if handed_out is not None:
@@ -59,6 +64,7 @@ class Door:
 
         def answer() -> dict[str, Any]:
             table = engine or self.open()
+            self._check_order(table)
             _compare(table, plan)
             reading = Reading(table, plan)
             noisy = mechanism.draw(reading, self.source)
@@ -69,6 +75,7 @@ class Door:
     def release_parallel(self, attribute: str, plans: Mapping[int, Plan]) -> str:
         """Run one plan for each position of an attribute that no secret pair changes; return one document."""
         first = _alike(attribute, plans)
+        self._check_policy(first)
         shown = first.policy.domain[attribute]
         mechanisms = {position: certified(plan) for position, plan in plans.items()}
         names = (attribute, *first.query.attributes)
@@ -76,11 +83,11 @@ class Door:
         entry = self.ledger.charge_parallel(
             attribute=attribute,
             parts={shown.show(position): plan.epsilon for position, plan in plans.items()},
-            policy=first.policy,
+            policy=self.policy,
             key=first.key,
             description=f"{describe(first)} for each {attribute}",
             mechanism=first.certificate.mechanism if any(plan.epsilon for plan in plans.values()) else NO_MECHANISM,
-            policy_text=spec.dumps(first.policy),
+            policy_text=self._policy_text,
         )
         handed_out = self.ledger.document(first.key)
         if handed_out is not None:
@@ -88,6 +95,7 @@ class Door:
 
         def answer() -> dict[str, Any]:
             table = engine or self.open()
+            self._check_order(table)
             _compare(table, first)
             counts = _counted(table, first, names)
             _public_records(first, int(counts.sum()))
@@ -108,10 +116,39 @@ class Door:
         if plan.mechanism.counts_cells:
             check_countable(plan.policy.domain.project(names))
         engine = self.open()
+        self._check_order(engine)
         engine.prepare(plan.policy.domain, names)
         for fact in stated_facts(plan.policy):
             engine.prepare(plan.policy.domain, fact.attributes)
         return engine
+
+    def _check_policy(self, plan: Plan) -> None:
+        """Refuse a plan for another policy, or for this one with its domain in another order."""
+        if plan.policy.hash != self.policy.hash:
+            raise PolicyError("the plan was made for another policy.", hint="make it with this session.")
+        # Equal hashes promise the same, but where data have no names, order says which attribute is which.
+        if plan.policy.domain != self.policy.domain:
+            raise PolicyError(
+                "the plan declares attributes or categories in another order than this session.",
+                hint="make it with this session.",
+            )
+
+    def _check_order(self, engine: Engine) -> None:
+        """Refuse data without names where the ledger's first charge declared the same domain in another order."""
+        base = self.ledger.base if getattr(engine, "positional", False) else None
+        if base is None or not base.text or base.text == self._policy_text:
+            return
+        first = spec.loads(base.text).policy
+        if first.domain != self.policy.domain and first.canonical()["domain"] == self.policy.canonical()["domain"]:
+            raise PolicyError(
+                "the ledger's policy declares attributes or categories in another order, and these data have no names "
+                "that would tell which is which.",
+                hint=f"declare them as there: {', '.join(first.domain.names)}, and the categories of each as there.",
+            )
+
+    @cached_property
+    def _policy_text(self) -> str:
+        return spec.dumps(self.policy)
 
     def _write(self, plan: Plan, noisy: npt.NDArray[Any], records: int | None, entry: Entry) -> dict[str, Any]:
         with spinner("Writing the document"):

@@ -1,4 +1,4 @@
-"""A session: data, a policy, a budget; plans that read nothing, releases that charge first."""
+"""A session: data, a policy, a budget; plans that read no values, releases that charge first."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from blowfish_privacy import results, spec
 from blowfish_privacy.engines import Engine, open_engine
 from blowfish_privacy.errors import LedgerError, PolicyError, QueryError, RefusalError, brief
 from blowfish_privacy.exact import positive, show
-from blowfish_privacy.ledger import Ledger, SqliteLedger, open_ledger
+from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger, open_ledger
 from blowfish_privacy.noise import BitSource, SystemSource
-from blowfish_privacy.plan import Plan, make_plan
+from blowfish_privacy.plan import Plan, costs, make_plan
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import KMeans, Mean, Query
 from blowfish_privacy.release import Door
@@ -66,7 +66,7 @@ class Session:
 
     @property
     def engine(self) -> Engine:
-        """The data engine; opening it reads no data."""
+        """The data engine; opening it reads no row."""
         if self._engine is None:
             self._engine = open_engine(self._data)
         return self._engine
@@ -86,12 +86,16 @@ class Session:
         name: str = "release",
         key: str | None = None,
     ) -> Plan:
-        """Choose a mechanism and say what it proves, costs and how wrong it will be. Reads no data, spends nothing.
+        """Choose a mechanism and say what it proves, costs and how wrong it will be. Reads no values, spends nothing.
 
-        Give ``epsilon``, or ``error`` (root mean squared) to solve for it. Where the number of records is needed and
-        the policy makes it public without stating it, the data are asked for that number alone.
+        Give ``epsilon``, or ``error`` (root mean squared) to solve for it. Where the number of rows is needed and the
+        policy makes it public without stating it, the data are asked for that number alone; an ``epsilon`` above what
+        is left is refused before that.
         """
-        records = self._public_rows() if isinstance(query, Query) and query.needs_records else self.policy.records
+        records = self.policy.records
+        if isinstance(query, Query) and query.needs_records and records is None and self.policy.size != "unknown":
+            self._check_affordable(query, epsilon, key)
+            records = self.engine.rows()
         return make_plan(
             query, self.policy, epsilon=epsilon, error=error, mechanism=mechanism, records=records, name=name, key=key
         )
@@ -101,8 +105,6 @@ class Session:
         if isinstance(query, Plan):
             if options:
                 raise QueryError("a plan has its options already.", hint="give them to session.plan.")
-            if query.policy.hash != self.policy.hash:
-                raise PolicyError("the plan was made for another policy.", hint="make it with this session.")
             plan = query
         else:
             plan = self.plan(query, **options)
@@ -110,16 +112,21 @@ class Session:
 
     def door(self) -> Door:
         """Return the one way to the data."""
-        return Door(lambda: self.engine, self.ledger, self._source)
+        return Door(self.policy, lambda: self.engine, self.ledger, self._source)
 
     def parallel(self, attribute: str) -> Parallel:
         """Release for each value of an attribute that no secret pair changes, at the cost of the costliest value."""
         return Parallel(self, attribute)
 
-    def _public_rows(self) -> int | None:
-        if self.policy.records is not None or self.policy.size == "unknown":
-            return self.policy.records
-        return self.engine.rows()
+    def _check_affordable(self, query: Query, epsilon: Any, key: str | None) -> None:
+        """Refuse what will cost too much before the data are asked for anything; a retry costs nothing."""
+        if epsilon is None or not costs(query, self.policy):
+            return
+        if key is not None and any(entry.key == key for entry in self.ledger.entries()):
+            return
+        cost = positive(epsilon, "epsilon", error=QueryError) * self.ledger.price(self.policy).factor
+        if cost > self.ledger.remaining:
+            raise OverBudgetError.of(cost, self.ledger)
 
 
 class Parallel:

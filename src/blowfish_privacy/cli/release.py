@@ -17,7 +17,7 @@ from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, SpecError
 from blowfish_privacy.exact import rounded, show
 from blowfish_privacy.ledger import Entry
-from blowfish_privacy.plan import Plan, make_plan
+from blowfish_privacy.plan import Plan, costs, make_plan
 from blowfish_privacy.plan_words import compare, number
 from blowfish_privacy.postgresql import is_address
 from blowfish_privacy.release import describe
@@ -29,7 +29,10 @@ from blowfish_privacy.session import Session
 @click.option("--explain", is_flag=True, help="Say for each release why.")
 @as_json
 def plan(file: str, explain: bool, as_json: bool) -> None:  # noqa: FBT001
-    """Show what the releases of FILE will cost and how wrong they will be. Reads no data, spends nothing."""
+    """Show what the releases of FILE will cost and how wrong they will be. Reads no values, spends nothing.
+
+    Where the number of rows is needed, public and not stated in FILE, the data are asked for it, and for nothing else.
+    """
     loaded = load_file(file)
     plans = _plans(file, loaded, needed=False)
     _warn_of_budget(loaded, plans)
@@ -57,23 +60,20 @@ def plan(file: str, explain: bool, as_json: bool) -> None:  # noqa: FBT001
 def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  # noqa: FBT001
     """Run the releases of FILE: asks, charges the ledger, reads the data, writes JSON, CSV and PNG.
 
-    A release that the ledger already holds is written again as it was and costs nothing.
+    A release that the ledger already holds is written again as it was and costs nothing. Before the charge no value is
+    read; the number of rows may be asked for, where it is public, and not for releases that exceed the budget.
     """
     loaded = load_file(file)
     session = open_session(file, loaded)
     factor = session.ledger.price(loaded.policy).factor
     folder = Path(out)
     _check_outputs(file, loaded, folder)
-    plans = [_keyed(made, loaded, new=new) for made in _plans(file, loaded, needed=True)]
     held = {entry.key: entry for entry in session.ledger.entries()}
+    _check_budget(session, factor * _least(loaded, [] if new else [*held.values()]))
+    plans = [_keyed(made, loaded, new=new) for made in _plans(file, loaded, needed=True)]
     due = [made for made in plans if made.key not in held]
     total = factor * sum((made.epsilon for made in due), Fraction(0))
-    if total > session.remaining:
-        raise BudgetError(
-            f"the releases cost {show(total)}, but only {show(session.remaining)} is left: "
-            f"{show(total - session.remaining)} too much. Nothing was charged.",
-            hint="ask for less epsilon, or for fewer releases.",
-        )
+    _check_budget(session, total)
     if as_json and due and not yes:
         raise SpecError("--json does not ask.", hint="add --yes to spend.")
     _confirm(loaded, due, session, total, yes=yes)
@@ -88,6 +88,27 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
             click.echo(f"  paid for before ({item['recorded']}); nothing was spent")
         click.echo(f"  {', '.join(item['files'])}")
     click.echo(f"Spent {show(total)}; {show(session.remaining)} is left.")
+
+
+def _least(loaded: spec.PolicyFile, held: list[Entry]) -> Fraction:
+    """Add up what is sure to be spent, as far as that can be said before the data are asked for anything."""
+    wanted = [
+        planned.epsilon
+        for planned in loaded.releases
+        if planned.epsilon is not None
+        and costs(planned.query, loaded.policy)
+        and not any(entry.description.startswith(f"{planned.name}: ") for entry in held)
+    ]
+    return sum(wanted, Fraction(0))
+
+
+def _check_budget(session: Session, total: Fraction) -> None:
+    if total > session.remaining:
+        raise BudgetError(
+            f"the releases cost {show(total)}, but only {show(session.remaining)} is left: "
+            f"{show(total - session.remaining)} too much. Nothing was charged, and no value was read.",
+            hint="ask for less epsilon, or for fewer releases.",
+        )
 
 
 def _released(session: Session, made: Plan) -> results.Result:

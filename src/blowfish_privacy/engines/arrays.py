@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from blowfish_privacy.errors import DataError
 
 class ArrayEngine:
     """Counts columns given as numpy arrays; a column is numbered once, when it is first asked for."""
+
+    positional: ClassVar[bool] = True
+    """Its columns have no names of their own: the order of the domain says which is which."""
 
     def __init__(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
         lengths = {len(column) for column in columns.values()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ _LARGEST = 2**63 - 1
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
     """The number of rows of every cell, one axis for each attribute of the domain, in the domain's order.
+
+    The axes have no names, so the order counts: a plan made for another order of the same policy is refused.
 
     >>> Counts([[3, 0, 1], [2, 2, 0]])
     Counts of shape (2, 3)
@@ -56,6 +59,9 @@ class Counts:
 
 class MemoryEngine:
     """Counts cells by summing the axes that are not asked for."""
+
+    positional: ClassVar[bool] = True
+    """Its axes have no names of their own: the order of the domain says which is which."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts.values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Protocol
 
 from blowfish_privacy.errors import BudgetError
 from blowfish_privacy.exact import show
@@ -47,6 +48,20 @@ class Account:
         return replace(self, documents=self.documents + 1, documents_head=document.chain)
 
 
+class Balance(Protocol):
+    """A budget and what is left of it: an account, or a ledger."""
+
+    @property
+    def budget(self) -> Fraction:
+        """The whole budget."""
+        ...
+
+    @property
+    def remaining(self) -> Fraction:
+        """What is left."""
+        ...
+
+
 class OverBudgetError(BudgetError):
     """A charge asks for more than is left."""
 
@@ -55,15 +70,16 @@ class OverBudgetError(BudgetError):
         self.requested = self.remaining = Fraction(0)
 
     @classmethod
-    def of(cls, requested: Fraction, account: Account) -> OverBudgetError:
+    def of(cls, requested: Fraction, account: Balance) -> OverBudgetError:
         """Word the error, and keep its numbers."""
-        over = requested - account.remaining
+        remaining = account.remaining
         error = cls(
             f"the release costs {show(requested)}, but of the budget of {show(account.budget)} only "
-            f"{show(account.remaining)} is left: {show(over)} too much. Nothing was charged and no data was read.",
-            hint="ask for a smaller epsilon." if account.remaining else "the budget is used up.",
+            f"{show(remaining)} is left: {show(requested - remaining)} too much. "
+            "Nothing was charged, and no value was read.",
+            hint="ask for a smaller epsilon." if remaining else "the budget is used up.",
         )
-        error.requested, error.remaining = requested, account.remaining
+        error.requested, error.remaining = requested, remaining
         return error
 
     @property
