@@ -128,6 +128,6 @@ def _compare_with_truth(folder: Path) -> None:
         true = sum(record[:2] == [str(age), "Female"] for record in records)
         say(f"women aged {age}: released {ages.counts[age - 17, 0]}, true {true}")
     true = sum(int(record[3]) <= 50 for record in records)
-    say(f"people who earn at most 50 thousand: released {wages.values[50]:,}, true {true:,}")
+    say(f"people who earn at most 50 thousand: released {wages.values[50]:,.0f}, true {true:,}")
     true_mean = sum(int(record[3]) for record in records) / len(records)
     say(f"mean wage: released {mean.value:.2f}, true {true_mean:.2f}")

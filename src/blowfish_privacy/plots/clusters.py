@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from blowfish_privacy.plots import plain_text, save_figure, start_figure
+from blowfish_privacy.plots import plain_text, save_figure, start_figure, state
 
 if TYPE_CHECKING:
+    from blowfish_privacy.mechanisms.synopsis import Floats, Points
     from blowfish_privacy.results.clusters import ClustersResult
 
 _BINS = 64
@@ -31,7 +32,7 @@ def plot_clusters(result: ClustersResult, path: str | Path) -> None:
         panel.set_axis_off()
     left_out = f" (the first {len(pairs)} of {len(every)} pairs of attributes)" if len(pairs) < len(every) else ""
     figure.suptitle(plain_text(result.title() + left_out))
-    figure.text(0.995, 0.005, result.statement, ha="right", va="bottom", fontsize=7, color="0.4")
+    state(figure, result)
     save_figure(figure, path)
 
 
@@ -45,16 +46,17 @@ def draw_pair(result: ClustersResult, axes: Any, first: int, second: int) -> Non
     names, places, weights = result.domain.names, result.points.places, result.points.weights
     sizes = 30 + 300 * result.sizes / max(float(result.sizes.max()), 1e-9)
     if first == second:
-        axes.hist(places[:, first], bins=_BINS, weights=weights, color="0.75")
+        edges, shares = _spread(result.points, first)
+        axes.stairs(weights @ shares, edges, fill=True, color="0.75")
         for centre in result.centers[:, first]:
             axes.axvline(centre, color="tab:red")
         axes.set_xlabel(plain_text(names[first]))
         axes.set_ylabel("estimated records")
         return
     if len(places) > len(result.centers):
-        bins = _bins(result, first, second)
-        shown = axes.hist2d(places[:, first], places[:, second], bins=bins, weights=weights, cmap="Blues")
-        axes.figure.colorbar(shown[3], ax=axes, label="estimated records")
+        (across, right), (up, high) = (_spread(result.points, axis) for axis in (first, second))
+        shown = axes.pcolormesh(across, up, high.T @ (right * weights[:, None]), cmap="Blues")
+        axes.figure.colorbar(shown, ax=axes, label="estimated records")
     axes.margins(0.05)
     axes.scatter(result.centers[:, first], result.centers[:, second], s=sizes, c="tab:red", edgecolors="white")
     for number, centre in enumerate(result.centers):
@@ -63,6 +65,10 @@ def draw_pair(result: ClustersResult, axes: Any, first: int, second: int) -> Non
     axes.set_ylabel(plain_text(names[second]))
 
 
-def _bins(result: ClustersResult, *axes: int) -> list[int]:
-    """Draw no finer than the points are, or the picture shows gaps between them."""
-    return [min(_BINS, max(1, len(np.unique(result.points.places[:, axis])))) for axis in axes]
+def _spread(points: Points, axis: int) -> tuple[Floats, Floats]:
+    """Cut an axis into bins and say which share of each point's cell lies in each, so that no gaps are drawn."""
+    half = np.maximum(points.widths[:, axis], 1e-9) / 2
+    low, high = points.places[:, axis] - half, points.places[:, axis] + half
+    edges = np.linspace(low.min(), high.max(), _BINS + 1)
+    below = np.clip((edges[None, :] - low[:, None]) / (high - low)[:, None], 0, 1)
+    return edges, np.diff(below, axis=1)

@@ -15,7 +15,7 @@ from blowfish_privacy.errors import QueryError, RefusalError
 from blowfish_privacy.exact import exact, show
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.typical import BootstrapError
-from blowfish_privacy.plots import plain_text
+from blowfish_privacy.plots import label_values
 from blowfish_privacy.queries import Quantiles, Ranges
 from blowfish_privacy.results.result import Result
 
@@ -157,9 +157,7 @@ class CumulativeResult(Result):
         share, band = self.cumulative / total, 2 * self.error().rmse / total
         axes.fill_between(places, np.clip(share - band, 0, 1), np.clip(share + band, 0, 1), alpha=0.25, step="post")
         axes.step(places, share, where="post")
-        shown = range(0, self.attribute.size, max(1, self.attribute.size // 10))
-        axes.set_xticks(list(shown), [plain_text(self.attribute.show(place)) for place in shown])
-        axes.set_xlabel(plain_text(self.release.query.attributes[0]))
+        label_values(axes.xaxis, self.release.query.own_domain(self.release.policy.domain))
         axes.set_ylabel("share of records at or below\n(band: twice the typical error)")
         # Where most records share the lowest value the rest would otherwise be a flat line.
         axes.set_ylim(-0.02 if share[0] < 0.5 else share[0] - 0.05 * (1 - share[0]) - band, 1.01)

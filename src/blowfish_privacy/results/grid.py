@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms import GridFlow, GridHierarchy
-from blowfish_privacy.plots import plain_text
+from blowfish_privacy.plots import draw_map
 from blowfish_privacy.results.result import Result
 
 
@@ -116,7 +116,4 @@ class GridResult(Result):
 
     def draw(self, axes: Any) -> None:
         """Draw the grid as a map."""
-        shown = axes.imshow(np.maximum(self.counts, 0), aspect="auto", origin="lower", cmap="viridis")
-        axes.figure.colorbar(shown, ax=axes, label="noisy count")
-        axes.set_ylabel(plain_text(self.domain.names[0]))
-        axes.set_xlabel(plain_text(self.domain.names[1]))
+        draw_map(axes, np.maximum(self.counts, 0), self.domain, "estimated count, drawn as 0 where below")

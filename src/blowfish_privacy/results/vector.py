@@ -34,9 +34,11 @@ class VectorResult(Result):
         """Draw the answers with the band that holds each in 95 of 100."""
         values, width = as_float(self.values), self.error().interval("0.95")
         places = range(len(values))
-        axes.fill_between(places, values - width, values + width, alpha=0.25, step="mid", label="95 % interval")
+        axes.fill_between(places, values - width, values + width, alpha=0.25, step="mid")
         axes.step(places, values, where="mid")
         shown = list(places)[:: max(1, len(values) // 8)]
         axes.set_xticks(shown, [plain_text(self.labels()[place]) for place in shown])
-        axes.set_xlabel(plain_text(", ".join(self.release.query.attributes)))
-        axes.legend()
+        about = ", ".join(self.release.query.attributes)
+        cumulative = isinstance(self.release.query, Cumulative)
+        axes.set_xlabel(plain_text(about if cumulative else f"number of the answer about {about}"))
+        axes.set_ylabel("answer, with its 95 % interval" if width else "exact answer")

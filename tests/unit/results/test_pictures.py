@@ -1,0 +1,183 @@
+"""Pictures beside their numbers: axes carry values and not positions, and nothing is drawn over anything else."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import blowfish_privacy as bp
+from blowfish_privacy import plots
+from blowfish_privacy.plan import Plan
+from blowfish_privacy.plots import clusters as cluster_plots
+
+DOMAIN = bp.Domain(
+    age=bp.Integer(17, 90),
+    height=bp.Binned(list(range(140, 201, 5))),
+    region=bp.Categorical(["North", "East $ide", "South", "West"]),
+)
+SECRETS = bp.PerAttribute(age=bp.DistanceThreshold(5), height=bp.FullDomain(), region=bp.Public())
+COUNTS = np.random.default_rng(1).integers(0, 9, DOMAIN.shape)
+
+QUERIES = {
+    "histogram": bp.Histogram("age"),
+    "bins": bp.Histogram("height"),
+    "exact": bp.Histogram("region"),
+    "map": bp.Histogram("age", "height"),
+    "three": bp.Histogram("age", "height", "region"),
+    "lines": bp.Histogram("age", "region"),
+    "cumulative": bp.Cumulative("age"),
+    "cumulative bins": bp.Cumulative("height"),
+    "quantiles": bp.queries.Quantiles("age"),
+    "ranges": bp.queries.Ranges("age", [(17, 30)]),
+    "mean": bp.Mean("age"),
+    "sum": bp.Sum("age"),
+    "linear": bp.Linear([[1, 1, 0, 0], [0, 0, 1, 1]], ["region"]),
+    "grid": bp.RangeGrid("age", "height"),
+    "clusters": bp.KMeans(["age", "height"], k=3),
+    "one attribute": bp.KMeans(["age"], k=3),
+}
+
+
+def released(query, rows_per_person=1):
+    policy = bp.Policy(DOMAIN, secrets=SECRETS, rows_per_person=rows_per_person)
+    return bp.Session(bp.Counts(COUNTS), policy, budget=9).release(query, epsilon="1")
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that would have been saved."""
+    found = []
+    for module in (plots, cluster_plots):
+        monkeypatch.setattr(module, "save_figure", lambda figure, path: found.append(figure))
+    return found
+
+
+def labelled(axis):
+    return {
+        int(place): text.get_text().replace(r"\$", "$")
+        for place, text in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+    }
+
+
+@pytest.mark.parametrize(("name", "up", "right"), [("grid", "age", "height"), ("map", "age", "height")])
+def test_maps_are_labelled_with_values(name, up, right, drawn):
+    result = released(QUERIES[name])
+    result.plot("x.png")
+    axes = drawn[0].axes[0]
+    (image,) = axes.get_images()
+    assert image.get_array().shape == (74, 12)
+    assert image.origin == "lower"
+    # The middle of the picture's first cell is position 0, whose label is the attribute's first value.
+    assert image.get_extent() == [-0.5, 11.5, -0.5, 73.5]
+    for axis, attribute in ((axes.yaxis, up), (axes.xaxis, right)):
+        shown = labelled(axis)
+        assert shown == {place: DOMAIN[attribute].show(place) for place in shown}
+        assert 5 <= len(shown) <= 11
+        assert axis.get_label_text() == attribute
+    assert labelled(axes.yaxis)[0] == "17"
+    assert max(labelled(axes.yaxis)) >= 70
+
+
+def test_several_attributes_along_an_axis_are_all_named(drawn):
+    released(QUERIES["three"]).plot("x.png")
+    axes = drawn[0].axes[0]
+    assert axes.get_xlabel() == "height x region"
+    assert labelled(axes.xaxis)[5] == "[145, 150), East $ide"
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_nothing_is_drawn_over_anything_else_or_cut_off(query, drawn):
+    released(query).plot("x.png")
+    (figure,) = drawn
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    ticks = [text.get_window_extent() for text in axes.get_xticklabels() if text.get_text()]
+    if not any(text.get_rotation() for text in axes.get_xticklabels()):
+        assert all(before.x1 < after.x0 for before, after in pairwise(ticks))
+    statement, below = figure._supxlabel.get_window_extent(), axes.xaxis.label.get_window_extent()
+    assert figure._supxlabel.get_text()
+    assert not statement.overlaps(below)
+    texts = [text for text in (axes.yaxis.label, axes.title) if text.get_text()]
+    for box in (statement, below, *(text.get_window_extent() for text in texts)):
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= figure.bbox.width
+        assert box.y1 <= figure.bbox.height
+
+
+def test_what_is_exact_is_called_exact(drawn):
+    for name, said in (("exact", "exact count"), ("linear", "exact answer"), ("bins", "count, with its 95 % interval")):
+        released(QUERIES[name]).plot("x.png")
+        assert drawn[-1].axes[0].get_ylabel() == said
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_the_plain_rival_protects_as_many_rows_as_the_policy(rows, drawn):
+    result = released(QUERIES["cumulative"], rows)
+    result.plot_error("x.png")
+    lines = {line.get_label(): line for line in drawn[0].axes[0].get_lines()}
+    plain = lines["plain differential privacy, guaranteed"]
+    made = result.release
+    plan = Plan(made.query, made.policy, made.mechanism, made.certificate, made.records)
+    rival = bp.Policy(DOMAIN, secrets=bp.FullDomain(), rows_per_person=rows)
+    session = bp.Session(bp.Counts(COUNTS), rival, budget=9)
+    expected = (
+        session.plan(bp.Cumulative("age"), epsilon=1)
+        .expected_error()
+        .by_width([int(width) for width in plain.get_xdata()])
+    )
+    assert plain.get_ydata() == pytest.approx(expected)
+    assert plan.plain_error().rmse == pytest.approx(session.plan(bp.Cumulative("age"), epsilon=1).expected_error().rmse)
+
+
+def test_an_exact_release_is_compared_with_nothing(drawn):
+    policy = bp.Policy(DOMAIN, secrets=bp.PerAttribute(age=bp.Public(), height=bp.FullDomain(), region=bp.Public()))
+    result = bp.Session(bp.Counts(COUNTS), policy, budget=9).release(bp.Cumulative("age"), epsilon=1)
+    result.plot_error("x.png")
+    assert [line.get_label() for line in drawn[0].axes[0].get_lines()] == [
+        "this release, estimated",
+        "this policy, guaranteed",
+    ]
+
+
+def test_plans_without_error_are_called_exact_and_plain_privacy_is_not(drawn):
+    session = bp.Session(bp.Counts(COUNTS), bp.Policy(DOMAIN, secrets=SECRETS), budget=9)
+    plots.compare_plans([session.plan(QUERIES[name], epsilon=1) for name in ("mean", "exact")], "x.png")
+    (figure,) = drawn
+    figure.canvas.draw()
+    (text,) = [text for text in figure.axes[0].texts if text.get_text() == "exact"]
+    assert figure.axes[0].get_window_extent().contains(*text.get_window_extent().p0)
+
+
+@pytest.mark.parametrize("mechanism", ["soft-grid", "soft-mesh"])
+def test_the_density_below_clusters_adds_up_and_has_no_gaps(mechanism, drawn):
+    counts = np.zeros((100, 100), dtype=int)
+    counts[20:80, 20:80] = 5
+    policy = bp.Policy(bp.Domain(a=bp.Integer(0, 99), b=bp.Integer(0, 99)), secrets=bp.FullDomain())
+    session = bp.Session(bp.Counts(counts), policy, budget=9)
+    result = session.release(bp.KMeans(["a", "b"], k=3), epsilon="3", mechanism=mechanism)
+    result.plot("x.png")
+    mesh = drawn[0].axes[0].collections[0]
+    shown = np.asarray(mesh.get_array()).reshape(cluster_plots._BINS, cluster_plots._BINS)
+    assert shown.sum() == pytest.approx(result.points.records)
+    # Inside the one block of records no strip of the picture is empty.
+    inside = shown[24:40, 24:40]
+    assert inside.sum(axis=0).min() > 0.2 * inside.sum(axis=0).mean()
+    assert inside.sum(axis=1).min() > 0.2 * inside.sum(axis=1).mean()
+
+
+def test_parts_that_are_left_out_are_said(drawn):
+    domain = bp.Domain(place=bp.Integer(1, 15), age=bp.Integer(0, 3))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(place=bp.Public(), age=bp.FullDomain()))
+    session = bp.Session(bp.Counts(np.full((15, 4), 9)), policy, budget=9)
+    session.parallel("place").release(bp.Histogram("age"), epsilon=1).plot("x.png")
+    assert drawn[0]._suptitle.get_text() == "the first 12 of 15 parts"
+
+
+def test_a_figure_knows_no_global_state():
+    axes = Figure().subplots()
+    released(QUERIES["grid"]).draw(axes)
+    assert axes.get_ylabel() == "age"
