@@ -98,7 +98,7 @@ def picture(found: Mapping[str, Sequence[Row]], path: Path) -> None:
         panel.errorbar(ratios, places, xerr=reach, fmt="o", markersize=4, color="teal", ecolor="lightgray")
         panel.axvline(1, color="black", linewidth=1)
         panel.set_xscale("log")
-        panel.xaxis.set_major_formatter("{x:,g}")
+        panel.xaxis.set_major_formatter("{x:,.10g}")
         panel.set_yticks(places, [f"{row.claim}  |  {row.peer.split(',')[0]}" for row in rows], fontsize=7)
         panel.set_ylim(0, len(rows) + 1)
         panel.set_title(f"{way}: " + ("right of 1, ours is in front" if way == AHEAD else "what privacy costs"))
