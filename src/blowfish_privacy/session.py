@@ -120,12 +120,12 @@ class Session:
 
     def _check_affordable(self, query: Query, epsilon: Any, key: str | None) -> None:
         """Refuse what will cost too much before the data are asked for anything; a retry costs nothing."""
-        if epsilon is None or not costs(query, self.policy):
-            return
-        if key is not None and any(entry.key == key for entry in self.ledger.entries()):
+        if epsilon is None:
             return
         cost = positive(epsilon, "epsilon", error=QueryError) * self.ledger.price(self.policy).factor
-        if cost > self.ledger.remaining:
+        if cost <= self.ledger.remaining or any(entry.key == key for entry in self.ledger.entries()):
+            return
+        if costs(query, self.policy):
             raise OverBudgetError.of(cost, self.ledger)
 
 

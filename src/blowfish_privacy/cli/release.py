@@ -69,7 +69,7 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
     folder = Path(out)
     _check_outputs(file, loaded, folder)
     held = {entry.key: entry for entry in session.ledger.entries()}
-    _check_budget(session, factor * _least(loaded, [] if new else [*held.values()]))
+    _check_early(session, loaded, factor, [] if new else [*held.values()])
     plans = [_keyed(made, loaded, new=new) for made in _plans(file, loaded, needed=True)]
     due = [made for made in plans if made.key not in held]
     total = factor * sum((made.epsilon for made in due), Fraction(0))
@@ -90,16 +90,17 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
     click.echo(f"Spent {show(total)}; {show(session.remaining)} is left.")
 
 
-def _least(loaded: spec.PolicyFile, held: list[Entry]) -> Fraction:
-    """Add up what is sure to be spent, as far as that can be said before the data are asked for anything."""
-    wanted = [
-        planned.epsilon
-        for planned in loaded.releases
-        if planned.epsilon is not None
-        and costs(planned.query, loaded.policy)
-        and not any(entry.description.startswith(f"{planned.name}: ") for entry in held)
+def _check_early(session: Session, loaded: spec.PolicyFile, factor: int, held: list[Entry]) -> None:
+    """Refuse what is sure to exceed the budget before the data are asked for anything."""
+    due = [
+        (each.query, each.epsilon)
+        for each in loaded.releases
+        # One of this name that the ledger holds may be the same, and then costs nothing.
+        if each.epsilon and not any(entry.description.startswith(f"{each.name}: ") for entry in held)
     ]
-    return sum(wanted, Fraction(0))
+    if factor * sum(epsilon for _, epsilon in due) > session.remaining:
+        sure = [epsilon for query, epsilon in due if costs(query, loaded.policy)]
+        _check_budget(session, factor * sum(sure, Fraction(0)))
 
 
 def _check_budget(session: Session, total: Fraction) -> None:
