@@ -22,7 +22,10 @@ SPARK = "spark"
 
 @runtime_checkable
 class Engine(Protocol):
-    """Exact whole-number aggregates of a table. An engine knows nothing of privacy, and only counts leave it."""
+    """Exact whole-number aggregates of a table. An engine knows nothing of privacy, and only counts leave it.
+
+    One whose data have no names of their own also says ``positional = True``: then the order of the domain counts.
+    """
 
     reads: int
     """How many queries have touched the data."""
