@@ -35,7 +35,7 @@ POLICY = bp.Policy(
 def main(folder: Path) -> None:
     """Make the table, release, save, and compare."""
     (folder / "census.csv").write_text("\n".join(synthetic_census(20_000)) + "\n")
-    session = bp.Session(folder / "census.csv", POLICY, budget="1.0", ledger=folder / "census.ledger")
+    session = bp.Session(folder / "census.csv", POLICY, budget="1.0", ledger=folder / "census.ledger", create=True)
 
     # No secret pair changes the region, so four tables cost as much as one.
     tables = session.parallel("region").release(bp.Histogram("age", "sex"), epsilon="0.5", name="ages")

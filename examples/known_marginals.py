@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
         found = bp.sensitivity(table, bp.Policy(DOMAIN, secrets=SECRETS, known=known))
         print(f"if {name}: one secret change moves the table by {found.value}")
 
-    session = bp.Session(folder / "census.csv", policy, budget="1.0", ledger=folder / "census.ledger")
+    session = bp.Session(folder / "census.csv", policy, budget="1.0", ledger=folder / "census.ledger", create=True)
     released = session.release(table, epsilon="0.5", name="table")
     released.save(folder / "table.release.json")
     released.to_csv(folder / "table.csv")

@@ -52,7 +52,7 @@ def inside(noisy: np.ndarray, totals: np.ndarray) -> np.ndarray:
 def main(folder: Path) -> None:
     """Release quarters exactly and blocks with noise, and compare."""
     true = homes(30_000)
-    session = bp.Session(bp.Counts(true), POLICY, budget="1.0", ledger=folder / "homes.ledger")
+    session = bp.Session(bp.Counts(true), POLICY, budget="1.0", ledger=folder / "homes.ledger", create=True)
 
     exact = session.release(quarters(), epsilon="0.1", name="quarters")  # costs nothing: nothing in it is secret
     for notice in exact.notices:

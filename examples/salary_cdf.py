@@ -33,7 +33,7 @@ def main(folder: Path) -> None:
         print(f"{'everything' if theta is None else f'{theta} thousand':>20}{error:24.1f}")
 
     policy = bp.Policy(DOMAIN, secrets=bp.DistanceThreshold(20))
-    session = bp.Session(folder / "salaries.csv", policy, budget="1.0", ledger=folder / "salaries.ledger")
+    session = bp.Session(folder / "salaries.csv", policy, budget="1.0", ledger=folder / "salaries.ledger", create=True)
     released = session.release(bp.Cumulative("salary"), epsilon="0.5", name="salaries")
     released.save(folder / "salaries.release.json")
     released.plot(folder / "salaries.png")

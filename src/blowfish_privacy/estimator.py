@@ -46,7 +46,8 @@ class KMeansEstimator(BaseEstimator):
 
     The columns of X are the attributes of the policy's domain, in its order, and carry their names or none; the box is
     the domain's, never the data's.
-    Without ``ledger`` (a path, or a ledger) nothing remembers what a fit cost: each fit spends ``epsilon`` anew.
+    Without ``ledger`` (a path of one that is there, or a ledger) nothing remembers what a fit cost: each fit spends
+    ``epsilon`` anew.
 
     After ``fit``: ``cluster_centers_``, ``cluster_sizes_`` (estimated), ``release_`` (the result: other k, pictures,
     synthetic points, the document), ``n_features_in_``, and ``feature_names_in_`` (the domain's names) if X had names.

@@ -65,7 +65,7 @@ class Door:
         def answer() -> dict[str, Any]:
             table = engine or self.open()
             self._check_order(table)
-            _compare(table, plan)
+            self._compare(table, plan)
             reading = Reading(table, plan)
             noisy = mechanism.draw(reading, self.source)
             return self._write(plan, noisy, _public_records(plan, reading.records), entry)
@@ -96,7 +96,7 @@ class Door:
         def answer() -> dict[str, Any]:
             table = engine or self.open()
             self._check_order(table)
-            _compare(table, first)
+            self._compare(table, first)
             counts = _counted(table, first, names)
             _public_records(first, int(counts.sum()))
             parts: dict[Any, dict[str, Any]] = {}
@@ -149,6 +149,22 @@ class Door:
     @cached_property
     def _policy_text(self) -> str:
         return spec.dumps(self.policy)
+
+    def _compare(self, engine: Engine, plan: Plan) -> None:
+        """Compare the data with the counts that everybody is said to know; say which is wrong, never by how much.
+
+        The answer is exact: the ledger counts what fails before anybody hears of it.
+        """
+        wrong = [*contradicted(plan.policy, lambda names: _counted(engine, plan, names))]
+        if not wrong:
+            return
+        self.ledger.fail(plan.key)
+        said = "; ".join(fact.words(plan.policy.domain) for fact in wrong[:3])
+        raise DataError(
+            f"the data contradict a known fact of the policy: {said}.",
+            hint="correct the fact, or the data; nothing was handed out. The check is exact, so only a few policies "
+            "may fail it: blowfish data check compares before anything is spent.",
+        )
 
     def _write(self, plan: Plan, noisy: npt.NDArray[Any], records: int | None, entry: Entry) -> dict[str, Any]:
         with spinner("Writing the document"):
@@ -236,18 +252,6 @@ def _alike(attribute: str, plans: Mapping[int, Plan]) -> Plan:
     if attribute in first.query.attributes:
         raise QueryError(f"the query looks at {attribute}, which is the same within each part.")
     return first
-
-
-def _compare(engine: Engine, plan: Plan) -> None:
-    """Compare the data with the counts that everybody is said to know; say which is wrong, never by how much."""
-    wrong = [*contradicted(plan.policy, lambda names: _counted(engine, plan, names))]
-    if wrong:
-        said = "; ".join(fact.words(plan.policy.domain) for fact in wrong[:3])
-        raise DataError(
-            f"the data contradict a known fact of the policy: {said}.",
-            hint="correct the fact, or the data. Nothing was handed out; a corrected policy is another one and needs a "
-            "new ledger. blowfish data check compares before anything is spent.",
-        )
 
 
 def _public_records(plan: Plan, records: int) -> int | None:

@@ -12,7 +12,7 @@ from blowfish_privacy import results, spec
 from blowfish_privacy.engines import Engine, open_engine
 from blowfish_privacy.errors import LedgerError, PolicyError, QueryError, RefusalError, brief
 from blowfish_privacy.exact import positive, show
-from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger, open_ledger
+from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger, create_ledger, open_ledger
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.plan import Plan, costs, make_plan
 from blowfish_privacy.policies import Policy
@@ -24,7 +24,7 @@ class Session:
     """Plans and releases over one table, under one policy and one budget.
 
     ``ledger`` is the path of the file, or the address of the PostgreSQL schema, that keeps what was spent; without it
-    the budget holds for this session only.
+    the budget holds for this session only. A ledger that is there is opened; ``create=True`` makes one with ``budget``.
     ``source`` replaces the operating system's random bits, for tests: releases made with it say that they are not
     private.
     """
@@ -36,33 +36,41 @@ class Session:
         *,
         budget: Any = None,
         ledger: str | Path | Ledger | None = None,
+        create: bool = False,
         source: BitSource | None = None,
     ) -> None:
         if not isinstance(policy, Policy):
             raise PolicyError(f"a session needs a Policy, got {type(policy).__name__}.")
         self.policy = policy
-        self.ledger = self._open_ledger(budget, ledger)
+        self.ledger = self._open_ledger(budget, ledger, create=create)
         self._data = data
         self._engine: Engine | None = None
         if source is not None and not hasattr(source, "words"):
             raise QueryError(f"a source of random bits is needed, got {brief(source)}.")
         self._source: BitSource = SystemSource() if source is None else source
 
-    def _open_ledger(self, budget: Any, ledger: str | Path | Ledger | None) -> Ledger:
+    def _open_ledger(self, budget: Any, ledger: str | Path | Ledger | None, *, create: bool) -> Ledger:
         amount = None if budget is None else positive(budget, "budget", error=LedgerError)
+        if create and not isinstance(ledger, str | Path):
+            raise LedgerError("create makes the ledger that a path or an address names.", hint='ledger="name.ledger".')
         if isinstance(ledger, Ledger):
             if amount not in (None, ledger.budget):
                 raise LedgerError(f"the ledger has a budget of {show(ledger.budget)}, not {show(amount)}.")
             return ledger
         if ledger is not None and not isinstance(ledger, str | Path):
             raise LedgerError(f"a ledger is given by its path or address, got {brief(ledger)}.")
-        if ledger is not None:
+        if ledger is not None and not create:
             return open_ledger(ledger, budget=amount, load_policy=load_policy)
         if amount is None:
-            raise LedgerError("a session needs a budget.", hint='budget="1.0", and ledger="name.ledger" to keep it.')
+            raise LedgerError(
+                f"a {'new ledger' if create else 'session'} needs a budget.",
+                hint='budget="1.0"; to keep it, ledger="name.ledger", the first time with create=True.',
+            )
+        if ledger is not None:
+            return create_ledger(ledger, budget=amount, load_policy=load_policy)
         folder = tempfile.TemporaryDirectory(prefix="blowfish-")
         weakref.finalize(self, folder.cleanup)
-        return SqliteLedger.open(Path(folder.name) / "session.ledger", budget=amount, load_policy=load_policy)
+        return SqliteLedger.create(Path(folder.name) / "session.ledger", budget=amount, load_policy=load_policy)
 
     @property
     def engine(self) -> Engine:

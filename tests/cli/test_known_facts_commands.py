@@ -66,6 +66,7 @@ def test_explain_has_a_sentence_for_each_fact(folder, capsys):
 
 
 def test_releases_under_facts_are_certified_and_verify(folder, capsys):
+    assert blowfish("ledger", "create", "people.yaml") == 0
     assert blowfish("release", "people.yaml", "--yes", "--out", "out") == 0
     for name in ("table", "ages"):
         assert blowfish("verify", f"out/{name}.release.json") == 0
@@ -77,6 +78,7 @@ def test_releases_under_facts_are_certified_and_verify(folder, capsys):
 
 def test_a_fact_that_the_data_contradict_stops_the_release_without_a_number(folder, capsys):
     (folder / "people.yaml").write_text(FILE.replace("[3, 2]", "[4, 1]"))
+    assert blowfish("ledger", "create", "people.yaml") == 0
     assert blowfish("release", "people.yaml", "--yes", "--out", "out") == 5
     said = capsys.readouterr()
     assert "contradict a known fact of the policy: how many records have each “sex”" in said.err
@@ -126,8 +128,7 @@ def test_commands_count_no_steps_through_values_that_nobody_has(folder, capsys):
 def test_a_fact_s_column_must_be_in_the_data_before_anything_is_charged(folder, capsys):
     (folder / "people.csv").write_text("age\n1\n2\n")
     (folder / "people.yaml").write_text(FILE.replace("  - {name: table, histogram: [age, sex], epsilon: 0.5}\n", ""))
+    assert blowfish("ledger", "create", "people.yaml") == 0
     assert blowfish("release", "people.yaml", "--yes", "--out", "out") == 5
     assert "no column 'sex'" in capsys.readouterr().err
-    ledger = folder / "people.ledger"
-    if ledger.exists():
-        assert sqlite3.connect(ledger).execute("select count(*) from entries").fetchone()[0] == 0
+    assert sqlite3.connect(folder / "people.ledger").execute("select count(*) from entries").fetchone()[0] == 0

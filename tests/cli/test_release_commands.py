@@ -35,11 +35,18 @@ CANARIES = ("987654", "CANARY")
 
 
 @pytest.fixture
-def folder(tmp_path):
+def unopened(tmp_path):
+    """A table and a policy file; the ledger that it names is not made yet."""
     rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
     (tmp_path / "people.csv").write_text("age,sex\n" + "".join(rows))
     (tmp_path / "people.yaml").write_text(FILE)
     return tmp_path
+
+
+@pytest.fixture
+def folder(unopened):
+    assert blowfish(unopened, "ledger", "create", "{folder}/people.yaml") == 0
+    return unopened
 
 
 def blowfish(folder, *arguments):
@@ -52,12 +59,18 @@ def spent(folder, capsys):
     return json.loads(capsys.readouterr().out)
 
 
-def test_plan_reads_nothing_but_the_row_count_and_makes_no_ledger(folder, capsys):
+def test_plan_reads_nothing_but_the_row_count_and_makes_no_ledger(unopened, capsys):
+    folder = unopened
     assert blowfish(folder, "plan", "{folder}/people.yaml", "--explain") == 0
     captured = capsys.readouterr()
     assert "Together epsilon 0.75 of a budget of 1" in captured.out
     assert "which is public here: 60" in captured.err
+    assert "before the first release, blowfish ledger create" in captured.out
     assert not (folder / "people.ledger").exists()
+    assert blowfish(folder, "ledger", "create", "{folder}/people.yaml") == 0
+    assert "Made the ledger people.ledger with a budget of 1." in capsys.readouterr().out
+    assert blowfish(folder, "plan", "{folder}/people.yaml") == 0
+    assert "ledger create" not in capsys.readouterr().out
     assert blowfish(folder, "plan", "{folder}/people.yaml", "--json") == 0
     rows = json.loads(capsys.readouterr().out)["releases"]
     assert [row["epsilon"] for row in rows] == ["0.5", "0.25"]
@@ -119,6 +132,8 @@ def test_a_wrong_domain_is_no_dead_end_while_nothing_was_handed_out(folder, caps
     def release(lowest, highest, ledger="people.ledger"):
         changed = FILE.replace("{integer: [0, 9]}", f"{{integer: [{lowest}, {highest}]}}")
         (folder / "people.yaml").write_text(changed.replace("people.ledger", ledger))
+        if not (folder / ledger).exists():
+            assert blowfish(folder, "ledger", "create", "{folder}/people.yaml") == 0
         code = blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out")
         return code, capsys.readouterr().err
 
@@ -127,12 +142,12 @@ def test_a_wrong_domain_is_no_dead_end_while_nothing_was_handed_out(folder, caps
     assert "blowfish data check" in said
     code, said = release(0, 9)
     assert code == 3
-    assert "you may start a new ledger file" in said
+    assert "you may start a new ledger," in said
     assert release(0, 9, "second.ledger")[0] == 0
     # Once a document is stored, a second ledger is no way out.
     code, said = release(0, 10, "second.ledger")
     assert code == 3
-    assert "new ledger file" not in said
+    assert "start a new ledger" not in said
     assert "losses of both add up" in said
 
 
@@ -232,6 +247,45 @@ def test_other_data_are_another_release(folder, capsys):
     assert "paid for before (entry 1 of" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("budget", ["budget: 1.0\n", ""])
+def test_a_ledger_that_is_gone_is_an_error_and_does_not_come_back(folder, capsys, budget):
+    release = ("release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out")
+    assert blowfish(folder, *release) == 0
+    (folder / "people.yaml").write_text(FILE.replace("budget: 1.0\n", budget))
+    (folder / "people.ledger").unlink()
+    before = sorted(path.name for path in folder.rglob("*"))
+    assert blowfish(folder, *release) == 5
+    said = capsys.readouterr().err
+    assert "there is no ledger people.ledger" in said
+    assert "blowfish ledger create FILE.yaml" in said
+    assert sorted(path.name for path in folder.rglob("*")) == before
+
+
+def test_a_ledger_is_made_once(folder, capsys):
+    assert blowfish(folder, "ledger", "create", "{folder}/people.yaml") == 5
+    assert "people.ledger is there already" in capsys.readouterr().err
+    assert blowfish(folder, "ledger", "create", "{folder}/second.ledger", "--budget", "0.5") == 0
+    assert "Made the ledger second.ledger with a budget of 0.5. Nothing is spent yet." in capsys.readouterr().out
+    assert blowfish(folder, "ledger", "create", "{folder}/third.ledger", "--budget", "much") == 5
+    assert blowfish(folder, "ledger", "create", "{folder}/absent.yaml") == 2
+    (folder / "people.yaml").write_text(FILE.replace("budget: 1.0\n", ""))
+    assert blowfish(folder, "ledger", "create", "{folder}/people.yaml") == 2
+    assert "no budget" in capsys.readouterr().err
+
+
+def test_a_ledger_that_was_moved_says_so_and_can_be_told(folder, capsys):
+    release = ("release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out")
+    assert blowfish(folder, *release) == 0
+    (folder / "people.ledger").rename(folder / "moved.ledger")
+    (folder / "people.yaml").write_text(FILE.replace("people.ledger", "moved.ledger"))
+    assert blowfish(folder, *release) == 5
+    assert "run: blowfish ledger moved moved.ledger" in capsys.readouterr().err
+    assert blowfish(folder, "ledger", "moved", "{folder}/moved.ledger") == 0
+    assert "spent 0.75. Use no other copy" in capsys.readouterr().out
+    assert blowfish(folder, *release) == 0
+    assert blowfish(folder, "ledger", "moved", "postgresql://host/db?ledger=x") == 5
+
+
 def test_another_policy_is_priced_before_anything_is_spent(folder, capsys):
     assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
     narrow = FILE.replace("threshold: 2", "threshold: 1").replace("0.5", "0.1").replace("0.25", "0.05")
@@ -285,8 +339,11 @@ def test_json_does_not_spend_without_yes(folder, capsys):
         (("{integer: [0, 9]}", "{integer: [0, 8]}"), 5, "age"),
     ],
 )
-def test_bad_files_have_their_exit_codes_and_write_nothing(folder, change, code, said, capsys):
+def test_bad_files_have_their_exit_codes_and_write_nothing(unopened, change, code, said, capsys):
+    folder = unopened
     (folder / "people.yaml").write_text(FILE.replace(*change))
+    blowfish(folder, "ledger", "create", "{folder}/people.yaml")
+    capsys.readouterr()
     assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == code
     captured = capsys.readouterr()
     assert said in captured.err

@@ -19,7 +19,7 @@ from pathlib import Path
 import blowfish_privacy as bp
 
 policy = bp.Policy(bp.Domain(x=bp.Integer(0, 9_999_999)), secrets=bp.FullDomain())
-session = bp.Session(sys.argv[1], policy, budget=1, ledger=sys.argv[2])
+session = bp.Session(sys.argv[1], policy, budget=1, ledger=sys.argv[2], create=True)
 release = session.release(bp.Histogram("x"), epsilon="0.5")
 release.save(sys.argv[3])
 assert release.counts.shape == (10_000_000,)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-from blowfish_privacy.ledger import Ledger, open_ledger
+from blowfish_privacy.ledger import Ledger, create_ledger, open_ledger
 from blowfish_privacy.session import load_policy
 
 FILE = """
@@ -36,6 +36,7 @@ class Release:
         self.spill.mkdir()
         self.environment = {**os.environ, "TMPDIR": str(self.spill), **environment}
         self.write(data)
+        create_ledger(self._place(), budget=Fraction(1))
 
     def write(self, data: str) -> None:
         (self.folder / "file.yaml").write_text(FILE.format(data=data, ledger=self.ledger_name))
@@ -72,12 +73,12 @@ class Release:
         return subprocess.CompletedProcess([], process.returncode, out, err)
 
     def ledger(self) -> Ledger:
-        place = self.ledger_name if "://" in self.ledger_name else self.folder / self.ledger_name
-        return open_ledger(place, budget=None, load_policy=load_policy)
+        return open_ledger(self._place(), load_policy=load_policy)
+
+    def _place(self) -> str | Path:
+        return self.ledger_name if "://" in self.ledger_name else self.folder / self.ledger_name
 
     def charged(self) -> bool:
-        if "://" not in self.ledger_name and not (self.folder / self.ledger_name).exists():
-            return False
         return bool(self.ledger().entries())
 
     def check_charged_once_and_nothing_out(self) -> None:
@@ -97,7 +98,7 @@ class Release:
 
     def check_nothing_left_behind(self) -> None:
         assert not list(self.spill.iterdir())
-        kept = {"file.yaml", "spill", "out", *(f"{self.ledger_name}{ending}" for ending in ("", "-wal", "-shm"))}
+        kept = {"file.yaml", "spill", "out", *(f"{self.ledger_name}{ending}" for ending in ("", "-journal"))}
         assert {path.name for path in self.folder.iterdir()} - kept <= {"slow.duckdb"}
 
 

@@ -51,7 +51,8 @@ def fails(action: Any, match: str) -> None:
 def test_the_server_stops_between_charge_and_read(
     postgres_server: Server, tmp_path: Path, back: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = bp.Session(postgres_server.url(query=SLOW.format(0)), POLICY, budget=1, ledger=str(tmp_path / "a.ledger"))
+    data, ledger = postgres_server.url(query=SLOW.format(0)), str(tmp_path / "a.ledger")
+    session = bp.Session(data, POLICY, budget=1, ledger=ledger, create=True)
     plan, charge = session.plan(bp.Histogram("x"), epsilon="1/2"), session.ledger.charge
 
     def charge_and_stop(**asked: Any) -> Any:
@@ -77,7 +78,7 @@ def test_the_server_stops_between_charge_and_read(
 def test_the_connection_is_cut_mid_scan(postgres_server: Server, ledger: str) -> None:
     with proxied(postgres_server.port) as proxy:
         url = postgres_server.url(query=SLOW.format(0.5)).replace(str(postgres_server.port), str(proxy.port))
-        session = bp.Session(url, POLICY, budget=1, ledger=ledger)
+        session = bp.Session(url, POLICY, budget=1, ledger=ledger, create=True)
         plan = session.plan(bp.Histogram("x"), epsilon="1/2")
         proxy.cut(b"STRING_AGG", "during")
         fails(lambda: session.release(plan), "connection to PostgreSQL was lost")
@@ -89,7 +90,8 @@ def test_the_connection_is_cut_mid_scan(postgres_server: Server, ledger: str) ->
 def test_the_administrator_ends_the_scan(postgres_server: Server, ledger: str, how: str) -> None:
     from threading import Thread
 
-    session = bp.Session(postgres_server.url(query=SLOW.format(1)), POLICY, budget=1, ledger=ledger)
+    data = postgres_server.url(query=SLOW.format(1))
+    session = bp.Session(data, POLICY, budget=1, ledger=ledger, create=True)
     plan = session.plan(bp.Histogram("x"), epsilon="1/2")
 
     def end() -> None:

@@ -39,7 +39,7 @@ def until(holds: Any, seconds: float = 60) -> None:
 
 def test_a_worker_is_killed_mid_query(cluster: Any, cluster_session: Any, tmp_path: Path) -> None:
     frame = cluster_session.range(ROWS, numPartitions=24).selectExpr("CAST(id % 3 AS INT) AS x")
-    session = bp.Session(frame, POLICY, budget=1, ledger=tmp_path / "a.ledger")
+    session = bp.Session(frame, POLICY, budget=1, ledger=tmp_path / "a.ledger", create=True)
     plan = session.plan(bp.Histogram("x"), epsilon="1/2")
     victim = cluster.workers.pop()
     struck: list[bool] = []

@@ -22,7 +22,7 @@ from blowfish_privacy.cli.main import run
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning, DataError, SpecError
 from blowfish_privacy.ledger import SqliteLedger
-from blowfish_privacy.ledger.opening import open_ledger
+from blowfish_privacy.ledger.opening import create_ledger, open_ledger
 
 HOSTILE = [
     'x"; DROP TABLE victim; --',
@@ -94,6 +94,7 @@ def check(hostile: str, data: str, folder: Path) -> None:
         open_engine(data).counts(bp.Domain({hostile: bp.Categorical(["other"])}), [hostile])
     file = folder / "hostile.yaml"
     file.write_text(hostile_file(hostile, data, "a.ledger"))
+    assert run(["ledger", "create", str(file)]) == 0
     assert run(["release", str(file), "--yes", "--out", str(folder / "out")]) == 0
     assert run(["ledger", "verify", str(folder / "a.ledger")]) == 0
     assert run(["verify", str(folder / "out/r.release.json")]) == 0
@@ -154,12 +155,12 @@ def test_data_that_are_no_table_are_refused_before_any_charge(
     body = {"domain": {"x": {"integer": [0, 2]}}, "secrets": "full"}
     whole = {"version": 1, "data": data, "ledger": "a.ledger", "budget": 1, "policy": body}
     file.write_text(json.dumps({**whole, "releases": [{"name": "r", "histogram": ["x"], "epsilon": 0.5}]}))
+    ledger = SqliteLedger.create(tmp_path / "a.ledger", budget=Fraction(1))
     assert run(["release", str(file), "--yes", "--out", str(tmp_path / "out")]) in (2, 5)
     said = "".join(capfd.readouterr())
     assert "CANARY" not in said
     assert "Traceback" not in said
-    ledger = tmp_path / "a.ledger"
-    assert not ledger.exists() or not SqliteLedger.open(ledger, budget=None).entries()
+    assert ledger.entries() == ()
 
 
 @pytest.mark.parametrize(
@@ -184,6 +185,7 @@ def test_a_link_in_the_place_of_a_release_is_replaced_not_followed(tmp_path: Pat
     (tmp_path / "out").mkdir()
     for ending in ("release.json", "csv", "png"):
         (tmp_path / "out" / f"r.{ending}").symlink_to(tmp_path / "precious")
+    assert run(["ledger", "create", str(tmp_path / "p.yaml")]) == 0
     assert run(["release", str(tmp_path / "p.yaml"), "--yes", "--out", str(tmp_path / "out")]) == 0
     assert (tmp_path / "precious").read_text() == "precious"
     assert not (tmp_path / "out/r.csv").is_symlink()
@@ -243,7 +245,7 @@ def test_a_domain_of_any_size_is_no_flood() -> None:
 def test_a_ledger_that_others_can_open_is_noticed(tmp_path: Path, mode: int) -> None:
     policy = bp.Policy(bp.Domain(x=bp.Integer(0, 2)), secrets=bp.FullDomain())
     path = tmp_path / "a.ledger"
-    bp.Session(bp.Counts([1, 2, 3]), policy, budget=1, ledger=path)
+    bp.Session(bp.Counts([1, 2, 3]), policy, budget=1, ledger=path, create=True)
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(mode)
     with pytest.warns(BlowfishWarning, match="open to other users"):
@@ -263,7 +265,7 @@ def test_a_ledger_that_others_can_open_is_noticed(tmp_path: Path, mode: int) -> 
     ],
 )  # fmt: skip
 def test_addresses_that_nearly_fit_are_not_quoted(address: str) -> None:
-    for opener in (open_engine, lambda where: open_ledger(where, budget=Fraction(1))):
+    for opener in (open_engine, open_ledger, lambda where: create_ledger(where, budget=Fraction(1))):
         with pytest.raises(BlowfishError) as caught:
             opener(address)
         assert "S3CRET" not in str(caught.value)

@@ -63,7 +63,7 @@ class Spy:
 
 @pytest.fixture
 def session(tmp_path):
-    made = bp.Session(TABLE, POLICY, budget="1", ledger=tmp_path / "t.ledger")
+    made = bp.Session(TABLE, POLICY, budget="1", ledger=tmp_path / "t.ledger", create=True)
     made._engine = Spy(TABLE, lambda: made.ledger)
     return made
 
@@ -318,7 +318,7 @@ def test_sessions_need_a_policy_and_a_budget(tmp_path):
         bp.Session(TABLE, POLICY)
     with pytest.raises(bp.LedgerError):
         bp.Session(TABLE, POLICY, budget=0)
-    bp.Session(TABLE, POLICY, budget=1, ledger=tmp_path / "l")
+    bp.Session(TABLE, POLICY, budget=1, ledger=tmp_path / "l", create=True)
     with pytest.raises(bp.LedgerError):
         bp.Session(TABLE, POLICY, budget=2, ledger=tmp_path / "l")
 
@@ -388,7 +388,7 @@ def test_growing_data_make_a_new_plan_and_not_an_endless_failure(tmp_path):
 
 
 def test_a_ledger_object_keeps_its_own_budget(tmp_path):
-    shared = bp.Session(TABLE, POLICY, budget=100, ledger=tmp_path / "l").ledger
+    shared = bp.Session(TABLE, POLICY, budget=100, ledger=tmp_path / "l", create=True).ledger
     with pytest.raises(bp.LedgerError, match="budget of 100, not 0.1"):
         bp.Session(TABLE, POLICY, budget="0.1", ledger=shared)
     assert bp.Session(TABLE, POLICY, ledger=shared).remaining == 100
@@ -429,7 +429,7 @@ def test_dollar_signs_are_not_formulas(tmp_path):
 def test_a_person_of_several_rows_loses_in_groups(tmp_path):
     triple = bp.Policy(DOMAIN, secrets=bp.FullDomain(), rows_per_person=3)
     single = bp.Policy(DOMAIN, secrets=bp.FullDomain())
-    ledger = bp.Session(TABLE, triple, budget=10, ledger=tmp_path / "l").ledger
+    ledger = bp.Session(TABLE, triple, budget=10, ledger=tmp_path / "l", create=True).ledger
     bp.Session(TABLE, triple, ledger=ledger).release(bp.Histogram("age"), epsilon=1)
     bp.Session(TABLE, single, ledger=ledger).release(bp.Histogram("age"), epsilon=1)
     assert ledger.spent == 4

@@ -7,27 +7,70 @@ from pathlib import Path
 
 import click
 
-from blowfish_privacy.cli.output import as_json, print_json, print_table
+from blowfish_privacy.cli.output import as_json, load_file, print_json, print_table
 from blowfish_privacy.cli.policy import record
-from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.exact import show
-from blowfish_privacy.ledger import Ledger, open_ledger
+from blowfish_privacy.errors import LedgerError, SpecError
+from blowfish_privacy.exact import positive, show
+from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
 from blowfish_privacy.ledger.postgres import PostgresLedger
 from blowfish_privacy.postgresql import is_address
 from blowfish_privacy.session import load_policy
+from blowfish_privacy.spec import PolicyFile
 
 _PAIR = click.option("--pair", nargs=2, metavar="A B", help="""Two values as JSON: '{"age": 30}' '{"age": 31}'.""")
 
 
 @click.group()
 def ledger() -> None:
-    """Show and verify what was spent."""
+    """Make, show and verify a ledger of what was spent."""
+
+
+def ledger_of(file: str, ledger: str) -> str | Path:
+    """Find the ledger that a policy file names; paths are relative to the file."""
+    return ledger if is_address(ledger) else Path(file).parent / ledger
+
+
+def mention_missing_ledger(file: str, loaded: PolicyFile) -> None:
+    """Say what comes before the first release."""
+    path = None if loaded.ledger is None else ledger_of(file, loaded.ledger)
+    if isinstance(path, Path) and not path.exists():
+        click.echo(
+            f"There is no ledger yet: before the first release, blowfish ledger create {file} makes {path.name}."
+        )
 
 
 def _open(file: str) -> Ledger:
     if not is_address(file) and not Path(file).exists():
         raise LedgerError(f"there is no ledger {file}.", hint="give the path that 'ledger:' names in the policy file.")
-    return open_ledger(file, budget=None, load_policy=load_policy)
+    return open_ledger(file, load_policy=load_policy)
+
+
+@ledger.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--budget", help="FILE is then the path or address of the ledger itself.")
+def create(file: str, budget: str | None) -> None:
+    """Make the ledger that the policy file FILE names, with its budget. A ledger that is there stays as it is."""
+    if budget is None:
+        loaded = load_file(file)
+        if loaded.ledger is None or loaded.budget is None:
+            raise SpecError("the file names no ledger, or no budget.", hint="add ledger: table.ledger and budget: 1.0.")
+        made = create_ledger(ledger_of(file, loaded.ledger), budget=loaded.budget)
+    else:
+        made = create_ledger(file, budget=positive(budget, "the budget", error=LedgerError))
+    click.echo(f"Made the ledger {made.name} with a budget of {show(made.budget)}. Nothing is spent yet.")
+
+
+@ledger.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+def moved(file: str) -> None:
+    """Record that the ledger FILE was moved here. First make sure that no other copy or name of it is in use."""
+    if is_address(file):
+        raise LedgerError("only a file has a place that is recorded.", hint="a ledger in PostgreSQL needs nothing.")
+    opened = SqliteLedger.moved(file)
+    click.echo(
+        f"{opened.name} is in its place: budget {show(opened.budget)}, spent {show(opened.spent)}. Use no other copy "
+        "of it: two would spend the budget twice."
+    )
 
 
 @ledger.command("show")
@@ -43,7 +86,7 @@ def show_entries(file: str, pair: tuple[str, str] | None, as_json: bool) -> None
         words = f"epsilon {lost}" if lost else "everything: nothing protects this pair"
         print_json({"loss": lost}) if as_json else click.echo(f"Lost so far on this pair: {words}.")
         return
-    entries = opened.entries()
+    entries, failed = opened.entries(), {failure.entry: failure.made for failure in opened.failures()}
     if as_json:
         rows = [
             {
@@ -55,6 +98,7 @@ def show_entries(file: str, pair: tuple[str, str] | None, as_json: bool) -> None
                 "epsilon": str(entry.epsilon),
                 "charged": str(entry.charged),
                 "rule": entry.rule,
+                "failed": failed.get(entry.number),
             }
             for entry in entries
         ]
@@ -68,6 +112,8 @@ def show_entries(file: str, pair: tuple[str, str] | None, as_json: bool) -> None
             for e in entries
         ],
     )
+    for number, made in failed.items():
+        click.echo(f"Entry {number}: the data contradicted the facts that its policy states ({made[:19]}).")
     click.echo(f"Budget {show(opened.budget)}, spent {show(opened.spent)}, left {show(opened.remaining)}.")
 
 

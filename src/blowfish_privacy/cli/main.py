@@ -17,7 +17,7 @@ GROUPS = {
     "data": ("blowfish_privacy.cli.data:data", "Check the data against the declared domain (custodian only)."),
     "plan": ("blowfish_privacy.cli.release:plan", "Show what releases will cost and how wrong they will be."),
     "release": ("blowfish_privacy.cli.release:release", "Charge the ledger, read the data, write the releases."),
-    "ledger": ("blowfish_privacy.cli.ledger:ledger", "Show and verify what was spent."),
+    "ledger": ("blowfish_privacy.cli.ledger:ledger", "Make, show and verify a ledger of what was spent."),
     "verify": ("blowfish_privacy.cli.verify:verify", "Check a release document."),
     "card": ("blowfish_privacy.cli.card:card", "State on one page what a release protects, for publication."),
     "reproduce": ("blowfish_privacy.cli.reproduce:reproduce", "The 2014 paper's figures and examples, beside ours."),

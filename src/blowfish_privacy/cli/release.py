@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from blowfish_privacy import results, spec
+from blowfish_privacy.cli.ledger import ledger_of, mention_missing_ledger
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, SpecError
@@ -19,7 +20,6 @@ from blowfish_privacy.exact import rounded, show
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.plan import Plan, costs, make_plan
 from blowfish_privacy.plan_words import compare, number
-from blowfish_privacy.postgresql import is_address
 from blowfish_privacy.release import describe
 from blowfish_privacy.session import Session
 
@@ -43,6 +43,7 @@ def plan(file: str, explain: bool, as_json: bool) -> None:  # noqa: FBT001
         click.echo("The file lists no releases.")
         return
     _print_plans(loaded, plans)
+    mention_missing_ledger(file, loaded)
     if explain:
         for made in plans:
             click.echo(f"\n{made.explain()}")
@@ -129,9 +130,8 @@ def open_session(file: str, loaded: spec.PolicyFile) -> Session:
         raise SpecError("the file names no data.", hint="add data: table.csv.")
     if loaded.ledger is None:
         raise SpecError("the file names no ledger.", hint="add ledger: table.ledger and budget: 1.0.")
-    base = Path(file).parent
-    ledger = loaded.ledger if is_address(loaded.ledger) else base / loaded.ledger
-    return Session(located(loaded.data, base), loaded.policy, budget=loaded.budget, ledger=ledger)
+    ledger = ledger_of(file, loaded.ledger)
+    return Session(located(loaded.data, Path(file).parent), loaded.policy, budget=loaded.budget, ledger=ledger)
 
 
 def _plans(file: str, loaded: spec.PolicyFile, *, needed: bool) -> list[Plan]:

@@ -1,9 +1,9 @@
 """The privacy ledger: what was spent, under which policy, and what was handed out for it."""
 
 from blowfish_privacy.ledger.account import Account, OverBudgetError
-from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
 from blowfish_privacy.ledger.ledger import Ledger, Loss
-from blowfish_privacy.ledger.opening import open_ledger
+from blowfish_privacy.ledger.opening import create_ledger, open_ledger
 from blowfish_privacy.ledger.shelf import PolicyLoader
 from blowfish_privacy.ledger.sqlite import SqliteLedger
 from blowfish_privacy.ledger.verification import Report
@@ -12,6 +12,7 @@ __all__ = [
     "Account",
     "Document",
     "Entry",
+    "Failure",
     "Ledger",
     "Loss",
     "OverBudgetError",
@@ -19,5 +20,6 @@ __all__ = [
     "Report",
     "SqliteLedger",
     "StoredPolicy",
+    "create_ledger",
     "open_ledger",
 ]

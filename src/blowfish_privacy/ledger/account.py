@@ -8,7 +8,7 @@ from typing import Protocol
 
 from blowfish_privacy.errors import BudgetError
 from blowfish_privacy.exact import show
-from blowfish_privacy.ledger.entry import Document, Entry, chained, write_amount
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, chained, write_amount
 
 
 @dataclass(frozen=True)
@@ -22,16 +22,18 @@ class Account:
     entries_head: str
     documents: int
     documents_head: str
+    failures: int
+    failures_head: str
 
     @classmethod
     def opening(cls, budget: Fraction, created: str) -> Account:
-        """Open an account. Both chains start at the budget, so that a changed budget shows too."""
+        """Open an account. All chains start at the budget, so that a changed budget shows too."""
         head = cls.first_link(budget, created)
-        return cls(budget, created, Fraction(0), 0, head, 0, head)
+        return cls(budget, created, Fraction(0), 0, head, 0, head, 0, head)
 
     @staticmethod
     def first_link(budget: Fraction, created: str) -> str:
-        """Compute the hash that both chains start from."""
+        """Compute the hash that all chains start from."""
         return chained("", write_amount(budget), created)
 
     @property
@@ -46,6 +48,10 @@ class Account:
     def after_document(self, document: Document) -> Account:
         """Return the balance once a document is added."""
         return replace(self, documents=self.documents + 1, documents_head=document.chain)
+
+    def after_failure(self, failure: Failure) -> Account:
+        """Return the balance once a failure is added; what its entry cost stays spent."""
+        return replace(self, failures=self.failures + 1, failures_head=failure.chain)
 
 
 class Balance(Protocol):

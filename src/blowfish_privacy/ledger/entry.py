@@ -1,6 +1,6 @@
 """What a ledger stores, and the chain of hashes that ties it together.
 
-Amounts are fractions, written ``p/q``. Every entry and every document carries the hash of its own fields and of its
+Amounts are fractions, written ``p/q``. Every entry, document and failure carries the hash of its own fields and of its
 predecessor's hash; the account holds the last one. A changed, missing or extra row therefore shows.
 """
 
@@ -119,3 +119,20 @@ class Document:
     def link(self, previous: str) -> str:
         """Compute the hash this document must carry after its predecessor's."""
         return chained(previous, self.number, self.entry, self.made, self.sha256)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A check that an entry's release did not pass: the data contradict the facts that its policy states.
+
+    Nothing is handed out for the entry unless a retry passes, and what it cost stays spent.
+    """
+
+    number: int
+    entry: int
+    made: str
+    chain: str = ""
+
+    def link(self, previous: str) -> str:
+        """Compute the hash this failure must carry after its predecessor's."""
+        return chained(previous, self.number, self.entry, self.made)

@@ -1,6 +1,7 @@
 """What a ledger is, whatever it is stored in.
 
-A ledger holds a budget, entries (charges) and documents (what was handed out for a charge). A kind of storage supplies
+A ledger holds a budget, entries (charges), documents (what was handed out for a charge) and failures (charges whose
+data contradicted what their policy states). A kind of storage supplies
 transactions (:class:`~blowfish_privacy.ledger.store.Store`); all rules are here, so that every kind keeps them.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,15 +17,16 @@ from fractions import Fraction
 from math import inf
 from typing import TypeAlias, TypeVar
 
-from blowfish_privacy.errors import BlowfishError, LedgerError, RefusalError
-from blowfish_privacy.exact import show
+from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.ledger.account import OverBudgetError
+from blowfish_privacy.ledger.charges import already_made, charge_of, check_not_replaced, intact, paid
 from blowfish_privacy.ledger.composition import Price, check_parallel
-from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy, sha256, write_amount
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256, write_amount
 from blowfish_privacy.ledger.request import checked_epsilon, storable, wanted_entry
 from blowfish_privacy.ledger.shelf import PolicyLoader, PolicyShelf
+from blowfish_privacy.ledger.standing import Standing
 from blowfish_privacy.ledger.store import Store
-from blowfish_privacy.ledger.verification import Report, verify_rows
+from blowfish_privacy.ledger.verification import Report, Rows, price_problems, verify_rows
 from blowfish_privacy.policies import Policy
 
 Result = TypeVar("Result")
@@ -32,22 +34,23 @@ Loss: TypeAlias = Fraction | float
 """A loss; ``math.inf`` where nothing is protected."""
 Clock: TypeAlias = Callable[[], datetime]
 
-_NOTHING_HANDED_OUT = (
-    "But no charge of this ledger has a document, and documents are stored before anything is handed out: if no "
-    "release from it is still running, you may start a new ledger file, and never use this one again."
-)
-
 
 class Ledger(ABC):
     """A budget, what was spent of it under which policy, and what was handed out.
 
-    The first charge fixes the policy that the budget belongs to. Safe to use from several threads and processes.
+    The first charge fixes the policy that the budget belongs to, unless its release fails on the policy's own facts.
+    Safe to use from several threads and processes.
     """
 
     def __init__(self, *, budget: Fraction, load_policy: PolicyLoader | None, clock: Clock | None) -> None:
         self.budget = budget
         self._shelf = PolicyShelf(load_policy)
         self._clock = clock or system_clock
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the ledger is called where it is kept."""
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Store]:
@@ -85,11 +88,17 @@ class Ledger(ABC):
         with self._reading() as store:
             return tuple(store.entries())
 
+    def failures(self) -> tuple[Failure, ...]:
+        """Return the charges whose data contradicted what their policy states, in order."""
+        with self._reading() as store:
+            return tuple(store.failures())
+
     def price(self, policy: Policy) -> Price:
         """Say what a release under a policy costs for each epsilon, or refuse; nothing is charged."""
         self._shelf.add(policy)
         with self._reading() as store:
-            return self._price(store, policy)
+            standing = Standing.of(store)
+        return standing.price(self._shelf, policy)
 
     def charge(
         self, *, epsilon: Fraction, policy: Policy, key: str, description: str, mechanism: str, policy_text: str = ""
@@ -145,12 +154,11 @@ class Ledger(ABC):
         storable(document_text, "the document")
 
         def add(store: Store) -> str:
-            entry = store.entry(key)
-            if entry is None:
-                raise LedgerError("there is no charge with this key.", hint="charge first, then record.")
+            entry = charge_of(store, key)
             stored = store.document(entry.number)
             if stored is not None:
-                return _intact(stored)
+                return intact(stored)
+            check_not_replaced(store, entry)
             before = store.account()
             new = Document(before.documents + 1, entry.number, self._now(), document_text, sha256(document_text))
             new = replace(new, chain=new.link(before.documents_head))
@@ -159,12 +167,32 @@ class Ledger(ABC):
 
         return self._write(add)
 
+    def fail(self, key: str) -> None:
+        """Record that the data contradict the facts that the policy of a charge states.
+
+        The charge stays spent. Until it has a document it is set aside: the budget belongs to the policy of the first
+        charge that is not. With known facts only equal policies add up, so no other charge was priced by it.
+        """
+
+        def add(store: Store) -> None:
+            entry = charge_of(store, key)
+            if not self._shelf.policy(entry.policy).known:
+                raise LedgerError("only a release under a policy with known facts can fail on them.")
+            if store.failure(entry.number) is not None:
+                return
+            before = store.account()
+            new = Failure(before.failures + 1, entry.number, self._now())
+            new = replace(new, chain=new.link(before.failures_head))
+            store.append(new, before=before, after=before.after_failure(new))
+
+        self._write(add)
+
     def document(self, key: str) -> str | None:
         """Return the document stored for a charge, byte for byte; None when there is none."""
         with self._reading() as store:
             entry = store.entry(key)
             stored = None if entry is None else store.document(entry.number)
-        return None if stored is None else _intact(stored)
+        return None if stored is None else intact(stored)
 
     def loss(self, x: Mapping[str, object], y: Mapping[str, object]) -> Loss:
         """Add up what was lost so far on a pair of values: the sum of epsilon * d_G(x, y) over the entries.
@@ -190,24 +218,12 @@ class Ledger(ABC):
     def verify(self) -> Report:
         """Recompute the balance, all hashes and, where policies can be read back, all prices from the rows."""
         with self._reading() as store:
-            damage, report = store.damage(), verify_rows(store)
-            if not damage and report.ok:
-                report = replace(report, problems=tuple(self._price_problems(store)))
+            damage, rows = store.damage(), Rows.of(store)
+        report = verify_rows(rows)
+        if not damage and report.ok:
+            # A new shelf, so that policies are read back from what is stored and not from what this process remembers.
+            report = replace(report, problems=tuple(price_problems(rows, PolicyShelf(self._shelf.load_policy))))
         return replace(report, problems=(*damage, *report.problems))
-
-    def _price_problems(self, store: Store) -> Iterator[str]:
-        # A new shelf, so that policies are read back from what is stored and not from what this process remembers.
-        base, shelf = store.base(), PolicyShelf(self._shelf.load_policy)
-        for entry in store.entries():
-            if base is None or not (base.text and entry.policy.text and shelf.load_policy):
-                continue
-            try:
-                factor = shelf.price(base, shelf.policy(entry.policy)).factor
-            except BlowfishError as error:
-                yield f"entry {entry.number}: {error.message}"
-            else:
-                if entry.charged < entry.epsilon * factor:
-                    yield f"entry {entry.number} was charged less than {factor} times its epsilon, which it costs."
 
     def _spent_by_policy(self) -> list[tuple[Policy, Fraction]]:
         spent: dict[str, tuple[StoredPolicy, Fraction]] = {}
@@ -219,42 +235,22 @@ class Ledger(ABC):
     def _charge(self, wanted: Entry, policy: Policy) -> Entry:
         self._shelf.add(policy)
         with self._reading() as store:
-            made = self._found(store, wanted, policy)
-            if made is not None:
+            made, standing = already_made(store, wanted), Standing.of(store)
+            if made is not None and store.document(made.number) is not None:
+                # Nothing more will be read under it.
                 return made
-            # Finding the price may take seconds: not while others wait to write.
-            self._price(store, policy)
-        return self._write(lambda store: self._found(store, wanted, policy) or self._append(store, wanted, policy))
-
-    def _price(self, store: Store, policy: Policy) -> Price:
-        """Say what a release under a policy costs; a refusal says what to do where nothing was handed out."""
-        try:
-            return self._shelf.price(store.base(), policy)
-        except RefusalError as error:
-            if store.account().documents:
-                raise
-            hint = " ".join([*([error.hint] if error.hint else []), _NOTHING_HANDED_OUT])
-            raise RefusalError(error.message, hint=hint) from None
-
-    def _found(self, store: Store, wanted: Entry, policy: Policy) -> Entry | None:
-        """Return the charge with this key, if it was paid in full or nothing more will be read under it."""
-        made = _already_made(store, wanted)
-        if made is not None and store.document(made.number) is None:
-            due = made.epsilon * self._price(store, policy).factor
-            if made.charged < due:
-                raise LedgerError(
-                    f"entry {made.number} has this release's key, but paid {show(made.charged)} and not {show(due)}.",
-                    hint="run 'blowfish ledger verify'; a release with a new key is charged anew.",
-                )
-        return made
+        # Finding the price may take seconds: not while others wait to write.
+        price = standing.price(self._shelf, policy)
+        if made is not None:
+            return paid(made, price)
+        return self._write(lambda store: already_made(store, wanted) or self._append(store, wanted, policy))
 
     def _append(self, store: Store, wanted: Entry, policy: Policy) -> Entry:
-        price, before = self._price(store, policy), store.account()
+        price, before = Standing.of(store).price(self._shelf, policy), store.account()
         charged = wanted.epsilon * price.factor
         if charged > before.remaining:
             raise OverBudgetError.of(charged, before)
-        number = before.entries + 1
-        new = replace(wanted, number=number, made=self._now(), charged=charged, rule=price.rule)
+        new = replace(wanted, number=before.entries + 1, made=self._now(), charged=charged, rule=price.rule)
         new = replace(new, chain=new.link(before.entries_head))
         store.append(new, before=before, after=before.after_entry(new))
         return new
@@ -271,23 +267,3 @@ def system_clock() -> datetime:
 def write_time(time: datetime) -> str:
     """Write a time in UTC."""
     return time.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def _already_made(store: Store, wanted: Entry) -> Entry | None:
-    made = store.entry(wanted.key)
-    if made is not None and not made.repeats(wanted):
-        raise LedgerError(
-            f"the key {wanted.key!r} was used for another release: entry {made.number}, {made.description!r}, "
-            f"epsilon {show(made.epsilon)}.",
-            hint="a retry must ask for exactly the same; a new release needs a new key.",
-        )
-    return made
-
-
-def _intact(document: Document) -> str:
-    if sha256(document.text) != document.sha256:
-        raise LedgerError(
-            f"the document stored for entry {document.entry} was changed after it was handed out.",
-            hint="run 'blowfish ledger verify'.",
-        )
-    return document.text

@@ -1,9 +1,10 @@
-"""Opening a ledger by what a caller or a policy file calls it."""
+"""Opening or making a ledger by what a caller or a policy file calls it."""
 
 from __future__ import annotations
 
 import os
 from fractions import Fraction
+from typing import Any
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.ledger import Ledger
@@ -13,12 +14,23 @@ from blowfish_privacy.postgresql import is_address, refuse_address
 
 
 def open_ledger(
-    where: str | os.PathLike[str], *, budget: Fraction | None, load_policy: PolicyLoader | None = None
+    where: str | os.PathLike[str], *, budget: Fraction | None = None, load_policy: PolicyLoader | None = None
 ) -> Ledger:
-    """Open the ledger at a path or an address of PostgreSQL; make it where there is none and a budget is given."""
+    """Open the ledger at a path or an address of PostgreSQL; ``budget``, if given, must be the one it was made with."""
+    return _kind(where).open(where, budget=budget, load_policy=load_policy)
+
+
+def create_ledger(
+    where: str | os.PathLike[str], *, budget: Fraction, load_policy: PolicyLoader | None = None
+) -> Ledger:
+    """Make a ledger at a path or an address of PostgreSQL, where there is none, and open it."""
+    return _kind(where).create(where, budget=budget, load_policy=load_policy)
+
+
+def _kind(where: str | os.PathLike[str]) -> Any:
     if isinstance(where, str) and is_address(where):
         from blowfish_privacy.ledger.postgres import PostgresLedger
 
-        return PostgresLedger.open(where, budget=budget, load_policy=load_policy)
+        return PostgresLedger
     refuse_address(os.fspath(where), LedgerError)
-    return SqliteLedger.open(where, budget=budget, load_policy=load_policy)
+    return SqliteLedger

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import re
 import time
-import warnings
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from blowfish_privacy.errors import BlowfishWarning, LedgerError, brief
+from blowfish_privacy.errors import LedgerError, brief
 from blowfish_privacy.exact import positive, show
 from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.ledger import Clock, Ledger, system_clock, write_time
-from blowfish_privacy.ledger.postgres_schema import DEFAULT_NAME, MARK, grants, statements
+from blowfish_privacy.ledger.postgres_making import check_durable, inspect, make, quoted
+from blowfish_privacy.ledger.postgres_schema import DEFAULT_NAME, grants
 from blowfish_privacy.ledger.postgres_store import PostgresStore
 from blowfish_privacy.ledger.shelf import PolicyLoader
 from blowfish_privacy.ledger.store import Store
@@ -41,7 +41,7 @@ _SAME_KEY = "repeat with the same key: what was charged is not charged again."
 
 
 class PostgresLedger(Ledger):
-    """A ledger in PostgreSQL; open it with :meth:`open`."""
+    """A ledger in PostgreSQL; make it with :meth:`create`, open it with :meth:`open`."""
 
     def __init__(
         self,
@@ -56,28 +56,40 @@ class PostgresLedger(Ledger):
         self._address, self._timeout = address, timeout
 
     @classmethod
-    def open(
+    def create(
         cls,
         url: str,
         *,
-        budget: Fraction | None,
+        budget: Fraction,
         load_policy: PolicyLoader | None = None,
         timeout: float = TIMEOUT,
         clock: Clock | None = None,
     ) -> PostgresLedger:
-        """Open a ledger, or make one where there is none and a budget is given; see :meth:`SqliteLedger.open`."""
-        address = Address.parse(url, ours=("ledger",), error=LedgerError)
-        name = address.options.get("ledger", DEFAULT_NAME)
-        if not _NAME.fullmatch(name):
-            raise LedgerError(f"a ledger cannot be named {brief(name)}.", hint="use up to 63 letters, digits, _ and -.")
+        """Make a ledger and open it; the options are those of :meth:`open`."""
+        address, name = _parsed(url)
+        budget = positive(budget, "the budget", error=LedgerError)
+        with _plainly(), _transaction(address, timeout) as connection:
+            check_durable(connection)
+            make(connection, name, Account.opening(budget, write_time((clock or system_clock)())))
+        return cls.open(url, load_policy=load_policy, timeout=timeout, clock=clock)
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        budget: Fraction | None = None,
+        load_policy: PolicyLoader | None = None,
+        timeout: float = TIMEOUT,
+        clock: Clock | None = None,
+    ) -> PostgresLedger:
+        """Open a ledger that is there; see :meth:`SqliteLedger.open`."""
+        address, name = _parsed(url)
         if budget is not None:
             budget = positive(budget, "the budget", error=LedgerError)
-        driver(LedgerError)
         with _plainly(), _transaction(address, timeout) as connection:
-            _check_durable(connection)
-            if budget is not None:
-                _make(connection, name, Account.opening(budget, write_time((clock or system_clock)())))
-            account = _inspect(connection, name)
+            check_durable(connection)
+            account = inspect(connection, name)
         if budget not in (None, account.budget):
             raise LedgerError(
                 f"the ledger {name!r} has a budget of {show(account.budget)}, not of {show(budget)}.",
@@ -98,7 +110,7 @@ class PostgresLedger(Ledger):
         if role.strip().casefold() in ("public", "") or not role.isprintable():
             raise LedgerError("a ledger is opened to a role, not to everybody.", hint="name one role.")
         with _plainly(), _transaction(self._address, self._timeout) as connection:
-            for statement in grants(_quoted(self.name), _quoted(role)):
+            for statement in grants(quoted(self.name), quoted(role)):
                 connection.execute(statement.encode())
 
     @contextmanager
@@ -109,7 +121,7 @@ class PostgresLedger(Ledger):
     @contextmanager
     def _writing(self) -> Generator[Store]:
         with _transaction(self._address, self._timeout) as connection:
-            _check_durable(connection)
+            check_durable(connection)
             store = self._store(connection)
             # Under this lock each statement sees what the last writer left.
             store.hold()
@@ -129,8 +141,18 @@ class PostgresLedger(Ledger):
             return super()._write(action)
 
     def _store(self, connection: Connection[Any]) -> PostgresStore:
-        connection.execute(f"SET LOCAL search_path = {_quoted(self.name)}, pg_catalog".encode())
+        connection.execute(f"SET LOCAL search_path = {quoted(self.name)}, pg_catalog".encode())
         return PostgresStore(connection)
+
+
+def _parsed(url: str) -> tuple[Address, str]:
+    """Read an address of a ledger, and the ledger's name in it."""
+    address = Address.parse(url, ours=("ledger",), error=LedgerError)
+    name = address.options.get("ledger", DEFAULT_NAME)
+    if not _NAME.fullmatch(name):
+        raise LedgerError(f"a ledger cannot be named {brief(name)}.", hint="use up to 63 letters, digits, _ and -.")
+    driver(LedgerError)
+    return address, name
 
 
 @contextmanager
@@ -154,59 +176,6 @@ def _connect(address: Address, timeout: float, isolation: str = "read committed"
     )
 
 
-def _check_durable(connection: Connection[Any]) -> None:
-    """Make sure that a commit is on disk when it is confirmed."""
-    fsync, commit = _one(connection.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')"))
-    if fsync != "on":
-        raise LedgerError(
-            "this PostgreSQL server does not write to disk what it confirms (fsync is off).",
-            hint="keep a ledger on a server with fsync = on.",
-        )
-    if commit in ("off", "local"):
-        connection.execute("SET LOCAL synchronous_commit = on")
-
-
-def _make(connection: Connection[Any], name: str, account: Account) -> None:
-    """Make a ledger unless its schema is there; others who make the same one wait, and then find it."""
-    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 7))", (name,))
-    if connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", (name,)).fetchone() is not None:
-        return
-    for statement in statements(_quoted(name)):
-        connection.execute(statement.encode())
-    connection.execute(f"SET LOCAL search_path = {_quoted(name)}, pg_catalog".encode())
-    PostgresStore(connection).open_account(account)
-
-
-def _inspect(connection: Connection[Any], name: str) -> Account:
-    """Read the balance of a schema that is certainly a ledger of ours."""
-    found = connection.execute(
-        "SELECT obj_description(oid, 'pg_namespace'), has_schema_privilege('public', oid, 'USAGE'), "
-        "has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = %s",
-        (name,),
-    ).fetchone()
-    if found is None:
-        raise LedgerError(f"there is no ledger {name!r} in the database.", hint="give a budget to make one.")
-    mark, is_open, may_use = found
-    if mark != MARK:
-        raise LedgerError(
-            f"the schema {name!r} is not a ledger, or one of another version.",
-            hint="give the ledger a schema of its own: ?ledger=name.",
-        )
-    if not may_use:
-        raise LedgerError(
-            f"PostgreSQL does not permit this user to use the ledger {name!r}.",
-            hint="its owner can run: blowfish ledger admit ADDRESS ROLE.",
-        )
-    if is_open:
-        warnings.warn(
-            f"the ledger {name!r} is open to every user of the database. Hint: revoke what was granted to PUBLIC.",
-            BlowfishWarning,
-            stacklevel=4,
-        )
-    connection.execute(f"SET LOCAL search_path = {_quoted(name)}, pg_catalog".encode())
-    return PostgresStore(connection).account()
-
-
 def _transient(error: Exception) -> bool:
     state = getattr(error, "sqlstate", None)
     # Without a state the error comes from the connection, not from the server.
@@ -223,15 +192,3 @@ def _plainly() -> Generator[None]:
         said, hint = trouble(error)
         kind = type(error).__name__
         raise LedgerError(f"the ledger: {said} ({kind}).", hint=f"{hint} Then {_SAME_KEY}") from None
-
-
-def _one(cursor: Any) -> Any:
-    row = cursor.fetchone()
-    if row is None:
-        raise LedgerError("PostgreSQL gave no answer.", hint="try again.")
-    return row
-
-
-def _quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'

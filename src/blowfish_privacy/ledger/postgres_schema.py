@@ -6,10 +6,13 @@ lets the balance move only together with the row that explains it. Whether the h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-MARK = "a ledger of blowfish-privacy, format 1"
+VERSION = 2
+MARK = f"a ledger of blowfish-privacy, format {VERSION}"
 """The comment that marks a schema as a ledger of ours."""
+OLD_MARKS = ("a ledger of blowfish-privacy, format 1",)
+"""Of the formats from 1 on, that are brought to this one when their owner opens them."""
 
 DEFAULT_NAME = "blowfish_ledger"
 
@@ -20,34 +23,65 @@ _AMOUNT = (
 
 
 def statements(schema: str) -> Iterator[str]:
-    """Make everything; ``schema`` is quoted already."""
+    """Make everything, by the steps that an old ledger would take; ``schema`` is quoted already."""
     yield f"CREATE SCHEMA {schema}"
-    for name, columns in _TABLES.items():
+    for name, columns in _FORMAT_1.items():
         yield f"CREATE TABLE {schema}.{name} ({columns.replace('@', schema + '.')})"
     # A text may be too long to be indexed itself. Two texts that collide here are refused by the rules below.
     hashes = "hash, hashtextextended(canonical, 0), hashtextextended(text, 0)"
     yield f"CREATE UNIQUE INDEX policies_once ON {schema}.policies ({hashes})"
+    yield from _to_format_2(schema, "")
+    yield f"CREATE TRIGGER moves BEFORE UPDATE ON {schema}.account FOR EACH ROW EXECUTE FUNCTION {schema}.moves()"
+    tables = {"account": "explained", "policies": "", "entries": "entry_counted", "documents": "document_counted"}
+    yield from _triggers(schema, tables)
+    yield f"COMMENT ON SCHEMA {schema} IS '{MARK}'"
+
+
+def migration(schema: str, version: int, head: str) -> Iterator[str]:
+    """Bring a ledger of an older format to this one; rows and their hashes stay as they are.
+
+    ``head`` is what all chains of the ledger begin with.
+    """
+    for step in _STEPS[version - 1 :]:
+        yield from step(schema, head)
+    yield f"COMMENT ON SCHEMA {schema} IS '{MARK}'"
+
+
+def _to_format_2(schema: str, head: str) -> Iterator[str]:
+    """Failed checks, in a chain of their own."""
+    yield f"ALTER TABLE {schema}.account ADD COLUMN failures bigint NOT NULL DEFAULT 0"
+    # As a default, since the ledger's own rules let nobody update the balance without a row.
+    yield f"ALTER TABLE {schema}.account ADD COLUMN failures_head text NOT NULL DEFAULT '{head}'"
+    yield f"CREATE TABLE {schema}.failures ({_FAILURES.replace('@', schema + '.')})"
+    yield from _functions(schema)
+    yield from _triggers(schema, {"failures": "failure_counted"})
+
+
+_STEPS = (_to_format_2,)
+"""The step from format 1 to 2, and so on."""
+
+
+def _functions(schema: str) -> Iterator[str]:
     for name, body in _FUNCTIONS.items():
         code = body.replace("@", schema + ".")
         yield (
-            f"CREATE FUNCTION {schema}.{name}() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog "
-            f"AS $body$ BEGIN {code} END $body$"
+            f"CREATE OR REPLACE FUNCTION {schema}.{name}() RETURNS trigger LANGUAGE plpgsql "
+            f"SET search_path = pg_catalog AS $body$ BEGIN {code} END $body$"
         )
-    for table in ("policies", "entries", "documents", "account"):
+
+
+def _triggers(schema: str, tables: Mapping[str, str]) -> Iterator[str]:
+    """Let tables only grow; a function named with one looks at each change when the transaction ends."""
+    for table, function in tables.items():
         verbs = "DELETE" if table == "account" else "UPDATE OR DELETE"
         yield f"CREATE TRIGGER kept BEFORE {verbs} ON {schema}.{table} FOR EACH ROW EXECUTE FUNCTION {schema}.kept()"
         yield f"CREATE TRIGGER whole BEFORE TRUNCATE ON {schema}.{table} EXECUTE FUNCTION {schema}.kept()"
-    yield f"CREATE TRIGGER moves BEFORE UPDATE ON {schema}.account FOR EACH ROW EXECUTE FUNCTION {schema}.moves()"
-    for table, event, function in (
-        ("account", "UPDATE", "explained"),
-        ("entries", "INSERT", "entry_counted"),
-        ("documents", "INSERT", "document_counted"),
-    ):
-        yield (
-            f"CREATE CONSTRAINT TRIGGER {function} AFTER {event} ON {schema}.{table} DEFERRABLE INITIALLY DEFERRED "
-            f"FOR EACH ROW EXECUTE FUNCTION {schema}.{function}()"
-        )
-    yield f"COMMENT ON SCHEMA {schema} IS '{MARK}'"
+        if function:
+            event = "UPDATE" if table == "account" else "INSERT"
+            yield (
+                f"CREATE CONSTRAINT TRIGGER {function} AFTER {event} ON {schema}.{table} DEFERRABLE INITIALLY DEFERRED "
+                f"FOR EACH ROW EXECUTE FUNCTION {schema}.{function}()"
+            )
 
 
 def grants(schema: str, role: str) -> Iterator[str]:
@@ -55,12 +89,13 @@ def grants(schema: str, role: str) -> Iterator[str]:
     yield f"GRANT USAGE ON SCHEMA {schema} TO {role}"
     yield f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"
     yield f"GRANT INSERT (hash, canonical, text) ON {schema}.policies TO {role}"
-    for table in ("entries", "documents"):
+    for table in ("entries", "documents", "failures"):
         yield f"GRANT INSERT ON {schema}.{table} TO {role}"
-    yield f"GRANT UPDATE (spent, entries, entries_head, documents, documents_head) ON {schema}.account TO {role}"
+    moving = "spent, entries, entries_head, documents, documents_head, failures, failures_head"
+    yield f"GRANT UPDATE ({moving}) ON {schema}.account TO {role}"
 
 
-_TABLES = {
+_FORMAT_1 = {
     "account": f"""
         one integer PRIMARY KEY CHECK (one = 1), budget {_AMOUNT.format("budget")}, created text NOT NULL,
         spent {_AMOUNT.format("spent")}, entries bigint NOT NULL, entries_head text NOT NULL,
@@ -77,6 +112,9 @@ _TABLES = {
         number bigint PRIMARY KEY CHECK (number > 0), entry bigint NOT NULL UNIQUE REFERENCES @entries,
         made text NOT NULL, text text NOT NULL, sha256 text NOT NULL, chain text NOT NULL""",
 }
+_FAILURES = """
+    number bigint PRIMARY KEY CHECK (number > 0), entry bigint NOT NULL UNIQUE REFERENCES @entries,
+    made text NOT NULL, chain text NOT NULL"""
 
 
 def _top(amount: str) -> str:
@@ -94,6 +132,11 @@ _SUM = (
 _COVERED = f"{_top('e.charged')} * {_bottom('e.epsilon')} >= {_top('e.epsilon')} * {_bottom('e.charged')}"
 _WITHIN = f"{_top('NEW.spent')} * {_bottom('NEW.budget')} <= {_top('NEW.budget')} * {_bottom('NEW.spent')}"
 
+
+def _same(kind: str) -> str:
+    return f"(NEW.{kind}, NEW.{kind}_head) = (OLD.{kind}, OLD.{kind}_head)"
+
+
 _FUNCTIONS = {
     "kept": "RAISE EXCEPTION 'rows of a ledger are only ever added';",
     "moves": f"""
@@ -101,9 +144,10 @@ _FUNCTIONS = {
             RAISE EXCEPTION 'the budget of a ledger is fixed';
         END IF;
         IF NOT (
-            NEW.entries = OLD.entries + 1 AND (NEW.documents, NEW.documents_head) = (OLD.documents, OLD.documents_head)
-            OR NEW.documents = OLD.documents + 1
-                AND (NEW.entries, NEW.entries_head, NEW.spent) = (OLD.entries, OLD.entries_head, OLD.spent)
+            NEW.entries = OLD.entries + 1 AND {_same("documents")} AND {_same("failures")}
+            OR NEW.spent = OLD.spent AND {_same("entries")} AND (
+                NEW.documents = OLD.documents + 1 AND {_same("failures")}
+                OR NEW.failures = OLD.failures + 1 AND {_same("documents")})
         ) OR NOT {_WITHIN} THEN
             RAISE EXCEPTION 'the balance moves by one row at a time, and not beyond the budget';
         END IF;
@@ -114,18 +158,18 @@ _FUNCTIONS = {
                 AND {_SUM} AND {_COVERED}
         ) OR NEW.documents > OLD.documents AND NOT EXISTS (
             SELECT FROM @documents AS d WHERE d.number = NEW.documents AND d.chain = NEW.documents_head
+        ) OR NEW.failures > OLD.failures AND NOT EXISTS (
+            SELECT FROM @failures AS f WHERE f.number = NEW.failures AND f.chain = NEW.failures_head
         ) THEN
             RAISE EXCEPTION 'no row explains the balance';
         END IF;
         RETURN NULL;""",  # noqa: S608  # names of our own only
-    "entry_counted": """
-        IF NOT EXISTS (SELECT FROM @account AS a WHERE a.entries >= NEW.number) THEN
+    **{
+        f"{kind}_counted": f"""
+        IF NOT EXISTS (SELECT FROM @account AS a WHERE a.{column} >= NEW.number) THEN
             RAISE EXCEPTION 'the balance does not count this row';
         END IF;
-        RETURN NULL;""",
-    "document_counted": """
-        IF NOT EXISTS (SELECT FROM @account AS a WHERE a.documents >= NEW.number) THEN
-            RAISE EXCEPTION 'the balance does not count this row';
-        END IF;
-        RETURN NULL;""",
+        RETURN NULL;"""  # names of our own only
+        for kind, column in (("entry", "entries"), ("document", "documents"), ("failure", "failures"))
+    },
 }

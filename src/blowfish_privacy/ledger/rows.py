@@ -6,12 +6,12 @@ from typing import Any
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy, read_amount, write_amount
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, read_amount, write_amount
 
 
 def read_account(row: Any) -> Account:
-    """Read a balance: budget, created, spent, entries, their head, documents, their head."""
-    budget, created, spent, *rest = _typed(row, (str, str, str, int, str, int, str))
+    """Read a balance: budget, created, spent; entries, documents, failures, each with its head."""
+    budget, created, spent, *rest = _typed(row, (str, str, str, int, str, int, str, int, str))
     return Account(read_amount(budget), created, read_amount(spent), *rest)
 
 
@@ -25,6 +25,8 @@ def account_row(account: Account) -> tuple[str | int, ...]:
         account.entries_head,
         account.documents,
         account.documents_head,
+        account.failures,
+        account.failures_head,
     )
 
 
@@ -60,6 +62,11 @@ def read_entry(row: Any) -> Entry:
 def read_document(row: Any) -> Document:
     """Read a document."""
     return Document(*_typed(row, (int, int, str, str, str, str)))
+
+
+def read_failure(row: Any) -> Failure:
+    """Read a failure."""
+    return Failure(*_typed(row, (int, int, str, str)))
 
 
 def _typed(row: Any, types: tuple[type, ...]) -> Any:

@@ -8,8 +8,15 @@ from typing import Any
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy
-from blowfish_privacy.ledger.rows import account_row, entry_row, read_account, read_document, read_entry
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
+from blowfish_privacy.ledger.rows import (
+    account_row,
+    entry_row,
+    read_account,
+    read_document,
+    read_entry,
+    read_failure,
+)
 from blowfish_privacy.ledger.store import Store
 
 _ENTRIES = (
@@ -17,6 +24,23 @@ _ENTRIES = (
     "e.mechanism, e.detail, e.chain FROM entries AS e LEFT JOIN policies AS p ON p.id = e.policy"
 )
 _DOCUMENTS = "SELECT number, entry, made, text, sha256, chain FROM documents"
+_FAILURES = "SELECT number, entry, made, chain FROM failures"
+_ACCOUNT = (
+    "SELECT budget, created, spent, entries, entries_head, documents, documents_head, failures, failures_head "
+    "FROM account"
+)
+_SWAP = (
+    "UPDATE account SET spent = ?, entries = ?, entries_head = ?, documents = ?, documents_head = ?, failures = ?, "
+    "failures_head = ? WHERE spent = ? AND entries = ? AND entries_head = ? AND documents = ? AND documents_head = ? "
+    "AND failures = ? AND failures_head = ?"
+)
+_BASE = (
+    "SELECT p.hash, p.canonical, p.text FROM entries AS e JOIN policies AS p ON p.id = e.policy WHERE p.hash = "
+    "(SELECT q.hash FROM entries AS f JOIN policies AS q ON q.id = f.policy "
+    "WHERE NOT EXISTS (SELECT 1 FROM failures AS x WHERE x.entry = f.number) "
+    "OR EXISTS (SELECT 1 FROM documents AS d WHERE d.entry = f.number) "
+    "ORDER BY f.number LIMIT 1) ORDER BY p.text = '', e.number LIMIT 1"
+)
 
 
 class SqlStore(Store):
@@ -28,24 +52,18 @@ class SqlStore(Store):
 
     def open_account(self, account: Account) -> None:
         """Write the first balance."""
-        self._ask("INSERT INTO account VALUES (1, ?, ?, ?, ?, ?, ?, ?)", account_row(account))
+        self._ask("INSERT INTO account VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)", account_row(account))
 
     def account(self) -> Account:
         """Read the one row."""
-        row: Any = self._ask(
-            "SELECT budget, created, spent, entries, entries_head, documents, documents_head FROM account"
-        ).fetchone()
+        row: Any = self._ask(_ACCOUNT).fetchone()
         if row is None:
             raise LedgerError("the ledger has lost its balance.", hint="restore it from a backup.")
         return read_account(row)
 
     def base(self) -> StoredPolicy | None:
-        """Look at the first entry, and for a text among the policies of the same hash."""
-        row = self._ask(
-            "SELECT p.hash, p.canonical, p.text FROM entries AS e JOIN policies AS p ON p.id = e.policy WHERE p.hash = "
-            "(SELECT q.hash FROM entries AS f JOIN policies AS q ON q.id = f.policy ORDER BY f.number LIMIT 1) "
-            "ORDER BY p.text = '', e.number LIMIT 1"
-        ).fetchone()
+        """Look at the first entry not set aside, and for a text among the policies of the same hash."""
+        row = self._ask(_BASE).fetchone()
         return None if row is None else StoredPolicy(*row)
 
     def entry(self, key: str) -> Entry | None:
@@ -66,17 +84,32 @@ class SqlStore(Store):
         """Go through the documents by number."""
         return map(read_document, self._ask(f"{_DOCUMENTS} ORDER BY number"))
 
-    def append(self, row: Entry | Document, *, before: Account, after: Account) -> None:
-        """Swap the balance and add the row."""
-        swapped = self._ask(
-            "UPDATE account SET spent = ?, entries = ?, entries_head = ?, documents = ?, documents_head = ? "
-            "WHERE spent = ? AND entries = ? AND entries_head = ? AND documents = ? AND documents_head = ?",
-            (*account_row(after)[2:], *account_row(before)[2:]),
+    def failure(self, entry: int) -> Failure | None:
+        """Look up the entry."""
+        row = self._ask(f"{_FAILURES} WHERE entry = ?", (entry,)).fetchone()
+        return None if row is None else read_failure(row)
+
+    def failures(self) -> Iterator[Failure]:
+        """Go through the failures by number."""
+        return map(read_failure, self._ask(f"{_FAILURES} ORDER BY number"))
+
+    def failed_policies(self) -> frozenset[str]:
+        """Look at the entries that failed."""
+        rows = self._ask(
+            "SELECT DISTINCT p.hash FROM failures AS x JOIN entries AS e ON e.number = x.entry "
+            "JOIN policies AS p ON p.id = e.policy"
         )
+        return frozenset(str(name) for (name,) in rows)
+
+    def append(self, row: Entry | Document | Failure, *, before: Account, after: Account) -> None:
+        """Swap the balance and add the row."""
+        swapped = self._ask(_SWAP, (*account_row(after)[2:], *account_row(before)[2:]))
         if swapped.rowcount != 1:
             raise LedgerError("the balance changed while it was being charged.", hint="try again with the same key.")
         if isinstance(row, Entry):
             self._append_entry(row)
+        elif isinstance(row, Failure):
+            self._ask("INSERT INTO failures VALUES (?, ?, ?, ?)", (row.number, row.entry, row.made, row.chain))
         else:
             values = (row.number, row.entry, row.made, row.text, row.sha256, row.chain)
             self._ask("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", values)

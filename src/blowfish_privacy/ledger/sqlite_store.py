@@ -1,57 +1,12 @@
-"""The tables of a ledger in SQLite, and a transaction on them."""
+"""A transaction on the tables of a ledger in SQLite."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger.place import Place
 from blowfish_privacy.ledger.sql_store import SqlStore
-
-APPLICATION = int.from_bytes(b"BPLg")
-"""Marks a SQLite file as a ledger of ours."""
-VERSION = 1
-
-_TABLES = (
-    """CREATE TABLE account (
-        one INTEGER PRIMARY KEY CHECK (one = 1), budget TEXT NOT NULL, created TEXT NOT NULL, spent TEXT NOT NULL,
-        entries INTEGER NOT NULL, entries_head TEXT NOT NULL,
-        documents INTEGER NOT NULL, documents_head TEXT NOT NULL)""",
-    """CREATE TABLE policies (
-        id INTEGER PRIMARY KEY, hash TEXT NOT NULL, canonical TEXT NOT NULL, text TEXT NOT NULL,
-        UNIQUE (hash, text))""",
-    """CREATE TABLE entries (
-        number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, made TEXT NOT NULL,
-        policy INTEGER NOT NULL REFERENCES policies, epsilon TEXT NOT NULL, charged TEXT NOT NULL, rule TEXT NOT NULL,
-        description TEXT NOT NULL, mechanism TEXT NOT NULL, detail TEXT NOT NULL, chain TEXT NOT NULL)""",
-    """CREATE TABLE documents (
-        number INTEGER PRIMARY KEY, entry INTEGER NOT NULL UNIQUE REFERENCES entries, made TEXT NOT NULL,
-        text TEXT NOT NULL, sha256 TEXT NOT NULL, chain TEXT NOT NULL)""",
-)
-
-
-def _guards() -> Iterator[str]:
-    for table in ("policies", "entries", "documents"):
-        for verb in ("UPDATE", "DELETE"):
-            yield (
-                f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
-                "BEGIN SELECT RAISE(ABORT, 'rows of a ledger are only ever added'); END"
-            )
-    yield (
-        "CREATE TRIGGER account_budget BEFORE UPDATE OF one, budget, created ON account "
-        "BEGIN SELECT RAISE(ABORT, 'the budget of a ledger is fixed'); END"
-    )
-    yield (
-        "CREATE TRIGGER account_delete BEFORE DELETE ON account "
-        "BEGIN SELECT RAISE(ABORT, 'a ledger keeps its balance'); END"
-    )
-
-
-SCHEMA = (
-    *_TABLES,
-    *_guards(),
-    f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {VERSION}",
-)
 
 
 class SqliteStore(SqlStore):
@@ -59,6 +14,21 @@ class SqliteStore(SqlStore):
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+
+    def commit(self) -> None:
+        """Make what was done durable."""
+        self._connection.execute("COMMIT")
+
+    def place(self) -> Place:
+        """Read where the file was recorded to be."""
+        row = self._ask("SELECT folder, name, file FROM place").fetchone()
+        if row is None:
+            raise LedgerError("the ledger has lost its place.", hint="restore it from a backup.")
+        return Place(*row)
+
+    def settle(self, place: Place) -> None:
+        """Record where the file is."""
+        self._ask("INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?)", (place.folder, place.name, place.file))
 
     def _ask(self, query: str, values: tuple[str | int, ...] = ()) -> sqlite3.Cursor:
         return self._connection.execute(query, values)

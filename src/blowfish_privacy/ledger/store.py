@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.entry import Document, Entry, StoredPolicy
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
 
 
 class Store(ABC):
@@ -18,7 +18,10 @@ class Store(ABC):
 
     @abstractmethod
     def base(self) -> StoredPolicy | None:
-        """Return the policy of the first entry, with a text if any entry under it has one."""
+        """Return the policy that the budget belongs to, with a text if any entry under it has one.
+
+        It is that of the first entry that is not set aside: an entry that failed and has no document.
+        """
 
     @abstractmethod
     def entry(self, key: str) -> Entry | None:
@@ -37,7 +40,19 @@ class Store(ABC):
         """Go through the documents in order."""
 
     @abstractmethod
-    def append(self, row: Entry | Document, *, before: Account, after: Account) -> None:
+    def failure(self, entry: int) -> Failure | None:
+        """Find the failure of an entry."""
+
+    @abstractmethod
+    def failures(self) -> Iterator[Failure]:
+        """Go through the failures in order."""
+
+    @abstractmethod
+    def failed_policies(self) -> frozenset[str]:
+        """Return the hashes of the policies of the entries that failed."""
+
+    @abstractmethod
+    def append(self, row: Entry | Document | Failure, *, before: Account, after: Account) -> None:
         """Update the balance, on condition that it still is ``before``, and add the row."""
 
     @abstractmethod

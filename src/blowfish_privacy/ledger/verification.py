@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
 
-from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.errors import BlowfishError, LedgerError
 from blowfish_privacy.exact import show
 from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.entry import Document, Entry, sha256
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
+from blowfish_privacy.ledger.shelf import PolicyShelf
 from blowfish_privacy.ledger.store import Store
 
 
@@ -30,33 +31,72 @@ class Report:
         return not self.problems
 
 
-def verify_rows(store: Store) -> Report:
+@dataclass(frozen=True)
+class Rows:
+    """All rows of a ledger, copied in one go: others may write while they are checked."""
+
+    account: Account
+    base: StoredPolicy | None = None
+    entries: tuple[Entry, ...] = ()
+    documents: tuple[Document, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    unreadable: str = ""
+    """What is wrong with a row that cannot even be read."""
+
+    @classmethod
+    def of(cls, store: Store) -> Rows:
+        """Copy them."""
+        account = store.account()
+        try:
+            rows = tuple(store.entries()), tuple(store.documents()), tuple(store.failures())
+        except LedgerError as error:
+            return cls(account, unreadable=error.message)
+        return cls(account, store.base(), *rows)
+
+
+def verify_rows(rows: Rows) -> Report:
     """Recompute the balance and all hashes from the rows.
 
     Times are not compared: clocks may go backwards, and the order of the rows is that of their numbers.
     """
-    account = store.account()
-    try:
-        entries, documents = list(store.entries()), list(store.documents())
-    except LedgerError as error:
-        return Report((error.message,), account.entries, account.documents, account.budget, account.spent)
-    spent = sum((entry.charged for entry in entries), Fraction(0))
+    account = rows.account
+    if rows.unreadable:
+        return Report((rows.unreadable,), account.entries, account.documents, account.budget, account.spent)
+    spent = sum((entry.charged for entry in rows.entries), Fraction(0))
     first = Account.first_link(account.budget, account.created)
+    numbers = {entry.number for entry in rows.entries}
     problems = [
-        *_chain_problems("entry", entries, first, account.entries, account.entries_head),
-        *(problem for entry in entries for problem in _entry_problems(entry)),
-        *_chain_problems("document", documents, first, account.documents, account.documents_head),
-        *_document_problems(documents, {entry.number for entry in entries}),
+        *_chain_problems("entry", rows.entries, first, account.entries, account.entries_head),
+        *(problem for entry in rows.entries for problem in _entry_problems(entry)),
+        *_chain_problems("document", rows.documents, first, account.documents, account.documents_head),
+        *_document_problems(rows.documents, numbers),
+        *_chain_problems("failure", rows.failures, first, account.failures, account.failures_head),
+        *_stray("failure", rows.failures, numbers),
     ]
     if spent != account.spent:
         problems.append(f"the entries add up to {show(spent)}, but the balance says {show(account.spent)} is spent.")
     if spent > account.budget:
         problems.append(f"{show(spent)} is spent, more than the budget of {show(account.budget)}.")
-    return Report(tuple(problems), len(entries), len(documents), account.budget, spent)
+    return Report(tuple(problems), len(rows.entries), len(rows.documents), account.budget, spent)
+
+
+def price_problems(rows: Rows, shelf: PolicyShelf) -> Iterator[str]:
+    """Find entries that paid less than they cost, as far as policies can be read back."""
+    base, set_aside = rows.base, {row.entry for row in rows.failures} - {row.entry for row in rows.documents}
+    for entry in rows.entries:
+        if base is None or entry.number in set_aside or not (base.text and entry.policy.text and shelf.load_policy):
+            continue
+        try:
+            factor = shelf.price(base, shelf.policy(entry.policy)).factor
+        except BlowfishError as error:
+            yield f"entry {entry.number}: {error.message}"
+        else:
+            if entry.charged < entry.epsilon * factor:
+                yield f"entry {entry.number} was charged less than {factor} times its epsilon, which it costs."
 
 
 def _chain_problems(
-    what: str, rows: list[Entry] | list[Document], first: str, expected: int, head: str
+    what: str, rows: Sequence[Entry | Document | Failure], first: str, expected: int, head: str
 ) -> Iterator[str]:
     previous = first
     for number, row in zip(count(1), rows, strict=False):
@@ -78,9 +118,14 @@ def _entry_problems(entry: Entry) -> Iterator[str]:
         yield f"entry {entry.number} charged less than its epsilon."
 
 
-def _document_problems(documents: list[Document], entries: set[int]) -> Iterator[str]:
+def _document_problems(documents: Sequence[Document], entries: Set[int]) -> Iterator[str]:
     for document in documents:
         if sha256(document.text) != document.sha256:
             yield f"the document of entry {document.entry} was changed: its hash does not fit."
-        if document.entry not in entries:
-            yield f"document {document.number} belongs to entry {document.entry}, which does not exist."
+    yield from _stray("document", documents, entries)
+
+
+def _stray(what: str, rows: Sequence[Document | Failure], entries: Set[int]) -> Iterator[str]:
+    for row in rows:
+        if row.entry not in entries:
+            yield f"{what} {row.number} belongs to entry {row.entry}, which does not exist."

@@ -66,7 +66,8 @@ def test_centres_are_found_and_nothing_exact_is_left_on_the_object():
 
 def test_a_ledger_is_charged_when_given(tmp_path):
     table = np.zeros((50, 2))
-    ledger = bp.Session(bp.Counts(np.zeros(DOMAIN.shape, dtype=int)), POLICY, budget=1, ledger=tmp_path / "l").ledger
+    empty = bp.Counts(np.zeros(DOMAIN.shape, dtype=int))
+    ledger = bp.Session(empty, POLICY, budget=1, ledger=tmp_path / "l", create=True).ledger
     for _ in range(2):
         KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="0.5", ledger=ledger).fit(table)
     assert ledger.remaining == 0

@@ -1,8 +1,11 @@
-"""Small policies for ledger tests, and a way to read them back from a text."""
+"""Small policies for ledger tests, a way to read them back from a text, and ledgers made where there are none."""
 
+import os
 from fractions import Fraction
+from typing import Any
 
 import blowfish_privacy as bp
+from blowfish_privacy.ledger import SqliteLedger
 
 AGES = bp.Domain(age=bp.Integer(0, 20))
 PEOPLE = bp.Domain(age=bp.Integer(0, 20), sex=bp.Categorical(["F", "M"]))
@@ -25,6 +28,14 @@ POLICIES = {
 
 def load(text: str) -> bp.Policy:
     return POLICIES[text]
+
+
+def ledger_at(path: str | os.PathLike[str], budget: Fraction = Fraction(1), **options: Any) -> SqliteLedger:
+    """Open a ledger, or make it."""
+    options = {"load_policy": load, **options}
+    if os.path.exists(path):
+        return SqliteLedger.open(path, budget=budget, **options)
+    return SqliteLedger.create(path, budget=budget, **options)
 
 
 def request(key: str, epsilon: str | Fraction = "1/10", policy: str = "full", **more: str) -> dict:

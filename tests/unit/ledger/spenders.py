@@ -25,7 +25,7 @@ PATIENCE = 20.0
 
 def spend(path: Path, name: str) -> None:
     """Charge and record until nothing is left."""
-    ledger = SqliteLedger.open(path, budget=Fraction(1), load_policy=load)
+    ledger = SqliteLedger.open(path, load_policy=load)
     for number in range(2 * CHARGES):
         # Some keys are shared by all processes, which is how a retry looks.
         key = f"shared {number}" if number % 3 == 0 else f"{name} {number}"
@@ -65,14 +65,15 @@ def wait(process: int, deadline: float) -> int | None:
 
 def play(path: Path, dice: random.Random) -> dict[str, object]:
     """Play one round and say what it left behind."""
+    SqliteLedger.create(path, budget=Fraction(1))
     processes = [start(path, str(number)) for number in range(PROCESSES)]
     victims = dice.sample(processes, dice.randint(1, PROCESSES - 1))
     for victim in victims:
-        time.sleep(dice.random() * 0.008)
+        time.sleep(dice.random() * 0.03)
         os.kill(victim, signal.SIGKILL)
     deadline = time.monotonic() + PATIENCE
     ends = [wait(process, deadline) for process in processes]
-    ledger = SqliteLedger.open(path, budget=None, load_policy=load)
+    ledger = SqliteLedger.open(path, load_policy=load)
     report = ledger.verify()
     lines = path.with_suffix(".out").read_text().splitlines() if path.with_suffix(".out").exists() else []
     wrong = [key for key, text in map(json.loads, lines) if ledger.document(key) != text]

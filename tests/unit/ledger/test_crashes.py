@@ -53,7 +53,7 @@ from fractions import Fraction
 from unit.ledger.samples import load, request
 from blowfish_privacy.ledger import SqliteLedger, sqlite_store
 
-ledger = SqliteLedger.open(sys.argv[1], budget=Fraction(1), load_policy=load)
+ledger = SqliteLedger.create(sys.argv[1], budget=Fraction(1), load_policy=load)
 crash = sys.argv[2]
 append = sqlite_store.SqliteStore.append
 swap_only = sqlite_store.SqliteStore._append_entry
@@ -90,7 +90,7 @@ def test_what_a_crash_leaves_behind(tmp_path: Path, crash: str) -> None:
     path = tmp_path / "a.ledger"
     done = run("-c", CRASH, path, crash)
     assert done.returncode == 7, done.stderr
-    ledger = SqliteLedger.open(path, budget=None, load_policy=load)
+    ledger = SqliteLedger.open(path, load_policy=load)
     assert (ledger.spent, ledger.document("a")) == LEFT_BEHIND[crash]
     assert ledger.verify().ok
     # The retry: charged once in all, and the document handed out is the one stored first.
@@ -107,9 +107,9 @@ import os, sys
 from fractions import Fraction
 from blowfish_privacy.ledger import SqliteLedger
 os.link = lambda *_: os._exit(7)
-SqliteLedger.open(sys.argv[1], budget=Fraction(1))
+SqliteLedger.create(sys.argv[1], budget=Fraction(1))
 """
     done = run("-c", program, tmp_path / "a.ledger")
     assert done.returncode == 7, done.stderr
     assert not (tmp_path / "a.ledger").exists()
-    assert SqliteLedger.open(tmp_path / "a.ledger", budget=Fraction(2)).remaining == 2
+    assert SqliteLedger.create(tmp_path / "a.ledger", budget=Fraction(2)).remaining == 2

@@ -36,7 +36,7 @@ class LedgerModel(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "a.ledger"
         self.budget = self.left = budget
-        self.ledger = SqliteLedger.open(self.path, budget=budget, load_policy=load)
+        self.ledger = SqliteLedger.create(self.path, budget=budget, load_policy=load)
         self.charges: dict[str, tuple[Fraction, str]] = {}
         self.documents: dict[str, str] = {}
 

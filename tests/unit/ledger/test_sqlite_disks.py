@@ -15,15 +15,12 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger import SqliteLedger, sqlite
-from unit.ledger.samples import load, request
+from blowfish_privacy.ledger import SqliteLedger, sqlite_access
+from unit.ledger.samples import ledger_at as make
+from unit.ledger.samples import request
 
 ONE = Fraction(1)
 TESTS = Path(__file__).parents[2]
-
-
-def make(path: Path) -> SqliteLedger:
-    return SqliteLedger.open(path, budget=ONE, load_policy=load)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -31,14 +28,14 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def _limited(ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch, pages: int) -> None:
-    connect = sqlite._connect
+    connect = sqlite_access.connect
 
     def small(path: Path, timeout: float) -> sqlite3.Connection:
         connection = connect(path, timeout)
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 
-    monkeypatch.setattr(sqlite, "_connect", small)
+    monkeypatch.setattr(sqlite_access, "connect", small)
 
 
 def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +59,7 @@ def child(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     head = """
         import os, resource, sys
         from fractions import Fraction
-        from unit.ledger.samples import load, request
+        from unit.ledger.samples import ledger_at, load, request
         from blowfish_privacy.errors import LedgerError
         from blowfish_privacy.ledger import SqliteLedger
     """
@@ -81,7 +78,7 @@ def test_no_room_to_write_is_an_error_and_loses_nothing(tmp_path: Path, room: in
     ledger = make(tmp_path / "a.ledger")
     ledger.charge(**request("a"))
     program = """
-        ledger = SqliteLedger.open(sys.argv[1], budget=None, load_policy=load)
+        ledger = SqliteLedger.open(sys.argv[1], load_policy=load)
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
         try:
             ledger.charge(**request("b"))
@@ -103,7 +100,7 @@ def test_no_room_to_make_a_ledger_leaves_nothing(tmp_path: Path) -> None:
     program = """
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192,) * 2)
         try:
-            SqliteLedger.open(sys.argv[1], budget=Fraction(1))
+            SqliteLedger.create(sys.argv[1], budget=Fraction(1))
         except LedgerError as error:
             print(error)
     """
@@ -127,7 +124,7 @@ def reachable():
 STEP_DOWN = "if os.geteuid() == 0: os.setegid(65534), os.seteuid(65534)\n"
 READ_ONLY = """
 try:
-    ledger = SqliteLedger.open(sys.argv[1], budget=Fraction(1), load_policy=load)
+    ledger = ledger_at(sys.argv[1])
     ledger.charge(**request("b"))
 except LedgerError as error:
     print(error)
@@ -177,7 +174,7 @@ def test_a_file_mounted_read_only_is_an_error(tmp_path: Path) -> None:
         pytest.skip("no right to mount here")
     (tmp_path / "program.py").write_text(
         textwrap.dedent("import os, sys\nfrom fractions import Fraction\n")
-        + "from unit.ledger.samples import load, request\nfrom blowfish_privacy.errors import LedgerError\n"
+        + "from unit.ledger.samples import ledger_at, load, request\nfrom blowfish_privacy.errors import LedgerError\n"
         + "from blowfish_privacy.ledger import SqliteLedger\n"
         + READ_ONLY
     )
@@ -201,7 +198,7 @@ def test_a_ledger_survives_a_fork(tmp_path: Path) -> None:
     ledger = make(tmp_path / "a.ledger")
     ledger.charge(**request("a"))
     program = """
-        ledger = SqliteLedger.open(sys.argv[1], budget=None, load_policy=load)
+        ledger = SqliteLedger.open(sys.argv[1], load_policy=load)
         ledger.charge(**request("b"))
         children = []
         for number in range(4):

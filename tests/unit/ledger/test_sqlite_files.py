@@ -1,7 +1,6 @@
 """Files that are no ledger, names that are none, and ledgers that others hold on to."""
 
 import os
-import shutil
 import sqlite3
 import stat
 from fractions import Fraction
@@ -10,14 +9,11 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
-from blowfish_privacy.ledger import SqliteLedger, sqlite
-from unit.ledger.samples import load, request
+from blowfish_privacy.ledger import SqliteLedger, sqlite_access
+from unit.ledger.samples import ledger_at as make
+from unit.ledger.samples import request
 
 ONE = Fraction(1)
-
-
-def make(path: Path) -> SqliteLedger:
-    return SqliteLedger.open(path, budget=ONE, load_policy=load)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -80,18 +76,32 @@ def test_a_directory_is_no_ledger(tmp_path: Path) -> None:
         SqliteLedger.open(tmp_path, budget=ONE)
 
 
-def test_a_missing_ledger_is_made_only_with_a_budget(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match=r"there is no ledger a\.ledger .* Hint: give a budget"):
-        SqliteLedger.open(tmp_path / "a.ledger", budget=None)
-    with pytest.raises(LedgerError, match=r"cannot be opened|no ledger"):
-        SqliteLedger.open(tmp_path / "no folder" / "a.ledger", budget=ONE)
+def test_a_missing_ledger_is_never_made_by_opening_it(tmp_path: Path) -> None:
+    for budget in (ONE, None):
+        with pytest.raises(LedgerError, match=r"there is no ledger a\.ledger .* Hint: .* ledger create .* create=True"):
+            SqliteLedger.open(tmp_path / "a.ledger", budget=budget)
+    with pytest.raises(LedgerError, match="no ledger"):
+        SqliteLedger.open(tmp_path / "no folder" / "a.ledger")
+    with pytest.raises(LedgerError, match="the folder .* does not exist"):
+        SqliteLedger.create(tmp_path / "no folder" / "a.ledger", budget=ONE)
     assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("charged", [True, False])
+def test_an_existing_ledger_is_never_made_again(tmp_path: Path, charged: bool) -> None:
+    ledger = make(tmp_path / "a.ledger")
+    if charged:
+        ledger.charge(**request("a"))
+    before = contents(tmp_path)
+    with pytest.raises(LedgerError, match=r"a\.ledger is there already\. Hint: .* without create"):
+        SqliteLedger.create(tmp_path / "a.ledger", budget=ONE)
+    assert contents(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
 def test_a_name_that_cannot_be_used_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(LedgerError):
-        SqliteLedger.open(tmp_path / name, budget=ONE)
+        SqliteLedger.create(tmp_path / name, budget=ONE)
     assert contents(tmp_path) == {}
 
 
@@ -105,7 +115,7 @@ def test_odd_names_work(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("budget", [Fraction(0), Fraction(-1), "nan", "one"])
 def test_a_budget_is_above_zero(tmp_path: Path, budget) -> None:
     with pytest.raises(LedgerError, match="the budget must be"):
-        SqliteLedger.open(tmp_path / "a.ledger", budget=budget)
+        SqliteLedger.create(tmp_path / "a.ledger", budget=budget)
     assert contents(tmp_path) == {}
 
 
@@ -130,35 +140,29 @@ def test_a_ledger_open_to_others_warns(tmp_path: Path, mode: int) -> None:
 def test_a_format_of_the_future_is_refused(tmp_path: Path) -> None:
     ledger = make(tmp_path / "a.ledger")
     with sqlite3.connect(ledger.path) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
-    with pytest.raises(LedgerError, match="format 2"):
+    with pytest.raises(LedgerError, match="format 3"):
         make(ledger.path)
 
 
 def test_a_deleted_ledger_does_not_come_back(tmp_path: Path) -> None:
     ledger = make(tmp_path / "a.ledger")
     ledger.path.unlink()
-    with pytest.raises(LedgerError, match="cannot be opened"):
+    with pytest.raises(LedgerError, match="there is no ledger"):
         ledger.charge(**request("a"))
     assert contents(tmp_path) == {}
 
 
-def test_the_log_of_a_deleted_ledger_is_not_played_into_a_new_one(tmp_path: Path) -> None:
-    ledger = make(tmp_path / "a.ledger")
-    holder = sqlite3.connect(ledger.path)
-    holder.execute("SELECT * FROM account").fetchone()
-    ledger.charge(**request("a"))
-    # The log as a killed process leaves it behind.
-    shutil.copy(f"{ledger.path}-wal", tmp_path / "kept")
-    holder.close()
-    ledger.path.unlink()
-    (tmp_path / "kept").rename(f"{ledger.path}-wal")
-    with pytest.raises(LedgerError, match=r"its log a\.ledger-wal is there"):
-        make(ledger.path)
+@pytest.mark.parametrize("ending", ["-journal", "-wal"])
+def test_a_log_that_a_deleted_ledger_left_is_not_played_into_a_new_one(tmp_path: Path, ending: str) -> None:
+    (tmp_path / f"a.ledger{ending}").write_bytes(b"what a killed process left behind")
+    for use in (make, SqliteLedger.open, SqliteLedger.moved):
+        with pytest.raises(LedgerError, match=rf"its log a\.ledger{ending} is there"):
+            use(tmp_path / "a.ledger")
 
 
-def test_two_makers_at_once_share_one_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_makers_at_once_one_makes_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, link = tmp_path / "a.ledger", os.link
 
     def late(source: Path, target: Path) -> None:
@@ -167,12 +171,14 @@ def test_two_makers_at_once_share_one_ledger(tmp_path: Path, monkeypatch: pytest
         link(source, target)
 
     monkeypatch.setattr(os, "link", late)
+    with pytest.raises(LedgerError, match="is there already"):
+        make(path)
     assert make(path).spent == Fraction(1, 10)
     assert list(contents(tmp_path)) == ["a.ledger"]
 
 
 def test_a_wait_for_a_lock_is_bounded(tmp_path: Path) -> None:
-    ledger = SqliteLedger.open(tmp_path / "a.ledger", budget=ONE, timeout=0.05)
+    ledger = make(tmp_path / "a.ledger", timeout=0.05)
     holder = sqlite3.connect(ledger.path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(LedgerError, match="locked for too long"):
@@ -180,7 +186,7 @@ def test_a_wait_for_a_lock_is_bounded(tmp_path: Path) -> None:
     assert ledger.remaining == 1
     holder.close()
     ledger.charge(**request("a"))
-    assert sqlite.TIMEOUT == 60
+    assert sqlite_access.TIMEOUT == 60
 
 
 def test_two_ledgers_do_not_mix(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ TAMPERED = {
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> SqliteLedger:
-    ledger = SqliteLedger.open(tmp_path / "a.ledger", budget=Fraction(1), load_policy=load)
+    ledger = SqliteLedger.create(tmp_path / "a.ledger", budget=Fraction(1), load_policy=load)
     ledger.charge(**request("a", policy="near"))
     ledger.charge(**request("b"))
     ledger.charge(**request("c", policy="near"))
@@ -71,7 +71,7 @@ def tamper(ledger: SqliteLedger, *statements: str) -> None:
 @pytest.mark.parametrize("kind", TAMPERED)
 def test_tampering_is_noticed(ledger: SqliteLedger, kind: str) -> None:
     tamper(ledger, TAMPERED[kind])
-    again = SqliteLedger.open(ledger.path, budget=None, load_policy=load)
+    again = SqliteLedger.open(ledger.path, load_policy=load)
     report = again.verify()
     assert report.problems
     assert not report.ok
@@ -103,13 +103,13 @@ def test_a_changed_document_is_never_handed_out(ledger: SqliteLedger) -> None:
 def test_a_price_too_low_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from blowfish_privacy.ledger import composition, shelf
 
-    ledger = SqliteLedger.open(tmp_path / "a.ledger", budget=Fraction(1), load_policy=load)
+    ledger = SqliteLedger.create(tmp_path / "a.ledger", budget=Fraction(1), load_policy=load)
     with monkeypatch.context() as patch:
         patch.setattr(shelf, "price", lambda base, policy: composition.SAME_POLICY)
         ledger.charge(**request("a", policy="near5"))
         ledger.charge(**request("b", policy="near"))
     assert ledger.verify().problems == ("entry 2 was charged less than 5 times its epsilon, which it costs.",)
-    assert SqliteLedger.open(ledger.path, budget=None).verify().ok
+    assert SqliteLedger.open(ledger.path).verify().ok
 
 
 @pytest.mark.parametrize("table", ["account", "policies", "entries", "documents"])
@@ -139,7 +139,7 @@ def test_damaged_pages_are_noticed_where_it_matters(ledger: SqliteLedger) -> Non
 
 def _verified(path: Path) -> SqliteLedger | None:
     try:
-        ledger = SqliteLedger.open(path, budget=None, load_policy=load)
+        ledger = SqliteLedger.open(path, load_policy=load)
         return ledger if ledger.verify().ok else None
     except LedgerError:
         return None

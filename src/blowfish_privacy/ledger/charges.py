@@ -1,0 +1,60 @@
+"""What may be done with a charge that is found in a ledger."""
+
+from __future__ import annotations
+
+from blowfish_privacy.errors import LedgerError, RefusalError
+from blowfish_privacy.exact import show
+from blowfish_privacy.ledger.composition import Price
+from blowfish_privacy.ledger.entry import Document, Entry, sha256
+from blowfish_privacy.ledger.store import Store
+
+
+def already_made(store: Store, wanted: Entry) -> Entry | None:
+    """Find the charge with this key; refuse one that was made for something else."""
+    made = store.entry(wanted.key)
+    if made is not None and not made.repeats(wanted):
+        raise LedgerError(
+            f"the key {wanted.key!r} was used for another release: entry {made.number}, {made.description!r}, "
+            f"epsilon {show(made.epsilon)}.",
+            hint="a retry must ask for exactly the same; a new release needs a new key.",
+        )
+    return made
+
+
+def paid(made: Entry, price: Price) -> Entry:
+    """Take a charge that was made before, if it paid all that it costs."""
+    due = made.epsilon * price.factor
+    if made.charged < due:
+        raise LedgerError(
+            f"entry {made.number} has this release's key, but paid {show(made.charged)} and not {show(due)}.",
+            hint="run 'blowfish ledger verify'; a release with a new key is charged anew.",
+        )
+    return made
+
+
+def charge_of(store: Store, key: str) -> Entry:
+    """Find the charge that something is recorded for."""
+    entry = store.entry(key)
+    if entry is None:
+        raise LedgerError("there is no charge with this key.", hint="charge first, then record.")
+    return entry
+
+
+def check_not_replaced(store: Store, entry: Entry) -> None:
+    """Refuse to hand out what was set aside, if the budget has come to belong to another policy meanwhile."""
+    base = store.base() if store.failure(entry.number) is not None else None
+    if base is not None and base.hash != entry.policy.hash:
+        raise RefusalError(
+            f"entry {entry.number} failed, and the budget has been spent under another policy since.",
+            hint="release under the ledger's policy. Nothing was handed out.",
+        )
+
+
+def intact(document: Document) -> str:
+    """Return the text of a document that is as it was handed out."""
+    if sha256(document.text) != document.sha256:
+        raise LedgerError(
+            f"the document stored for entry {document.entry} was changed after it was handed out.",
+            hint="run 'blowfish ledger verify'.",
+        )
+    return document.text

@@ -1,0 +1,89 @@
+"""Where the file of a ledger is: noticing a second path, a copy, a file put back.
+
+SQLite names its journal by the path that a file is opened under. One file under two paths has two journals, and what
+one path leaves behind in a crash would later undo what was charged through the other. So a ledger knows its place and
+is used there alone: the folder it lies in, its name there, and the file itself. A folder mounted elsewhere is the same
+folder, and a safe mount.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from blowfish_privacy.errors import LedgerError
+
+LOGS = ("-journal", "-wal")
+"""What SQLite adds to a file's name for what is not yet, or no longer, in the file."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder, a name in it, and a file, by their inode numbers; a device's number changes from start to start."""
+
+    folder: str
+    name: str
+    file: str
+
+    @classmethod
+    def of(cls, path: Path) -> Place:
+        """Look where a file is; refuse one that has a second name."""
+        state = os.lstat(path)
+        if not stat.S_ISREG(state.st_mode):
+            raise LedgerError(f"{path.name} is not a file.", hint="give the ledger a file name of its own.")
+        if state.st_nlink > 1:
+            raise LedgerError(
+                f"{path.name} has {state.st_nlink} names (hard links), and a ledger is used under one only.",
+                hint="remove the others. A crash while it was made leaves one in a folder .ledger-... beside it.",
+            )
+        return cls(str(os.stat(path.parent).st_ino), path.name, str(state.st_ino))
+
+    def check(self, recorded: Place) -> None:
+        """Refuse a file that is not where it was recorded to be."""
+        if self == recorded:
+            return
+        if (self.folder, self.name) == (recorded.folder, recorded.name):
+            raise LedgerError(
+                f"{self.name} is not the file that was here before: it was restored from a backup, or replaced by a "
+                "copy. Charges made since the copy are not in it, and could be spent again.",
+                hint="put the right file back. Where it is lost, add what is missing from your records, and run: "
+                f"blowfish ledger moved {self.name}.",
+            )
+        raise LedgerError(
+            f"{self.name} is not in its place: the ledger was recorded as {recorded.name} in "
+            f"{'this' if self.folder == recorded.folder else 'another'} folder. It was moved or copied, or this is "
+            "a second name or a mount of the single file. Two copies in use would spend the budget twice.",
+            hint="use it where it was, and mount its folder, not the file. If it was moved, and no other copy or name "
+            f"of it is in use any more, run: blowfish ledger moved {self.name}.",
+        )
+
+    def check_move(self, recorded: Place, path: Path) -> None:
+        """Refuse a move that visibly left something behind."""
+        old = path.with_name(recorded.name)
+        if self.folder != recorded.folder or self.name == recorded.name:
+            return
+        if old.exists() and str(old.stat().st_ino) == recorded.file:
+            raise LedgerError(
+                f"{path.name} is a copy of {old.name}, which is still here: both would spend the budget twice.",
+                hint=f"use {old.name}, or remove it first.",
+            )
+        for log in logs(old):
+            raise LedgerError(
+                f"{path.name} was moved without its log {log.name}.",
+                hint="give both their old names back, and open it.",
+            )
+
+
+def logs(path: Path) -> list[Path]:
+    """Find the logs with something in them that lie beside a ledger's path."""
+    return [log for ending in LOGS if _size(log := path.with_name(path.name + ending))]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        # A writer that ends removes its journal at any moment.
+        return 0

@@ -1,0 +1,132 @@
+"""Reaching the file of a ledger: connections, transactions in the right place, and SQLite's errors in words.
+
+The journal is SQLite's rollback journal: the locks are on the file itself, whatever it is called, and what is committed
+is in the file. ``synchronous = EXTRA`` makes the removal of the journal durable too: a journal that comes back after a
+power failure would undo a charge that was confirmed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger.hints import MISSING
+from blowfish_privacy.ledger.place import LOGS, Place, logs
+from blowfish_privacy.ledger.sqlite_store import SqliteStore
+
+TIMEOUT = 60.0
+"""Seconds to wait for other writers."""
+
+DAMAGED = ("the ledger file is damaged or cut short", "restore it from a backup.")
+_WORDS = {
+    sqlite3.SQLITE_BUSY: ("other processes kept the ledger locked for too long", "try again."),
+    sqlite3.SQLITE_LOCKED: ("other processes kept the ledger locked for too long", "try again."),
+    sqlite3.SQLITE_READONLY: ("the ledger cannot be written", "check the permissions of the file and its folder."),
+    sqlite3.SQLITE_PERM: ("the ledger cannot be written", "check the permissions of the file and its folder."),
+    sqlite3.SQLITE_CANTOPEN: ("the ledger cannot be opened", "check that it exists and that its folder is writable."),
+    sqlite3.SQLITE_FULL: ("the disk is full", "free some space; nothing was written."),
+    sqlite3.SQLITE_IOERR: (
+        "the disk failed to read or write the ledger",
+        "check the disk and its free space, then repeat with the same key: what was charged is not charged again.",
+    ),
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: ("the file is not a ledger", "give the ledger a file name of its own."),
+}
+
+
+def connect(path: Path, timeout: float) -> sqlite3.Connection:
+    """Open the file; nothing of it is read yet."""
+    # mode=rw: a ledger that was deleted must not come back empty.
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=timeout, isolation_level=None)
+    try:
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA foreign_keys = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def transaction(path: Path, timeout: float, begin: str) -> Generator[SqliteStore]:
+    """Begin a transaction on a ledger that is in its place; without a commit its end undoes everything."""
+    place = approach(path)
+    with plainly(path), closing(connect(path, timeout)) as connection:
+        connection.execute(begin)
+        store = SqliteStore(connection)
+        place.check(store.place())
+        yield store
+
+
+def approach(path: Path) -> Place:
+    """Say where a ledger's file is, once it is certain that SQLite may open it there.
+
+    SQLite plays a journal that it finds beside the file into it, at the first reading. One that was left under a path
+    the ledger no longer has would undo charges, so the recorded place is looked up before, without touching anything.
+    """
+    with findable(path):
+        place, left = Place.of(path), logs(path)
+    recorded = _recorded(path) if left else None
+    if recorded is None:
+        return place
+    place.check(recorded)
+    for log in left:
+        if log.name.endswith("-wal"):
+            raise LedgerError(
+                f"beside {path.name} lies {log.name}, which this version does not write.",
+                hint=f"if other software wrote to this ledger, let it end: sqlite3 {path.name} 'PRAGMA "
+                "journal_mode = DELETE'. If the log is a leftover of another file, move it away.",
+            )
+    return place
+
+
+def _recorded(path: Path) -> Place | None:
+    """Read the recorded place and nothing else: immutable means no locks and no journal. None where there is none."""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            return SqliteStore(connection).place()
+    except (sqlite3.Error, LedgerError):
+        # Half-written by a writer that was killed, whose journal will mend it, or of format 1.
+        return None
+
+
+def check_no_remains(path: Path) -> None:
+    """SQLite would play a log that a deleted ledger left behind into the new one."""
+    for ending in LOGS:
+        if path.with_name(path.name + ending).exists() and not path.exists():
+            raise LedgerError(
+                f"{path.name} is missing, but its log {path.name}{ending} is there.",
+                hint="restore both from a backup, or choose another name for a new ledger.",
+            )
+
+
+@contextmanager
+def plainly(path: Path) -> Generator[None]:
+    """Turn what SQLite says into words, without its traceback."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0)
+        said, hint = _WORDS.get(code & 0xFF, ("SQLite failed", "run 'blowfish ledger verify'."))
+        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        raise LedgerError(f"{path.name}: {said} ({name}).", hint=hint) from None
+
+
+@contextmanager
+def findable(path: Path) -> Generator[None]:
+    """Turn what the operating system says into words, without its traceback."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise LedgerError(
+            f"there is no ledger {path.name} in {path.parent}.",
+            hint=MISSING,
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or "the name cannot be used"
+        raise LedgerError(
+            f"{path.name}: the ledger cannot be opened or made ({reason}).", hint="check the folder and the name."
+        ) from None

@@ -1,0 +1,163 @@
+"""Making the file of a ledger, opening one that is there, and recording that it was moved."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger.account import Account
+from blowfish_privacy.ledger.hints import EXISTS
+from blowfish_privacy.ledger.place import Place, logs
+from blowfish_privacy.ledger.sqlite_access import DAMAGED, TIMEOUT, approach, check_no_remains, connect
+from blowfish_privacy.ledger.sqlite_formats import APPLICATION, VERSION, create_tables, migrate
+from blowfish_privacy.ledger.sqlite_store import SqliteStore
+from blowfish_privacy.ledger.verification import Rows, verify_rows
+
+
+def make(path: Path, account: Account) -> None:
+    """Make a ledger under another name first: it appears complete or not at all, and nothing is ever overwritten."""
+    check_no_remains(path)
+    if not path.parent.is_dir():
+        raise LedgerError(f"{path.name}: the folder {path.parent} does not exist.", hint="make it first.")
+    if path.exists():
+        raise _exists(path)
+    with tempfile.TemporaryDirectory(prefix=".ledger-", dir=path.parent) as folder:
+        draft = Path(folder) / "ledger"
+        draft.touch(mode=0o600)
+        _write(draft, account, Place(str(path.parent.stat().st_ino), path.name, str(draft.stat().st_ino)))
+        _sync(draft)
+        _check_draft(draft, account)
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            raise _exists(path) from None
+        # A ledger with two names is refused.
+        draft.unlink()
+    _sync(path.parent)
+
+
+def inspect(path: Path, timeout: float) -> Account:
+    """Read the balance of a file that is certainly a ledger of ours, brought to this version's format if need be."""
+    check_no_remains(path)
+    place = approach(path)
+    if path.stat().st_size == 0:
+        raise LedgerError(
+            f"{path.name} is empty: it is no ledger, or lost its contents.",
+            hint="restore it from a backup, or choose another name.",
+        )
+    with closing(connect(path, timeout)) as connection:
+        connection.execute("BEGIN")
+        if _format(path, connection) < VERSION:
+            connection.execute("ROLLBACK")
+            _use_rollback_journal(path, connection, timeout)
+            migrate(connection, place)
+            connection.execute("BEGIN")
+        place.check(SqliteStore(connection).place())
+        _check_whole(path, connection)
+        return SqliteStore(connection).account()
+
+
+def record_move(path: Path, timeout: float) -> None:
+    """Record the present place of a ledger whose rows all add up."""
+    check_no_remains(path)
+    place = Place.of(path)
+    for log in logs(path):
+        raise LedgerError(
+            f"beside {path.name} lies {log.name}, which a crash left behind.",
+            hint=f"if it was moved together with this very file, let it be played in: sqlite3 {path.name} .tables. "
+            "If it belongs to another copy, move it away: it would undo charges.",
+        )
+    with closing(connect(path, timeout)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if _format(path, connection) < VERSION:
+            # Format 1 knows no place: opening it records the present one.
+            return
+        store = SqliteStore(connection)
+        place.check_move(store.place(), path)
+        for problem in (*store.damage(), *verify_rows(Rows.of(store)).problems):
+            raise LedgerError(f"{path.name}: {problem}", hint="restore the ledger, with its log, from a backup.")
+        store.settle(place)
+        connection.execute("COMMIT")
+
+
+def _write(draft: Path, account: Account, place: Place) -> None:
+    with closing(connect(draft, TIMEOUT)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        create_tables(connection)
+        store = SqliteStore(connection)
+        store.open_account(account)
+        store.settle(place)
+        connection.execute("COMMIT")
+
+
+def _check_draft(draft: Path, account: Account) -> None:
+    """Read back what is to become a ledger: a disk may fail without saying so."""
+    with closing(connect(draft, TIMEOUT)) as connection:
+        connection.execute("BEGIN")
+        store = SqliteStore(connection)
+        _check_whole(draft, connection)
+        if _format(draft, connection) != VERSION or store.account() != account or store.damage():
+            raise LedgerError("the new ledger is not as it was written.", hint="check the disk and its free space.")
+
+
+def _exists(path: Path) -> LedgerError:
+    return LedgerError(f"{path.name} is there already.", hint=EXISTS)
+
+
+def _sync(path: Path) -> None:
+    if os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _format(path: Path, connection: sqlite3.Connection) -> int:
+    """Say which format a ledger has; refuse other databases and formats of the future."""
+    ((application,), (version,)) = (
+        connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
+    )
+    if application != APPLICATION:
+        raise LedgerError(
+            f"{path.name} is a database of other software, not a ledger.",
+            hint="give the ledger a file name of its own.",
+        )
+    if not 1 <= version <= VERSION:
+        raise LedgerError(
+            f"{path.name} has ledger format {version}, and this version knows formats up to {VERSION}.",
+            hint="use the version of blowfish-privacy that made it, or a newer one.",
+        )
+    return version
+
+
+def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
+    """Notice a last page cut short, which SQLite does not."""
+    (page,) = connection.execute("PRAGMA page_size").fetchone()
+    if path.stat().st_size % page:
+        said, hint = DAMAGED
+        raise LedgerError(f"{path.name}: {said}.", hint=hint)
+
+
+def _use_rollback_journal(path: Path, connection: sqlite3.Connection, timeout: float) -> None:
+    """Play in and leave the write-ahead log that format 1 used, once nobody else has the file open."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+        except sqlite3.OperationalError:
+            mode = "locked"
+        if mode == "delete":
+            return
+        if time.monotonic() > deadline:
+            raise LedgerError(
+                f"{path.name} is to be brought to ledger format {VERSION}, but other processes use it.",
+                hint="end them, and try again.",
+            )
+        time.sleep(0.01)
