@@ -6,8 +6,11 @@ import os
 import sqlite3
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from random import SystemRandom
+from typing import TypeVar
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.account import Account
@@ -17,6 +20,8 @@ from blowfish_privacy.ledger.sqlite_access import DAMAGED, TIMEOUT, approach, ch
 from blowfish_privacy.ledger.sqlite_formats import APPLICATION, VERSION, create_tables, migrate
 from blowfish_privacy.ledger.sqlite_store import SqliteStore
 from blowfish_privacy.ledger.verification import Rows, verify_rows
+
+Result = TypeVar("Result")
 
 
 def make(path: Path, account: Account) -> None:
@@ -50,16 +55,17 @@ def inspect(path: Path, timeout: float) -> Account:
             f"{path.name} is empty: it is no ledger, or lost its contents.",
             hint="restore it from a backup, or choose another name.",
         )
-    with closing(connect(path, timeout)) as connection:
-        connection.execute("BEGIN")
-        if _format(path, connection) < VERSION:
-            connection.execute("ROLLBACK")
-            _use_rollback_journal(path, connection, timeout)
+    if _read(path, timeout, _format) < VERSION:
+        _leave_log(path, timeout)
+        with closing(connect(path, timeout)) as connection:
             migrate(connection, place)
-            connection.execute("BEGIN")
+
+    def account(path: Path, connection: sqlite3.Connection) -> Account:
         place.check(SqliteStore(connection).place())
         _check_whole(path, connection)
         return SqliteStore(connection).account()
+
+    return _read(path, timeout, account)
 
 
 def record_move(path: Path, timeout: float) -> None:
@@ -145,19 +151,26 @@ def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
         raise LedgerError(f"{path.name}: {said}.", hint=hint)
 
 
-def _use_rollback_journal(path: Path, connection: sqlite3.Connection, timeout: float) -> None:
-    """Play in and leave the write-ahead log that format 1 used, once nobody else has the file open."""
+def _read(path: Path, timeout: float, look: Callable[[Path, sqlite3.Connection], Result]) -> Result:
+    with closing(connect(path, timeout)) as connection:
+        connection.execute("BEGIN")
+        return look(path, connection)
+
+
+def _leave_log(path: Path, timeout: float) -> None:
+    """Play in and leave the write-ahead log that format 1 used, as soon as nobody else has the file open."""
     deadline = time.monotonic() + timeout
-    while True:
+    while time.monotonic() < deadline:
         try:
-            (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
-        except sqlite3.OperationalError:
-            mode = "locked"
-        if mode == "delete":
-            return
-        if time.monotonic() > deadline:
-            raise LedgerError(
-                f"{path.name} is to be brought to ledger format {VERSION}, but other processes use it.",
-                hint="end them, and try again.",
-            )
-        time.sleep(0.01)
+            with closing(connect(path, timeout)) as connection:
+                if connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",):
+                    return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+        # Others who wait for the same get a moment without this connection.
+        time.sleep(SystemRandom().uniform(0.002, 0.03))
+    raise LedgerError(
+        f"{path.name} is to be brought to ledger format {VERSION}, but other processes use it.",
+        hint="end them, and try again.",
+    )

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger import SqliteLedger, sqlite_access
+from blowfish_privacy.ledger import SqliteLedger, sqlite_access, sqlite_making
 from unit.ledger.samples import ledger_at as make
 from unit.ledger.samples import request
 
@@ -107,6 +107,89 @@ def test_no_room_to_make_a_ledger_leaves_nothing(tmp_path: Path) -> None:
     done = child(program, tmp_path / "a.ledger")
     assert done.returncode == 0, done.stderr
     assert "the disk" in done.stdout
+    assert contents(tmp_path) == {}
+
+
+SMALL_DISK = """
+import os, subprocess, sys, warnings
+from fractions import Fraction
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger import SqliteLedger
+from unit.ledger.samples import load, request
+
+disk, made = sys.argv[1], 0
+path, filler = f"{disk}/a.ledger", f"{disk}/filler"
+for free in range(0, 201, 4):
+    if os.path.exists(filler):
+        os.unlink(filler)
+    with open(filler, "wb", buffering=0) as file:
+        while os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize > free * 1024:
+            file.write(bytes(1024))
+    try:
+        getattr(SqliteLedger, "create", SqliteLedger.open)(path, budget=Fraction(1))
+    except LedgerError:
+        assert os.listdir(disk) == ["filler"], (free, os.listdir(disk))
+        continue
+    made += 1
+    ledger = SqliteLedger.open(path, budget=None, load_policy=load)
+    assert ledger.verify().ok, free
+    try:
+        ledger.charge(**request("a"))
+        ledger.record("a", "x" * 20_000)
+    except LedgerError:
+        pass
+    os.unlink(filler)
+    # Once there is room it is charged, once.
+    ledger.charge(**request("a"))
+    ledger.record("a", "x" * 20_000)
+    report = ledger.verify()
+    assert (report.problems, report.spent, report.documents) == ((), Fraction(1, 10), 1), (free, report)
+    os.unlink(path)
+assert 0 < made < 51, made
+print("made", made)
+"""
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "ext4"])
+def test_a_ledger_made_on_a_nearly_full_disk_is_sound_or_not_there(tmp_path: Path, kind: str) -> None:
+    """From 0 to 200 KB free, in steps of 4 KB."""
+    disk, image = tmp_path / "disk", tmp_path / "image"
+    disk.mkdir()
+    mount = f"mount -t tmpfs -o size=1m none '{disk}'"
+    if kind == "ext4":
+        if shutil.which("mkfs.ext4") is None:
+            pytest.skip("no mkfs.ext4 here")
+        image.write_bytes(bytes(2**22))
+        mount = f"mkfs.ext4 -q -O ^has_journal -m 0 '{image}' && mount -o loop '{image}' '{disk}' && rmdir '{disk}'/l*"
+    (tmp_path / "program.py").write_text(SMALL_DISK)
+    done = subprocess.run(
+        [
+            *("unshare", "-m", "sh", "-c", f'({mount}) || exit 9; exec "$@"', "sh"),
+            *(sys.executable, tmp_path / "program.py", disk),
+        ],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if done.returncode == 9 or "unshare" in done.stderr:
+        pytest.skip("no right to mount here")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_draft_that_is_not_as_it_was_written_never_becomes_a_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = sqlite_making._write
+
+    def failing(draft: Path, *given: object) -> None:
+        write(draft, *given)
+        os.truncate(draft, draft.stat().st_size // 2)
+
+    monkeypatch.setattr(sqlite_making, "_write", failing)
+    with pytest.raises(LedgerError):
+        make(tmp_path / "a.ledger")
     assert contents(tmp_path) == {}
 
 

@@ -1,0 +1,175 @@
+"""Ledgers of format 1, written by an earlier version, are brought to this version's format when they are opened."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import blowfish_privacy as bp
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger import SqliteLedger, sqlite_formats
+from blowfish_privacy.session import load_policy
+from unit.ledger.samples import ledger_at
+
+TESTS = Path(__file__).parents[2]
+OLD = TESTS / "data/ledgers/format-1"
+ROWS = {
+    "regions.ledger": [
+        ("ages", "1/5", "1/5"),
+        ("sums", "1/10", "1/10"),
+        ("mean", "1/10", "1/10"),
+        ("free", "0", "0"),
+        ("m2", "1/50", "1/10"),
+    ],
+    "facts.ledger": [("wages", "1/2", "1/2"), ("failed", "1/4", "1/4"), ("sexes", "0", "0")],
+}
+
+
+@pytest.fixture(params=ROWS)
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = Path(shutil.copy(OLD / request.param, tmp_path))
+    path.chmod(0o600)
+    return path
+
+
+def rows(path: Path) -> list[tuple]:
+    connection = sqlite3.connect(path)
+    tables = ("policies", "entries", "documents")
+    found = [row for table in tables for row in connection.execute(f"SELECT * FROM {table}")]
+    connection.close()
+    return found
+
+
+def version(path: Path) -> int:
+    connection = sqlite3.connect(path)
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    connection.close()
+    return found
+
+
+def test_rows_and_hashes_are_kept_and_verified(old: Path) -> None:
+    before = rows(OLD / old.name)
+    ledger = SqliteLedger.open(old, load_policy=load_policy)
+    assert [(e.key, str(e.epsilon), str(e.charged)) for e in ledger.entries()] == ROWS[old.name]
+    report = ledger.verify()
+    assert (report.problems, report.spent) == ((), sum(Fraction(charged) for *_, charged in ROWS[old.name]))
+    assert rows(old) == before
+    assert os.listdir(old.parent) == [old.name]
+    assert version(old) == sqlite_formats.VERSION
+    # Changed behind its back, it shows as before.
+    connection = sqlite3.connect(old)
+    connection.execute("DROP TRIGGER entries_update")
+    connection.execute("UPDATE entries SET made = '2000' WHERE number = 1")
+    connection.commit()
+    connection.close()
+    assert "entry 1 was changed" in ledger.verify().problems[0]
+
+
+def test_it_has_the_tables_of_a_new_one(old: Path, tmp_path: Path) -> None:
+    SqliteLedger.open(old)
+    new = ledger_at(tmp_path / "new.ledger")
+
+    def schema(path: Path) -> list[tuple]:
+        connection = sqlite3.connect(path)
+        found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name").fetchall()
+        connection.close()
+        return found
+
+    assert schema(old) == schema(new.path)
+
+
+def test_it_goes_on(old: Path) -> None:
+    ledger = SqliteLedger.open(old, load_policy=load_policy)
+    policy = load_policy(ledger.base.text)
+    data = {"regions.ledger": bp.Counts([[1] * 4] * 74), "facts.ledger": bp.Counts([[1, 2, 2], [3, 3, 1]])}[old.name]
+    left = ledger.remaining
+    bp.Session(data, policy, ledger=ledger).release(bp.Histogram(policy.domain.names[0]), epsilon="0.1", key="new")
+    assert ledger.remaining in (left, left - Fraction(1, 10))
+    assert ledger.verify().problems == ()
+
+
+def test_a_charge_that_is_still_in_the_log_is_played_in(old: Path, tmp_path: Path) -> None:
+    """A process of the version before that was killed leaves its last charges in the log beside the file."""
+    script = (
+        "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('PRAGMA wal_autocheckpoint = 0'); "
+        "c.execute('CREATE TABLE mark (x)'); c.commit(); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", script, old], check=True)
+    assert Path(f"{old}-wal").stat().st_size
+    SqliteLedger.open(old)
+    assert sorted(os.listdir(tmp_path)) == [old.name]
+    connection = sqlite3.connect(old)
+    assert connection.execute("SELECT count(*) FROM mark").fetchone() == (0,)
+    connection.close()
+
+
+def test_it_has_a_place_from_then_on(old: Path, tmp_path: Path) -> None:
+    os.link(old, tmp_path / "second")
+    with pytest.raises(LedgerError, match="hard links"):
+        SqliteLedger.open(old)
+    (tmp_path / "second").unlink()
+    assert SqliteLedger.moved(old).path == old
+    old.rename(tmp_path / "elsewhere")
+    with pytest.raises(LedgerError, match="is not in its place"):
+        SqliteLedger.open(tmp_path / "elsewhere")
+
+
+def test_many_may_open_it_at_once(old: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        opened = list(pool.map(lambda _: SqliteLedger.open(old, load_policy=load_policy), range(8)))
+    assert all(ledger.verify().ok for ledger in opened)
+
+
+def test_a_reader_of_the_old_version_is_waited_for_and_not_for_ever(old: Path) -> None:
+    holder = sqlite3.connect(old, isolation_level=None)
+    holder.execute("BEGIN")
+    holder.execute("SELECT * FROM account").fetchone()
+    with pytest.raises(LedgerError, match="brought to ledger format 2, but other processes use it"):
+        SqliteLedger.open(old, timeout=0.1)
+    holder.close()
+    assert SqliteLedger.open(old, timeout=0.1).verify().ok
+
+
+STEPS = """
+import os, sqlite3, sys
+from blowfish_privacy.ledger import SqliteLedger, sqlite_access, sqlite_making
+left = int(sys.argv[2])
+class Dying(sqlite3.Connection):
+    def execute(self, *given):
+        global left
+        left -= 1
+        if left < 0:
+            os._exit(7)
+        return super().execute(*given)
+connect = sqlite3.connect
+sqlite3.connect = lambda *given, **named: connect(*given, factory=Dying, **named)
+SqliteLedger.open(sys.argv[1])
+"""
+
+
+def test_a_crash_leaves_it_old_or_new(old: Path) -> None:
+    """Killed before each of the statements in turn; then opened as if nothing had been."""
+    before, versions = rows(OLD / old.name), []
+    for statement in range(0, 60, 6):
+        shutil.copy(OLD / old.name, old)
+        done = subprocess.run(
+            [sys.executable, "-c", STEPS, old, str(statement)],
+            env={**os.environ, "PYTHONPATH": str(TESTS)},
+            capture_output=True,
+            check=False,
+        )
+        versions.append(version(old))
+        ledger = SqliteLedger.open(old, load_policy=load_policy)
+        assert ledger.verify().ok
+        assert rows(old) == before
+        ledger.path.unlink()
+        if done.returncode == 0:
+            break
+        assert done.returncode == 7, done.stderr
+    assert set(versions) == {1, 2}
