@@ -18,10 +18,11 @@ Open = Callable[..., Ledger]
 
 
 def _open_or_create(kind: Any, where: Any, budget: str | None, options: dict[str, Any]) -> Ledger:
-    options = {"load_policy": load, **options}
+    make, options = options.pop("make", False), {"load_policy": load, **options}
     amount = None if budget is None else Fraction(budget)
     try:
-        return kind.open(where, budget=amount, **options)
+        if not make:
+            return kind.open(where, budget=amount, **options)
     except LedgerError as error:
         if "there is no ledger" not in error.message or amount is None:
             raise
@@ -304,6 +305,49 @@ def test_the_clock_may_go_backwards(open_ledger: Open) -> None:
     assert made == sorted(made, reverse=True)
     assert made[0].endswith("+00:00")
     assert ledger.verify().ok
+
+
+def test_a_charge_that_failed_leaves_the_budget_to_another_policy(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    ledger.charge(**request("a", "1/4", "stated 1"))
+    with pytest.raises(RefusalError, match="equal policies"):
+        ledger.charge(**request("b", "1/4", "stated 2"))
+    ledger.fail("a")
+    ledger.fail("a")
+    assert (ledger.base, ledger.spent) == (None, Fraction(1, 4))
+    ledger.charge(**request("b", "1/4", "stated 2"))
+    assert open_ledger().base.hash == POLICIES["stated 2"].hash
+    with pytest.raises(RefusalError, match="under another policy since"):
+        ledger.record("a", "noise")
+    ledger.record("b", "noise")
+    assert [(failure.number, failure.entry) for failure in open_ledger().failures()] == [(1, 1)]
+    report = open_ledger().verify()
+    assert (report.problems, report.spent, report.documents) == ((), Fraction(1, 2), 1)
+
+
+def test_only_so_many_policies_may_fail(open_ledger: Open) -> None:
+    for count in (1, 2, 3):
+        open_ledger().charge(**request(str(count), "0", f"stated {count}"))
+        open_ledger().fail(str(count))
+    for ask in (
+        lambda: open_ledger().charge(**request("4", "0", "stated 4")),
+        lambda: open_ledger().price(load("stated 4")),
+    ):
+        with pytest.raises(RefusalError, match="stated facts of 3 other policies"):
+            ask()
+    # A retry of what failed, and facts without counts, tell nothing new.
+    open_ledger().charge(**request("3", "0", "stated 3"))
+    open_ledger().charge(**request("5", "0", "known"))
+
+
+def test_a_ledger_is_made_once(open_ledger: Open) -> None:
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        open_ledger(None)
+    ledger = open_ledger()
+    ledger.charge(**request("a"))
+    with pytest.raises(LedgerError, match="there already"):
+        open_ledger(make=True)
+    assert open_ledger(None).spent == Fraction(1, 10)
 
 
 def test_threads_share_a_ledger(open_ledger: Open) -> None:

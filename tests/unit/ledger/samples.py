@@ -23,6 +23,10 @@ POLICIES = {
     "people": people(5, bp.FullDomain()),
     "public sex": people(5, bp.Public()),
     "known": bp.Policy(PEOPLE, secrets=bp.FullDomain(), known=[bp.KnownMarginal("sex")]),
+    **{
+        f"stated {count}": bp.Policy(PEOPLE, secrets=bp.FullDomain(), known=[bp.KnownCount({"sex": "F"}, count=count)])
+        for count in (1, 2, 3, 4)
+    },
 }
 
 

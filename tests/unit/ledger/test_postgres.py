@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,14 @@ def url(postgres_server: Server) -> str:
 
 
 def opened(url: str, budget: int | None = 1) -> PostgresLedger:
-    return PostgresLedger.open(url, budget=None if budget is None else Fraction(budget), load_policy=load)
+    if budget is None:
+        return PostgresLedger.open(url, load_policy=load)
+    try:
+        return PostgresLedger.create(url, budget=Fraction(budget), load_policy=load)
+    except LedgerError as error:
+        if "is there already" not in error.message:
+            raise
+    return PostgresLedger.open(url, budget=Fraction(budget), load_policy=load)
 
 
 def schema(url: str) -> str:
@@ -133,7 +142,7 @@ from unit.ledger.samples import load, request
 from blowfish_privacy.errors import BudgetError
 from blowfish_privacy.ledger import open_ledger
 
-ledger = open_ledger(sys.argv[1], budget=Fraction(1), load_policy=load)
+ledger = open_ledger(sys.argv[1], load_policy=load)
 for number in range(99):
     key = f"{sys.argv[2]}-{number}"
     try:
@@ -165,11 +174,15 @@ def test_spenders_on_many_hosts_some_of_them_killed(url: str) -> None:
         assert ledger.document(key) == document
 
 
-def test_many_hosts_make_one_ledger(url: str) -> None:
-    code = "import sys; from fractions import Fraction; from blowfish_privacy.ledger import open_ledger; " \
-        "print(open_ledger(sys.argv[1], budget=Fraction(2)).spent)"  # fmt: skip
-    makers = [subprocess.Popen([sys.executable, "-c", code, url], stdout=subprocess.PIPE) for _ in range(4)]
-    assert [maker.communicate(timeout=60)[0] for maker in makers] == [b"0\n"] * 4
+def test_of_many_hosts_one_makes_a_ledger(url: str) -> None:
+    code = "import sys; from fractions import Fraction; from blowfish_privacy.ledger import create_ledger; " \
+        "print(create_ledger(sys.argv[1], budget=Fraction(2)).spent)"  # fmt: skip
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    makers = [subprocess.Popen([sys.executable, "-c", code, url], **pipes) for _ in range(4)]
+    said = [maker.communicate(timeout=60) for maker in makers]
+    assert sorted(out for out, _ in said) == [b"", b"", b"", b"0\n"]
+    assert sum(b"is there already" in error for _, error in said) == 3
+    assert opened(url, 2).spent == 0
 
 
 def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: Server, url: str) -> None:
@@ -187,7 +200,7 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
     for attempt in (
         f"UPDATE {name}.entries SET charged = '0/1'", f"DELETE FROM {name}.entries", f"TRUNCATE {name}.documents",
         f"UPDATE {name}.documents SET text = 'other'", f"UPDATE {name}.account SET budget = '9/1'",
-        f"DELETE FROM {name}.account", f"INSERT INTO {name}.account VALUES (1, '1/1', '', '0/1', 0, '', 0, '')",
+        f"DELETE FROM {name}.account", f"INSERT INTO {name}.account VALUES (1, '1/1', '', '0/1', 0, '', 0, '', 0, '')",
         f"UPDATE {name}.account SET spent = '0/1'", f"UPDATE {name}.account SET spent = '0/1', entries = entries + 1",
         f"UPDATE {name}.account SET entries = 0, entries_head = ''", f"DROP SCHEMA {name} CASCADE",
         f"UPDATE {name}.account SET spent = '2/3', entries = entries + 1, entries_head = 'x'",
@@ -195,6 +208,8 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
         f"detail, 'x' FROM {name}.entries", f"ALTER TABLE {name}.entries DISABLE TRIGGER ALL",
         f"SET session_replication_role = replica; DELETE FROM {name}.entries",
         f"INSERT INTO {name}.documents VALUES (2, 1, '', '', '', '')",
+        f"INSERT INTO {name}.failures VALUES (1, 1, '', '')", f"UPDATE {name}.account SET failures = failures + 1",
+        f"UPDATE {name}.account SET spent = '0/1', failures = failures + 1",
         f"INSERT INTO {name}.policies OVERRIDING SYSTEM VALUE SELECT -5, hash, 'x', 'forged' FROM {name}.policies",
         f"UPDATE {name}.account SET spent = '2/6', entries = entries + 1, entries_head = 'x'",
     ):  # fmt: skip
@@ -223,9 +238,11 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
 
 def test_even_the_owner_changes_no_row_by_accident(postgres_server: Server, url: str) -> None:
     ledger, name = opened(url), schema(url)
-    ledger.charge(**request("a", "1/3"))
+    ledger.charge(**request("a", "1/3", "stated 1"))
     ledger.record("a", "noise")
-    for table in ("account", "policies", "entries", "documents"):
+    ledger.charge(**request("b", "0", "stated 1"))
+    ledger.fail("b")
+    for table in ("account", "policies", "entries", "documents", "failures"):
         for attempt in (f"DELETE FROM {name}.{table}", f"TRUNCATE {name}.{table} CASCADE"):
             with pytest.raises(psycopg.errors.RaiseException, match="only ever added"):
                 postgres_server.execute(attempt)
@@ -236,12 +253,66 @@ def test_even_the_owner_changes_no_row_by_accident(postgres_server: Server, url:
     assert any("was changed" in problem for problem in ledger.verify().problems)
 
 
+def old_ledger(server: Server, name: str) -> None:
+    """A ledger as the version before made it: its statements, and the rows of a ledger of the same format in a file."""
+    source = sqlite3.connect(TESTS / "data/ledgers/format-1/regions.ledger")
+    statements = (TESTS / "data/ledgers/format-1/postgres.sql").read_text().replace("@schema", f'"{name}"')
+    with server.connect() as connection:
+        connection.execute(statements.encode())
+        connection.execute(f'SET LOCAL search_path = "{name}", pg_catalog'.encode())
+        connection.execute(b"ALTER TABLE account DISABLE TRIGGER USER; ALTER TABLE entries DISABLE TRIGGER USER;")
+        for table, columns in (("account", 8), ("policies", 4), ("entries", 11), ("documents", 6)):
+            marks = ", ".join(["%s"] * columns)
+            for row in source.execute(f"SELECT * FROM {table}"):
+                connection.execute(f"INSERT INTO {table} OVERRIDING SYSTEM VALUE VALUES ({marks})".encode(), row)
+        connection.execute(b"SELECT setval(pg_get_serial_sequence('policies', 'id'), 99)")
+        connection.execute(b"ALTER TABLE account ENABLE TRIGGER USER; ALTER TABLE entries ENABLE TRIGGER USER;")
+    source.close()
+
+
+def test_a_ledger_of_format_1_is_brought_to_this_format(postgres_server: Server) -> None:
+    from blowfish_privacy.session import load_policy
+
+    name = postgres_server.name("Old", plain=True)
+    url = postgres_server.url(ledger=name)
+    old_ledger(postgres_server, name)
+    postgres_server.execute(
+        f"CREATE ROLE \"{name} user\" LOGIN PASSWORD '{PASSWORD}'",
+        f'GRANT USAGE ON SCHEMA "{name}" TO "{name} user"',
+        f'GRANT SELECT ON ALL TABLES IN SCHEMA "{name}" TO "{name} user"',
+        f'GRANT INSERT ON "{name}".entries TO "{name} user"',
+    )
+    theirs = url.replace("owner@", f"{name}%20user@")
+    with pytest.raises(LedgerError, match="only its owner can bring it to format 2"):
+        PostgresLedger.open(theirs)
+    with ThreadPoolExecutor(4) as pool:
+        opened_at_once = list(pool.map(lambda _: PostgresLedger.open(url, load_policy=load_policy), range(4)))
+    ledger = opened_at_once[0]
+    report = ledger.verify()
+    assert (report.problems, report.entries, report.spent) == ((), 5, Fraction(1, 2))
+    policy = load_policy(ledger.base.text)
+    counts = bp.Counts([[1] * 4] * 74)
+    # Roles that could spend before still can.
+    theirs_opened = PostgresLedger.open(theirs, load_policy=load_policy)
+    bp.Session(counts, policy, ledger=theirs_opened).release(bp.Histogram("age"), epsilon="0.1")
+    assert (ledger.spent, ledger.verify().problems, ledger.failures()) == (Fraction(3, 5), (), ())
+    tables = (
+        "SELECT table_name, column_name, data_type FROM information_schema.columns "
+        "WHERE table_schema = %s ORDER BY 1, 2"
+    )
+    fresh = postgres_server.name("New", plain=True)
+    PostgresLedger.create(postgres_server.url(ledger=fresh), budget=Fraction(1))
+    with postgres_server.connect() as connection:
+        old, new = (connection.execute(tables.encode(), (each,)).fetchall() for each in (name, fresh))
+    assert old == new
+
+
 def test_what_is_no_ledger(postgres_server: Server, url: str) -> None:
     with pytest.raises(LedgerError, match="there is no ledger 'Ledger-"):
         opened(url, None)
     postgres_server.execute("CREATE SCHEMA other")
     with pytest.raises(LedgerError, match="is not a ledger"):
-        opened(postgres_server.url(ledger="other"))
+        opened(postgres_server.url(ledger="other"), None)
     for name in ("", "pg_x", "a b", "a;b", 'a"b', "x$body$", "a" * 64, "é"):
         with pytest.raises(LedgerError, match="cannot be named"):
             opened(postgres_server.url(ledger=name))
@@ -276,7 +347,7 @@ def test_a_server_that_does_not_write_to_disk_is_refused(postgres_server: Server
 
 def test_writers_wait_only_so_long(url: str) -> None:
     opened(url)
-    impatient = PostgresLedger.open(url, budget=None, load_policy=load, timeout=0.3)
+    impatient = PostgresLedger.open(url, load_policy=load, timeout=0.3)
     with opened(url)._writing(), pytest.raises(LedgerError, match="too long"):
         impatient.charge(**request("a"))
     impatient.charge(**request("a"))
@@ -286,6 +357,7 @@ def test_the_command_line_shows_verifies_and_admits(postgres_server: Server, url
     from blowfish_privacy.cli.main import run
 
     policy = bp.Policy(bp.Domain(x=bp.Integer(0, 2)), secrets=bp.FullDomain())
+    assert run(["ledger", "create", url, "--budget", "1"]) == 0
     session = bp.Session(bp.Counts([1, 2, 3]), policy, budget=1, ledger=url)
     session.release(bp.Histogram("x"), epsilon="1/3")
     assert repr(session.ledger) == f"PostgresLedger({schema(url)[1:-1]!r}, budget=1)"

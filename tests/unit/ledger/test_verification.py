@@ -112,6 +112,41 @@ def test_a_price_too_low_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert SqliteLedger.open(ledger.path).verify().ok
 
 
+FAILURES_TAMPERED = {
+    "a failure gone": "DELETE FROM failures WHERE number = 2",
+    "all failures gone": "DELETE FROM failures",
+    "a failure of another entry": "UPDATE failures SET entry = 3 WHERE number = 2",
+    "a failure's time": "UPDATE failures SET made = '2000-01-01' WHERE number = 1",
+    "a failure added": "INSERT INTO failures SELECT 3, 3, made, chain FROM failures WHERE number = 2",
+    "the number of failures": "UPDATE account SET failures = 0",
+    "an entry that failed": "DELETE FROM entries WHERE number = 2",
+}
+
+
+@pytest.mark.parametrize("kind", FAILURES_TAMPERED)
+def test_tampering_with_failures_is_noticed(tmp_path: Path, kind: str) -> None:
+    ledger = SqliteLedger.create(tmp_path / "a.ledger", budget=Fraction(1), load_policy=load)
+    for number in (1, 2, 3):
+        ledger.charge(**request(str(number), policy="stated 1"))
+    ledger.fail("1")
+    ledger.fail("2")
+    ledger.record("3", "noise")
+    assert ledger.verify().ok
+    tamper(ledger, FAILURES_TAMPERED[kind])
+    assert ledger.verify().problems
+
+
+def test_rows_of_failures_are_guarded_against_accidents(tmp_path: Path) -> None:
+    ledger = SqliteLedger.create(tmp_path / "a.ledger", budget=Fraction(1), load_policy=load)
+    ledger.charge(**request("1", policy="stated 1"))
+    ledger.fail("1")
+    connection = sqlite3.connect(ledger.path, isolation_level=None)
+    for statement in ("DELETE FROM failures", "UPDATE failures SET entry = 2"):
+        with pytest.raises(sqlite3.IntegrityError, match="only ever added"):
+            connection.execute(statement)
+    connection.close()
+
+
 @pytest.mark.parametrize("table", ["account", "policies", "entries", "documents"])
 @pytest.mark.parametrize("verb", ["DELETE FROM {}", "UPDATE {} SET rowid = rowid"])
 def test_rows_are_guarded_against_accidents(ledger: SqliteLedger, table: str, verb: str) -> None:
