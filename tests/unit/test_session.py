@@ -434,3 +434,27 @@ def test_a_person_of_several_rows_loses_in_groups(tmp_path):
     bp.Session(TABLE, single, ledger=ledger).release(bp.Histogram("age"), epsilon=1)
     assert ledger.spent == 4
     assert ledger.loss({"age": 1}, {"age": 2}) == 4
+
+
+def test_a_session_makes_a_ledger_only_when_it_is_told_to(tmp_path):
+    place = tmp_path / "l"
+    with pytest.raises(bp.LedgerError, match=r"there is no ledger l in .* blowfish ledger create .* create=True"):
+        bp.Session(TABLE, POLICY, budget=1, ledger=place)
+    with pytest.raises(bp.LedgerError, match="a new ledger needs a budget"):
+        bp.Session(TABLE, POLICY, ledger=place, create=True)
+    with pytest.raises(bp.LedgerError, match="that a path or an address names"):
+        bp.Session(TABLE, POLICY, budget=1, create=True)
+    assert not place.exists()
+    made = bp.Session(TABLE, POLICY, budget=1, ledger=place, create=True)
+    made.release(bp.Histogram("age"), epsilon="0.5")
+    with pytest.raises(bp.LedgerError, match=r"l is there already\. Hint: open an existing ledger without create"):
+        bp.Session(TABLE, POLICY, budget=1, ledger=place, create=True)
+    with pytest.raises(bp.LedgerError, match="that a path or an address names"):
+        bp.Session(TABLE, POLICY, ledger=made.ledger, create=True)
+    assert bp.Session(TABLE, POLICY, budget=1, ledger=place).remaining == Fraction(1, 2)
+    # Gone, it does not come back with a full budget.
+    place.unlink()
+    with pytest.raises(bp.LedgerError, match="there is no ledger"):
+        bp.Session(TABLE, POLICY, budget=1, ledger=place)
+    with pytest.raises(bp.LedgerError, match="there is no ledger"):
+        made.release(bp.Histogram("age"), epsilon="0.5")

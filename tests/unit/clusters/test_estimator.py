@@ -73,6 +73,8 @@ def test_a_ledger_is_charged_when_given(tmp_path):
     assert ledger.remaining == 0
     with pytest.raises(bp.BudgetError):
         KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="0.5", ledger=ledger).fit(table)
+    with pytest.raises(bp.LedgerError, match="there is no ledger"):
+        KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="0.5", ledger=tmp_path / "absent").fit(table)
 
 
 @pytest.mark.parametrize("table", [[["secret", "b"]], [31415.0, 2.0], np.full((9, 2), 31415j), [[31415, np.inf]]])

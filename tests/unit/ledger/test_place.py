@@ -14,6 +14,7 @@ import pytest
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import SqliteLedger
+from unit.ledger.mounts import run_mounted
 from unit.ledger.samples import ledger_at, load, request
 
 TESTS = Path(__file__).parents[2]
@@ -106,53 +107,44 @@ def test_processes_that_race_through_a_hard_link_spend_one_budget(tmp_path: Path
     assert ledger.verify().documents == handed_out
 
 
-def mounted(script: str, *arguments: object) -> str:
-    """Run a program after a shell command that mounts something, in a mount namespace of its own."""
-    unshare = shutil.which("unshare")
-    if not unshare or subprocess.run([unshare, "-m", "true"], check=False, capture_output=True).returncode:
-        pytest.skip("no right to mount here")
-    program = textwrap.dedent("""
-        import sys
-        from blowfish_privacy.errors import LedgerError
-        from blowfish_privacy.ledger import SqliteLedger
-        from unit.ledger.samples import load, request
-        try:
-            SqliteLedger.open(sys.argv[1], budget=None, load_policy=load).charge(**request("mounted", "1"))
-            print("charged")
-        except LedgerError as error:
-            print(error)
-    """)
-    done = subprocess.run(
-        [unshare, "-m", "sh", "-c", f'{script} || exit 9; exec "$@"', "sh", sys.executable, "-c", program, *arguments],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    if done.returncode == 9:
-        pytest.skip("no right to mount here")
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+CHARGE = """
+import sys
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger import SqliteLedger
+from unit.ledger.samples import load, request
+try:
+    SqliteLedger.open(sys.argv[1], budget=None, load_policy=load).charge(**request("mounted", "1"))
+    print("charged")
+except LedgerError as error:
+    print(error)
+"""
 
 
-def test_a_file_mounted_alone_is_refused(tmp_path: Path) -> None:
+@pytest.fixture
+def charge(tmp_path: Path) -> Path:
+    program = tmp_path / "charge.py"
+    program.write_text(CHARGE)
+    return program
+
+
+def test_a_file_mounted_alone_is_refused(tmp_path: Path, charge: Path) -> None:
     ledger = ledger_at(tmp_path / "a.ledger")
     (tmp_path / "container").mkdir()
     inside = tmp_path / "container/a.ledger"
     inside.touch()
-    said = mounted(f"mount --bind '{ledger.path}' '{inside}'", inside)
+    said = run_mounted(f"mount --bind '{ledger.path}' '{inside}'", charge, inside)
     assert "is not in its place" in said
     assert "mount its folder, not the file" in said
     ledger.charge(**request("a", "1"))
     assert ledger.remaining == 0
 
 
-def test_a_folder_mounted_elsewhere_is_the_same_place(tmp_path: Path) -> None:
+def test_a_folder_mounted_elsewhere_is_the_same_place(tmp_path: Path, charge: Path) -> None:
     (tmp_path / "host").mkdir()
     (tmp_path / "container").mkdir()
     ledger = ledger_at(tmp_path / "host/a.ledger")
-    said = mounted(f"mount --bind '{tmp_path}/host' '{tmp_path}/container'", tmp_path / "container/a.ledger")
+    inside = tmp_path / "container/a.ledger"
+    said = run_mounted(f"mount --bind '{tmp_path}/host' '{tmp_path}/container'", charge, inside)
     assert said == "charged\n"
     assert ledger.remaining == 0
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
-from blowfish_privacy.ledger import SqliteLedger, sqlite_access
+from blowfish_privacy.ledger import SqliteLedger, shelf, sqlite_access
+from blowfish_privacy.ledger import ledger as ledger_module
 from unit.ledger.samples import ledger_at as make
-from unit.ledger.samples import request
+from unit.ledger.samples import load, request
 
 ONE = Fraction(1)
 
@@ -187,6 +188,29 @@ def test_a_wait_for_a_lock_is_bounded(tmp_path: Path) -> None:
     holder.close()
     ledger.charge(**request("a"))
     assert sqlite_access.TIMEOUT == 60
+
+
+def test_nobody_waits_while_a_price_is_worked_out_or_rows_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader's lock keeps writers from committing, so none is held for longer than it takes to copy rows."""
+    ledger, others = make(tmp_path / "a.ledger"), iter("abcdefgh")
+    impatient = make(tmp_path / "a.ledger", timeout=0.05)
+    ledger.charge(**request("first", "1/100", "near"))
+
+    def charging(real):
+        def wrapped(*given):
+            impatient.charge(**request(next(others), "1/100", "near"))
+            return real(*given)
+
+        return wrapped
+
+    monkeypatch.setattr(shelf, "price", charging(shelf.price))
+    monkeypatch.setattr(ledger_module, "verify_rows", charging(ledger_module.verify_rows))
+    ledger.price(load("full"))
+    make(tmp_path / "a.ledger").charge(**request("wide", "1/100", "full"))
+    assert ledger.verify().ok
+    assert len(ledger.entries()) >= 5
 
 
 def test_two_ledgers_do_not_mix(tmp_path: Path) -> None:
