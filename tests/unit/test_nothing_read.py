@@ -104,7 +104,7 @@ def test_what_costs_nothing_is_released_when_nothing_is_left(session):
 
 
 def test_another_policy_costs_more_and_is_refused_before_the_data_are_asked(tmp_path):
-    ledger = bp.Session(bp.Counts(COUNTS), POLICY, budget=1, ledger=tmp_path / "l").ledger
+    ledger = bp.Session(bp.Counts(COUNTS), POLICY, budget=1, ledger=tmp_path / "l", create=True).ledger
     bp.Session(bp.Counts(COUNTS), POLICY, ledger=ledger).release(bp.Histogram("b"), epsilon="0.1")
     # One step of the ledger's policy is two of this one.
     weaker = bp.PerAttribute(a=bp.DistanceThreshold(1), b=bp.FullDomain(), open=bp.Public())
@@ -150,6 +150,7 @@ def folder(tmp_path, monkeypatch):
 def test_the_command_asks_the_data_nothing_for_what_is_over_budget(folder, capsys, query):
     path, asked = folder
     (path / "p.yaml").write_text(f"{FILE}  - {{name: one, {query}, epsilon: 0.6}}\n")
+    assert run(["ledger", "create", str(path / "p.yaml")]) == 0
     assert run(["release", str(path / "p.yaml"), "--yes", "--out", str(path / "out")]) == 0
     assert asked[0] == "rows"
     for change in (f"  - {{name: two, {query}, epsilon: 0.6}}\n", f"  - {{name: one, {query}, epsilon: 0.6}}\n"):

@@ -71,7 +71,8 @@ def test_parallel_plans_for_another_order_are_refused():
 
 def test_a_key_is_not_answered_with_a_document_of_another_order(tmp_path):
     table = pd.DataFrame({"open": [0, 1, 2, 3], "secret": [3, 2, 1, 0]})
-    first, second = (bp.Session(table, policy, budget=1, ledger=tmp_path / "l") for policy in (OWN, TURNED))
+    first = bp.Session(table, OWN, budget=1, ledger=tmp_path / "l", create=True)
+    second = bp.Session(table, TURNED, ledger=tmp_path / "l")
     first.release(bp.Histogram("open", "secret"), epsilon="0.1", key="k")
     with pytest.raises(bp.LedgerError, match="used for another release"):
         second.release(bp.Histogram("open", "secret"), epsilon="0.1", key="k")
@@ -80,7 +81,7 @@ def test_a_key_is_not_answered_with_a_document_of_another_order(tmp_path):
 @pytest.mark.parametrize("data", ["counts", "array"])
 def test_data_without_names_keep_the_order_of_the_ledgers_policy(tmp_path, data):
     """The budget belongs to a policy by its hash: a second session must not turn the table around."""
-    ledger = bp.Session(bp.Counts(COUNTS), OWN, budget=3, ledger=tmp_path / "l").ledger
+    ledger = bp.Session(bp.Counts(COUNTS), OWN, budget=3, ledger=tmp_path / "l", create=True).ledger
 
     def release(policy):
         if data == "counts":
@@ -105,7 +106,7 @@ def test_data_without_names_keep_the_order_of_the_ledgers_policy(tmp_path, data)
 def test_tables_with_names_may_be_declared_in_any_order(tmp_path):
     table = pd.DataFrame({"open": [0, 1, 2, 3, 3], "secret": [3, 2, 1, 0, 0]})
     for policy in (OWN, TURNED):
-        session = bp.Session(table, policy, budget=1, ledger=tmp_path / "l")
+        session = bp.Session(table, policy, budget=1, ledger=tmp_path / "l", create=policy is OWN)
         result = session.release(bp.Histogram("open"), epsilon="0.1")
         assert result.counts.tolist() == [1, 1, 1, 2]
         assert verification.problems(result.text) == []
