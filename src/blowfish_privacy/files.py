@@ -8,9 +8,11 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from blowfish_privacy.errors import DataError
+from blowfish_privacy.temporary import unfinished
 
 IN_THE_LEDGER = "nothing was lost: the release is in the ledger."
 """What to say when the file of a release cannot be written."""
@@ -39,22 +41,19 @@ def write_csv(
 
 
 def write_atomically(path: str | Path, content: bytes, *, hint: str | None = None) -> None:
-    """Write a file beside its place, make it durable, and move it there in one step."""
+    """Write a file beside its place, make it durable, and move it there in one step. Its mode follows the umask."""
     if not isinstance(path, str | os.PathLike):
         raise DataError("the path of a file to write is not valid.")
     target = Path(path)
-    temporary: str | None = None
+    part = str(target.parent / f".{target.name}.{token_hex(4)}.part")
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
+        with unfinished(part):
+            with open(part, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, target)
         return
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "the path is not valid"
-    if temporary is not None:
-        Path(temporary).unlink(missing_ok=True)
     raise DataError(f"{target} cannot be written: {reason}.", hint=hint)

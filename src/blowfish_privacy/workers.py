@@ -14,6 +14,9 @@ from blowfish_privacy.errors import DataError
 
 Result = TypeVar("Result")
 
+_OF_THE_TERMINAL = {signal.SIGINT, signal.SIGHUP}
+"""Signals that a terminal sends to all its processes."""
+
 
 def finished(
     work: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], workers: int
@@ -60,16 +63,17 @@ def _succeeded(future: Future[Any]) -> bool:
 def _start_server() -> None:
     """Start the server that forks workers where no interruption reaches it: workers take that over from it."""
     resource_tracker.ensure_running()
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    signal.pthread_sigmask(signal.SIG_BLOCK, _OF_THE_TERMINAL)
     try:
         forkserver.ensure_running()
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _OF_THE_TERMINAL)
 
 
 def _prepare_worker() -> None:
     """Leave interruptions to the process that gave the work, and end when that process is gone, however it went."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for each in _OF_THE_TERMINAL:
+        signal.signal(each, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 
 

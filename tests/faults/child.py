@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,11 +21,12 @@ data: {data!r}
 ledger: {ledger!r}
 budget: 1
 policy:
-  domain: {{x: {{integer: [0, 2]}}}}
+  domain: {{x: {{integer: [0, {highest}]}}}}
   secrets: full
 releases:
   - {{name: numbers, histogram: [x], epsilon: 0.5}}
 """
+MAIN = "from blowfish_privacy.cli.main import main; main()"
 
 
 class Release:
@@ -32,6 +34,7 @@ class Release:
 
     def __init__(self, folder: Path, data: str, ledger: str = "a.ledger", **environment: str) -> None:
         self.folder, self.ledger_name = folder, ledger
+        self.highest, self.before = 2, ""
         self.spill = folder / "spill"
         self.spill.mkdir()
         self.environment = {**os.environ, "TMPDIR": str(self.spill), **environment}
@@ -39,11 +42,11 @@ class Release:
         create_ledger(self._place(), budget=Fraction(1))
 
     def write(self, data: str) -> None:
-        (self.folder / "file.yaml").write_text(FILE.format(data=data, ledger=self.ledger_name))
+        (self.folder / "file.yaml").write_text(FILE.format(data=data, ledger=self.ledger_name, highest=self.highest))
 
     def start(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "blowfish_privacy.cli", "release", "file.yaml", "--yes", "--out", "out"],
+            [sys.executable, "-c", f"{self.before}\n{MAIN}", "release", "file.yaml", "--yes", "--out", "out"],
             cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True,
         )  # fmt: skip
@@ -54,12 +57,15 @@ class Release:
         return subprocess.CompletedProcess([], process.returncode, out, err)
 
     def strike(
-        self, blow: Callable[[subprocess.Popen[str]], None], after: float = 0.7
+        self,
+        blow: Callable[[subprocess.Popen[str]], None],
+        after: float = 0.7,
+        when: Callable[[], bool] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Start a release, wait until it is charged and reads, strike, and return what became of it."""
         process = self.start()
         deadline = time.monotonic() + 120
-        while not self.charged():
+        while not (when or self.charged)():
             if process.poll() is not None or time.monotonic() > deadline:
                 process.kill()
                 raise RuntimeError("".join(process.communicate()))
@@ -71,6 +77,14 @@ class Release:
         finally:
             process.kill()
         return subprocess.CompletedProcess([], process.returncode, out, err)
+
+    def spilled(self) -> int:
+        """How many bytes the engines have written to the temporary folder."""
+        sizes = 0
+        for path in self.spill.rglob("*"):
+            with suppress(FileNotFoundError):
+                sizes += path.stat().st_size if path.is_file() else 0
+        return sizes
 
     def ledger(self) -> Ledger:
         return open_ledger(self._place(), load_policy=load_policy)

@@ -10,6 +10,7 @@ import click
 
 from blowfish_privacy.cli.output import as_json, print_json, print_table
 from blowfish_privacy.cli.stage import new_folder, say, title
+from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.exact import positive, show
 from blowfish_privacy.progress import spinner
@@ -51,7 +52,7 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
         print_json({**about, **_document(found, example, remedy)})
         return
     _tell(show(amount), runs, found, example, remedy)
-    click.echo(f"\n{picture}: the attacker's error against the number of cells")
+    echo(f"\n{picture}: the attacker's error against the number of cells")
 
 
 def _source(seed: int | None) -> BitSource:
@@ -99,14 +100,14 @@ def _tell(epsilon: str, runs: int, found: list[Comparison], example: list[dict[s
         f"the first cell from every noisy cell through the public sums, averages those {last.cells} estimates, and "
         "works back to each cell."
     )
-    click.echo()
+    echo()
     print_table(
         ["cell", "people", "with the next (public)", "plain", "attacker's guess", "Blowfish", "attacker's guess"],
         [[f"{value:.2f}" if isinstance(value, float) else value for value in row.values()] for row in example],
     )
     title(f"2. How close the attacker comes, over {runs:,} releases of each kind")
     say("Typical (root mean squared) errors in people as measured; in brackets what theory expects.")
-    click.echo()
+    echo()
     print_table(
         ["cells", "plain: one cell", "averaged", "all counts right", "real loss", "Blowfish: averaged", "all right"],
         [

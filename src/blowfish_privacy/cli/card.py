@@ -12,6 +12,7 @@ from blowfish_privacy.card import make_card
 from blowfish_privacy.card_page import is_card, markdown, page
 from blowfish_privacy.card_registry import registry
 from blowfish_privacy.cli.output import as_json, print_json
+from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.files import write_atomically
 from blowfish_privacy.progress import spinner
@@ -39,7 +40,7 @@ def card(release: str, form: str | None, output: str | None, publisher: str | No
         print_json({**asdict(made), "registry": registry(made)})
         return
     if output is None:
-        click.echo(page(made) if form == "html" else markdown(made), nl=False)
+        echo(page(made) if form == "html" else markdown(made), nl=False)
         return
     if Path(output).resolve() == Path(release).resolve():
         raise SpecError("the card would write over the release.", hint="give another name after -o.")
@@ -49,7 +50,7 @@ def card(release: str, form: str | None, output: str | None, publisher: str | No
         )
     wanted = form or ("html" if Path(output).suffix.lower() in (".html", ".htm") else "md")
     write_atomically(output, (page(made) if wanted == "html" else markdown(made)).encode())
-    click.echo(f"Wrote {output}.", err=True)
+    echo(f"Wrote {output}.", err=True)
 
 
 def _holds_card(path: Path) -> bool:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
+from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table
+from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.engines.check import DataCheck
 from blowfish_privacy.errors import SpecError
@@ -43,9 +44,9 @@ def check(file: str, as_json: bool) -> int:  # noqa: FBT001
             for c in report.columns
         ]
         print_table(header, rows)
-        click.echo(f"{report.rows:,} rows. {_fit(report)}")
+        echo(f"{report.rows:,} rows. {_fit(report)}")
         for fact in wrong:
-            click.echo(f"The data contradict a known fact: {fact.words(policy.domain)}.")
+            echo(f"The data contradict a known fact: {fact.words(policy.domain)}.")
     warn("these are exact counts of private rows. They are for the data's custodian; do not publish them.")
     return 0 if fits else 5
 

@@ -7,9 +7,16 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import click
+
+from blowfish_privacy.cli import signals, terminal
+
+STOPPED = 130
+FAILED = 5
+AGAIN = "mend that and run the command again: what was charged before costs nothing more."
 
 GROUPS = {
     "demo": ("blowfish_privacy.cli.demo:demo", "The whole tour on a synthetic census table; needs nothing."),
@@ -66,31 +73,57 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
-    sys.exit(run(arguments))
+    signals.listen()
+    for stream in (sys.stdout, sys.stderr):
+        # Where a character cannot be shown, a question mark is.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        code = run(arguments)
+    except KeyboardInterrupt:
+        terminal.say_stopped()
+        code = STOPPED
+    signals.finish()
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    from blowfish_privacy.errors import BlowfishError
-
     try:
         result = cli.main(args=arguments, prog_name="blowfish", standalone_mode=False)
-    except BlowfishError as error:
-        say_error(error)
-        return error.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped.", err=True)
-        return 130
-    except BrokenPipeError:
-        return 0
+    except BaseException as error:
+        # What goes wrong after a signal goes wrong because of it.
+        if signals.received():
+            raise KeyboardInterrupt from None
+        return exit_code(error)
     return result if isinstance(result, int) else 0
 
 
-def say_error(error: Any) -> None:
-    """Print an error of ours: what is wrong, and on a line of its own what to do."""
-    click.echo(f"{click.style('Error:', fg='red', bold=True)} {error.message}", err=True)
-    if error.hint:
-        click.echo(f"{click.style('Hint:', fg='yellow')}  {error.hint}", err=True)
+def exit_code(error: BaseException) -> int:
+    """Say what went wrong and return the exit code that stands for it; what nobody thought of is raised again."""
+    from blowfish_privacy.errors import BlowfishError
+
+    match error:
+        case BlowfishError():
+            terminal.say_error(error.message, error.hint)
+            return error.exit_code
+        case click.ClickException():
+            error.show()
+            return error.exit_code
+        case click.Abort() | KeyboardInterrupt():
+            terminal.say_stopped()
+            return STOPPED
+        case BrokenPipeError():
+            terminal.close_output()
+            return 0
+        case OSError():
+            terminal.close_output()
+            terminal.say_error(
+                f"the output cannot be written: {error.strerror}.", "nothing is charged twice: try again."
+            )
+            return FAILED
+        case MemoryError():
+            terminal.say_error("there is too little memory.", AGAIN)
+            return FAILED
+        case _:
+            raise error

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from blowfish_privacy import spec
+from blowfish_privacy.cli.terminal import echo, printable, warn
 from blowfish_privacy.errors import BlowfishWarning
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -17,13 +18,8 @@ file_argument = click.argument("file", type=click.Path(dir_okay=False))
 
 
 def print_json(value: Any) -> None:
-    """Print a result for a program."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def warn(text: str) -> None:
-    """Say something that must not be overlooked, on standard error."""
-    click.echo(f"{click.style('Warning:', fg='yellow', bold=True)} {text}", err=True)
+    """Print a result for a program: every character beyond ASCII is escaped, so that any terminal can show it."""
+    echo(json.dumps(value, indent=2))
 
 
 def load_file(file: str) -> spec.PolicyFile:
@@ -38,7 +34,7 @@ def load_file(file: str) -> spec.PolicyFile:
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table whose columns line up; numbers to the right."""
-    shown = [[str(cell) for cell in row] for row in rows]
+    shown = [[printable(str(cell)).replace("\n", r"\n") for cell in row] for row in rows]
     widths = [max(len(row[place]) for row in [list(header), *shown]) for place in range(len(header))]
     numeric = [all(row[place][:1] in "0123456789-" for row in shown if row[place]) for place in range(len(header))]
     for index, row in enumerate([list(header), *shown]):
@@ -47,4 +43,4 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
             for cell, width, right in zip(row, widths, numeric, strict=True)
         )
         line = "  ".join(cells).rstrip()
-        click.echo(click.style(line, bold=True) if index == 0 else line)
+        echo(line, bold=True) if index == 0 else echo(line)

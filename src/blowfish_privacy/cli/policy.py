@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
+from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table
+from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.errors import BlowfishError, RefusalError, SpecError
 from blowfish_privacy.exact import show
 from blowfish_privacy.policies import Policy
@@ -51,24 +52,24 @@ def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT00
     if as_json:
         print_json(found)
         return
-    click.echo(f"{file} is valid.")
-    click.echo(f"  {found['cells']:,} cells: {' x '.join(f'{n} ({k:,})' for n, k in found['attributes'].items())}")
-    click.echo(f"  policy hash {loaded.hash}")
+    echo(f"{file} is valid.")
+    echo(f"  {found['cells']:,} cells: {' x '.join(f'{n} ({k:,})' for n, k in found['attributes'].items())}")
+    echo(f"  policy hash {loaded.hash}")
     for fact in found["known_facts"]:
-        click.echo(f"  public: {fact}")
+        echo(f"  public: {fact}")
     for sentence in left_out or ("every two values are joined by a chain of secret pairs",):
-        click.echo(f"  {'NOT protected' if left_out else 'complete'}: {sentence}")
-    click.echo("\nHow much one secret step can change common queries (the noise is that much over epsilon):")
+        echo(f"  {'NOT protected' if left_out else 'complete'}: {sentence}")
+    echo("\nHow much one secret step can change common queries (the noise is that much over epsilon):")
     rows = [[row["query"], row["sensitivity"] or "refused", row["note"]] for row in found["sensitivities"]]
     print_table(["query", "sensitivity", ""], rows)
     if loaded.known:
         from blowfish_privacy.known_facts.words import what_facts_do
 
-        click.echo("\nWhat the known facts do:")
+        echo("\nWhat the known facts do:")
         for sentence in what_facts_do(loaded):
-            click.echo(f"  - {sentence}")
+            echo(f"  - {sentence}")
     if drawn is not None:
-        click.echo(f"\nThe policy graph is drawn in {drawn}.")
+        echo(f"\nThe policy graph is drawn in {drawn}.")
 
 
 def _draw(loaded: Policy, path: str) -> str | None:
@@ -93,7 +94,7 @@ def explain(file: str, pair: tuple[str, str] | None, as_json: bool) -> None:  # 
     """Say in plain words what FILE protects, how strongly, and what it does not."""
     loaded = load_file(file).policy
     if pair is None:
-        print_json({"explanation": loaded.explain()}) if as_json else click.echo(loaded.explain())
+        print_json({"explanation": loaded.explain()}) if as_json else echo(loaded.explain())
         return
     first, second = (record(text) for text in pair)
     hops = loaded.distance(first, second)
@@ -101,7 +102,7 @@ def explain(file: str, pair: tuple[str, str] | None, as_json: bool) -> None:  # 
         steps = None if isinf(hops) else hops
         print_json({"first": first, "second": second, "protected": steps is not None, "steps": steps})
     else:
-        click.echo(explain_pair(loaded, first, second))
+        echo(explain_pair(loaded, first, second))
 
 
 def common_sensitivities(loaded: Policy) -> list[dict[str, Any]]:

@@ -13,7 +13,8 @@ import click
 
 from blowfish_privacy import results, spec
 from blowfish_privacy.cli.ledger import ledger_of, mention_missing_ledger
-from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warn
+from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table
+from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, SpecError
 from blowfish_privacy.exact import rounded, show
@@ -40,13 +41,13 @@ def plan(file: str, explain: bool, as_json: bool) -> None:  # noqa: FBT001
         print_json({"budget": _text(loaded.budget), "releases": [_row(plan) for plan in plans]})
         return
     if not plans:
-        click.echo("The file lists no releases.")
+        echo("The file lists no releases.")
         return
     _print_plans(loaded, plans)
     mention_missing_ledger(file, loaded)
     if explain:
         for made in plans:
-            click.echo(f"\n{made.explain()}")
+            echo(f"\n{made.explain()}")
     for made in plans:
         for notice in made.notices():
             warn(f"{made.name}: {notice}")
@@ -84,11 +85,11 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
         print_json({"releases": written, "spent": str(total), "remaining": str(session.remaining)})
         return
     for item in written:
-        click.echo(f"{item['name']}: {item['guarantee']}")
+        echo(f"{item['name']}: {item['guarantee']}")
         if item["recorded"]:
-            click.echo(f"  paid for before ({item['recorded']}); nothing was spent")
-        click.echo(f"  {', '.join(item['files'])}")
-    click.echo(f"Spent {show(total)}; {show(session.remaining)} is left.")
+            echo(f"  paid for before ({item['recorded']}); nothing was spent")
+        echo(f"  {', '.join(item['files'])}")
+    echo(f"Spent {show(total)}; {show(session.remaining)} is left.")
 
 
 def _check_early(session: Session, loaded: spec.PolicyFile, factor: int, held: list[Entry]) -> None:
@@ -169,9 +170,9 @@ def _rows(data: str, *, needed: bool) -> int | None:
     except DataError as error:
         if needed:
             raise
-        click.echo(f"Planned without the number of records: {error.message}", err=True)
+        echo(f"Planned without the number of records: {error.message}", err=True)
         return None
-    click.echo(f"Asked the data for the number of records alone, which is public here: {records:,}.", err=True)
+    echo(f"Asked the data for the number of records alone, which is public here: {records:,}.", err=True)
     return records
 
 
@@ -198,7 +199,7 @@ def _confirm(loaded: spec.PolicyFile, due: list[Plan], session: Session, total: 
             raise
     else:
         return
-    click.echo(err=True)
+    echo(err=True)
     raise SpecError("nobody answered, so nothing was spent.", hint="add --yes to spend without being asked.")
 
 
@@ -243,7 +244,7 @@ def _print_plans(loaded: spec.PolicyFile, plans: list[Plan]) -> None:
     print_table(list(_COLUMNS.values()), [[_brief(row[key]) for key in _COLUMNS] for row in rows])
     total = sum((made.epsilon for made in plans), Fraction(0))
     budget = "" if loaded.budget is None else f" of a budget of {show(loaded.budget)}"
-    click.echo(f"Together epsilon {show(total)}{budget}. The last column compares with plain differential privacy.")
+    echo(f"Together epsilon {show(total)}{budget}. The last column compares with plain differential privacy.")
 
 
 _COLUMNS = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from blowfish_privacy.cli.output import as_json, print_json
+from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import DataError, SpecError, nearest
 
 if TYPE_CHECKING:
@@ -64,11 +65,11 @@ def reproduce(
             )
         except KeyboardInterrupt:
             progress.stop()
-            click.echo(f"What is finished is kept in {out}; the same command goes on from there.", err=True)
+            echo(f"What is finished is kept in {out}; the same command goes on from there.", err=True)
             raise
     _show(made, as_json=as_json, run_quick=quick)
     many = f"{len(made)} figure{'s' if len(made) != 1 else ''}"
-    click.echo(f"{many} in {out} after {perf_counter() - start:.0f} seconds.", err=True)
+    echo(f"{many} in {out} after {perf_counter() - start:.0f} seconds.", err=True)
 
 
 def _show(made: list[Produced], *, as_json: bool, run_quick: bool) -> None:
@@ -77,10 +78,10 @@ def _show(made: list[Produced], *, as_json: bool, run_quick: bool) -> None:
         return
     for one in made:
         file = one.folder / f"figure-{one.figure.name}.md"
-        click.echo(file.read_text())
+        echo(file.read_text())
         worse = one.figure.worse_than_published(one.rows)
         for row in worse:
             named = ", ".join(f"{key} {row[key]}" for key in ("policy", "epsilon"))
-            click.echo(f"Note: ours is above the published value at {named}.")
+            echo(f"Note: ours is above the published value at {named}.")
     if run_quick and any(one.figure.shrinks for one in made):
-        click.echo("A quick run: fewer points, and fewer repeats of each, than in a full one.")
+        echo("A quick run: fewer points, and fewer repeats of each, than in a full one.")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-import click
-
+from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 
 
@@ -26,9 +25,9 @@ def new_folder(out: str) -> Path:
 
 def title(text: str) -> None:
     """Begin a part of the demonstration."""
-    click.echo(f"\n{click.style(text, bold=True, fg='cyan')}")
+    echo(f"\n{text}", bold=True, fg="cyan")
 
 
 def say(text: str) -> None:
     """Print a paragraph."""
-    click.echo(textwrap.fill(text, 110, initial_indent="  ", subsequent_indent="  ", replace_whitespace=False))
+    echo(textwrap.fill(text, 110, initial_indent="  ", subsequent_indent="  ", replace_whitespace=False))

@@ -8,6 +8,7 @@ import click
 
 from blowfish_privacy import document, verification
 from blowfish_privacy.cli.output import as_json, print_json
+from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 
 
@@ -26,9 +27,9 @@ def verify(release: str, as_json: bool) -> int:  # noqa: FBT001
         print_json({"ok": not problems, "problems": problems})
     elif problems:
         for problem in problems:
-            click.echo(f"Problem: {problem}")
+            echo(f"Problem: {problem}")
     else:
-        click.echo(f"{release} is sound: {body['guarantee']['statement']}.")
+        echo(f"{release} is sound: {body['guarantee']['statement']}.")
         for notice in body["notices"]:
-            click.echo(f"Notice: {notice}")
+            echo(f"Notice: {notice}")
     return 2 if problems else 0

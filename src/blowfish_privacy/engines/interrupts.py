@@ -36,8 +36,10 @@ def interruptible(action: Callable[[], Result], stop: Callable[[], object]) -> R
         while not done.wait(_LISTEN):
             pass
     except BaseException:
+        # Asked once, an action that has not begun yet would not hear it.
         stop()
-        done.wait()
+        while not done.wait(_LISTEN):
+            stop()
         raise
     if failures:
         raise failures[0]

@@ -10,8 +10,6 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import shutil
-import tempfile
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -31,6 +29,7 @@ from blowfish_privacy.engines.interrupts import interruptible
 from blowfish_privacy.engines.sources import Choice, Opened, Source
 from blowfish_privacy.engines.sql import SOURCE
 from blowfish_privacy.errors import DataError
+from blowfish_privacy.temporary import PrivateFolder
 
 # Under other settings the same text means something else: overflow wraps, GROUP BY 1 groups by the number 1, ...
 _REQUIRED = {
@@ -238,13 +237,13 @@ def _own_session() -> Any:
 @cache
 def _application() -> dict[str, str]:
     """The settings of an application of our own: it shows nobody what it counts, on the network or on the disk."""
-    folder = tempfile.mkdtemp(prefix="blowfish-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = PrivateFolder()
+    atexit.register(folder.remove)
     settings = {
         "spark.app.name": "blowfish-privacy",
         "spark.ui.showConsoleProgress": "false",
         "spark.ui.enabled": "false",
-        "spark.local.dir": folder,
+        "spark.local.dir": folder.path,
     }
     if "--master" not in os.environ.get("PYSPARK_SUBMIT_ARGS", "") and not _names_master():
         # On this machine alone nobody else has to reach us.

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from glob import escape
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, cast
 
 from sqlglot import exp
 
 from blowfish_privacy.engines.interrupts import interruptible
+from blowfish_privacy.temporary import PrivateFolder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DIALECT = "duckdb"
 ATTACHED = "data"
 """The name a DuckDB file is attached under."""
+_PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,11 @@ class Workbench:
         import duckdb
 
         # Spilled groups are private: the folder is the user's alone, and goes when the connection goes.
-        folder = tempfile.mkdtemp(prefix="blowfish-")
+        folder = PrivateFolder()
         held: list[DuckDBPyConnection] = []
         self._discard = weakref.finalize(self, _discard, held, folder)
         settings: dict[str, Any] = {
-            "temp_directory": folder,
+            "temp_directory": folder.path,
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             "allow_community_extensions": "false",
@@ -102,7 +103,21 @@ class Workbench:
             connection.execute(exp.Set(expressions=[exp.SetItem(this=assignment)]).sql(DIALECT))
 
 
-def _discard(held: Sequence[DuckDBPyConnection], folder: str) -> None:
-    for connection in held:
-        connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+def _discard(held: Sequence[DuckDBPyConnection], folder: PrivateFolder) -> None:
+    try:
+        for connection in held:
+            _close(connection)
+    finally:
+        folder.remove()
+
+
+def _close(connection: DuckDBPyConnection) -> None:
+    """Close a connection, which refuses while a query runs: one that nobody waits for any more is stopped."""
+    deadline = monotonic() + _PATIENCE
+    while monotonic() < deadline:
+        try:
+            return connection.close()
+        except Exception:
+            connection.interrupt()
+            sleep(0.05)
+    return None
