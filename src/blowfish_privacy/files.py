@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +14,10 @@ from typing import Any
 
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.temporary import unfinished
+
+_FORMULAS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'")
+"""How a cell begins that a spreadsheet may run; and the apostrophe that keeps it from that."""
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 IN_THE_LEDGER = "nothing was lost: the release is in the ledger."
 """What to say when the file of a release cannot be written."""
@@ -29,15 +34,21 @@ def make_folder(path: Path) -> None:
     raise DataError(f"nothing can be written into {path}: {reason}.", hint="choose another folder.")
 
 
-def write_csv(
-    path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]], *, hint: str | None = None
-) -> None:
-    """Write a table as CSV."""
+def csv_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """Write a table as CSV. A text that a spreadsheet could take for a formula gets an apostrophe in front.
+
+    So does a text that begins with an apostrophe: whoever takes one apostrophe off the front of every cell that has one
+    gets every text back.
+    """
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
-    writer.writerow(header)
-    writer.writerows(rows)
-    write_atomically(path, buffer.getvalue().encode(), hint=hint)
+    writer.writerow(map(_harmless, header))
+    writer.writerows([_harmless(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return buffer.getvalue().encode()
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text[:1] in _FORMULAS and not _NUMBER.fullmatch(text) else text
 
 
 def write_atomically(path: str | Path, content: bytes, *, hint: str | None = None) -> None:

@@ -109,7 +109,8 @@ def test_what_a_killed_process_spilled_is_swept_by_the_next_one(tmp_path: Path) 
     with duckdb.connect(str(tmp_path / "slow.duckdb")) as connection:
         connection.execute("CREATE OR REPLACE VIEW v AS SELECT CAST(range % 3 AS INTEGER) AS x FROM range(9)")
     other = subprocess.run(
-        [sys.executable, "-m", "blowfish_privacy.cli", "data", "check", "file.yaml"], cwd=tmp_path, env=release.environment, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "blowfish_privacy.cli", "data", "check", "file.yaml"],
+        cwd=tmp_path, env=release.environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert other.returncode == 0, other.stderr
     assert not list(release.spill.iterdir())

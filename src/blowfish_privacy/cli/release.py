@@ -14,6 +14,7 @@ import click
 from blowfish_privacy import results, spec
 from blowfish_privacy.cli.ledger import ledger_of, mention_missing_ledger
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table
+from blowfish_privacy.cli.outputs import Outputs
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, SpecError
@@ -68,19 +69,19 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
     loaded = load_file(file)
     session = open_session(file, loaded)
     factor = session.ledger.price(loaded.policy).factor
-    folder = Path(out)
-    _check_outputs(file, loaded, folder)
     held = {entry.key: entry for entry in session.ledger.entries()}
     _check_early(session, loaded, factor, [] if new else [*held.values()])
     plans = [_keyed(made, loaded, new=new) for made in _plans(file, loaded, needed=True)]
     due = [made for made in plans if made.key not in held]
     total = factor * sum((made.epsilon for made in due), Fraction(0))
     _check_budget(session, total)
+    folder = Path(out)
+    places = {planned.name: Outputs.checked(folder, planned, loaded.policy) for planned in loaded.releases}
     if as_json and due and not yes:
         raise SpecError("--json does not ask.", hint="add --yes to spend.")
     _confirm(loaded, due, session, total, yes=yes)
     _make(folder)
-    written = [_write(_released(session, made), folder, held.get(made.key)) for made in plans]
+    written = [_write(_released(session, made), places[made.name], held.get(made.key)) for made in plans]
     if as_json:
         print_json({"releases": written, "spent": str(total), "remaining": str(session.remaining)})
         return
@@ -203,22 +204,6 @@ def _confirm(loaded: spec.PolicyFile, due: list[Plan], session: Session, total: 
     raise SpecError("nobody answered, so nothing was spent.", hint="add --yes to spend without being asked.")
 
 
-def _check_outputs(file: str, loaded: spec.PolicyFile, folder: Path) -> None:
-    """Refuse, before anything is spent, to write over the data, the ledger or the policy file."""
-    base = Path(file).parent
-    kept = {path.resolve() for path in (Path(file), base / str(loaded.data), base / str(loaded.ledger))}
-    for planned in loaded.releases:
-        for path in _outputs(folder, planned.name):
-            if path.resolve() in kept:
-                raise SpecError(
-                    f"the release {planned.name!r} would write over {path}.", hint="rename it, or use --out FOLDER."
-                )
-
-
-def _outputs(folder: Path, name: str) -> list[Path]:
-    return [folder / f"{name}.{ending}" for ending in ("release.json", "csv", "png")]
-
-
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -226,16 +211,13 @@ def _make(folder: Path) -> None:
         raise SpecError(f"the folder {folder} cannot be made: {error.strerror}.") from None
 
 
-def _write(result: results.Result, folder: Path, held: Entry | None) -> dict[str, Any]:
-    document, table, picture = _outputs(folder, result.name)
-    result.save(document)
-    result.to_csv(table)
-    result.plot(picture)
+def _write(result: results.Result, outputs: Outputs, held: Entry | None) -> dict[str, Any]:
+    outputs.write(result)
     return {
         "name": result.name,
         "guarantee": result.statement,
         "recorded": None if held is None else f"entry {held.number} of {held.made[:19]}",
-        "files": [str(document), str(table), str(picture)],
+        "files": [str(path) for path in outputs.paths],
     }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from blowfish_privacy.files import make_folder, write_atomically, write_csv
+from blowfish_privacy.files import csv_table, make_folder, write_atomically
 from blowfish_privacy.paper.data import fingerprints
 from blowfish_privacy.paper.figure import Figure, Measured, Point, Row
 from blowfish_privacy.paper.figures import FIGURES
@@ -95,11 +95,8 @@ def _write(figure: Figure, found: dict[tuple[str, Point], Measured], run: Run, o
     make_folder(folder)
     header = list(dict.fromkeys(column for row in rows for column in row))
     labels = {"data": "synthetic" if run.synthetic else "real"} if figure.real_data else {}
-    write_csv(
-        folder / f"figure-{figure.name}.csv",
-        [*labels, *header],
-        [[*labels.values(), *(row.get(column, "") for column in header)] for row in rows],
-    )
+    cells = [[*labels.values(), *(row.get(column, "") for column in header)] for row in rows]
+    write_atomically(folder / f"figure-{figure.name}.csv", csv_table([*labels, *header], cells))
     figure.picture(rows, run, folder / f"figure-{figure.name}.png")
     write_atomically(folder / f"figure-{figure.name}.md", table(figure, rows, run).encode())
     return Produced(figure, rows, folder)

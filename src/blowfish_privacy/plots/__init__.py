@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ _MOST_PANELS = 12
 _MOST_LABELS = 11
 _ROOM = 70
 """How many letters stand side by side below a picture."""
+_ORIGIN = "Drawn from the blowfish-privacy release document with SHA-256"
 
 
 def plain_text(text: str) -> str:
@@ -37,7 +39,7 @@ def picture(result: Result, path: str | Path) -> None:
     result.draw(axes)
     axes.set_title(plain_text(result.title()))
     state(figure, result)
-    save_figure(figure, path)
+    save_figure(figure, path, document=result.text)
 
 
 def state(figure: Any, result: Result) -> None:
@@ -53,7 +55,7 @@ def pictures(results: Sequence[Result], path: str | Path) -> None:
         panel.set_title(plain_text(result.title()), fontsize=9)
     if len(results) > _MOST_PANELS:
         figure.suptitle(f"the first {_MOST_PANELS} of {len(results):,} parts", fontsize=9, color="0.4")
-    save_figure(figure, path)
+    save_figure(figure, path, document=results[0].text)
 
 
 def error_by_width(result: CumulativeResult, path: str | Path) -> None:
@@ -113,11 +115,21 @@ def start_figure(width: float, height: float, rows: int = 1, columns: int = 1) -
     return figure, figure.subplots(rows, columns)
 
 
-def save_figure(figure: Any, path: str | Path) -> None:
-    """Save a picture as PNG."""
+def save_figure(figure: Any, path: str | Path, *, document: str | None = None) -> None:
+    """Save a picture as PNG; that of a release says which document it was drawn from."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=120)
+    origin = {} if document is None else {_ORIGIN: _fingerprint(document)}
+    figure.savefig(buffer, format="png", dpi=120, metadata=origin)
     write_atomically(path, buffer.getvalue())
+
+
+def drawn_from(document: str, png: bytes) -> bool:
+    """Say whether a picture was drawn from a release document."""
+    return f"{_ORIGIN}\0{_fingerprint(document)}".encode() in png
+
+
+def _fingerprint(document: str) -> str:
+    return sha256(document.encode()).hexdigest()
 
 
 def draw_histogram(result: HistogramResult, axes: Any) -> None:

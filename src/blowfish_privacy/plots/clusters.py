@@ -33,7 +33,7 @@ def plot_clusters(result: ClustersResult, path: str | Path) -> None:
     left_out = f" (the first {len(pairs)} of {len(every)} pairs of attributes)" if len(pairs) < len(every) else ""
     figure.suptitle(plain_text(result.title() + left_out))
     state(figure, result)
-    save_figure(figure, path)
+    save_figure(figure, path, document=result.text)
 
 
 def draw_clusters(result: ClustersResult, axes: Any) -> None:

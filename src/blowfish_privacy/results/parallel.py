@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from blowfish_privacy.files import IN_THE_LEDGER, write_atomically, write_csv
+from blowfish_privacy.files import IN_THE_LEDGER, csv_table, write_atomically
 from blowfish_privacy.mechanisms import Certificate
 from blowfish_privacy.results.result import Result
 
@@ -53,7 +53,7 @@ class ParallelResult(Mapping[Any, Result]):
         """Write all parts as one CSV table, with the attribute in front."""
         header = [self.attribute, *next(iter(self.values())).header]
         rows = ([value, *row] for value, result in self.items() for row in result.rows())
-        write_csv(path, header, rows, hint=IN_THE_LEDGER)
+        write_atomically(path, csv_table(header, rows), hint=IN_THE_LEDGER)
 
     def plot(self, path: str | Path) -> None:
         """Draw all parts below each other."""

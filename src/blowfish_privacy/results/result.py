@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.document import Release
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.files import IN_THE_LEDGER, write_atomically, write_csv
+from blowfish_privacy.files import IN_THE_LEDGER, csv_table, write_atomically
 from blowfish_privacy.mechanisms import Certificate, Error
 
 
@@ -79,9 +79,13 @@ class Result(ABC):
             raise SpecError("a table needs the pandas package.", hint=hint) from None
         return pd.DataFrame(list(self.rows()), columns=self.header)
 
+    def csv(self) -> bytes:
+        """Return the table as CSV."""
+        return csv_table(self.header, self.rows())
+
     def to_csv(self, path: str | Path) -> None:
-        """Write the table as CSV."""
-        write_csv(path, self.header, self.rows(), hint=IN_THE_LEDGER)
+        """Write the table as CSV; a text like a formula of a spreadsheet gets an apostrophe in front."""
+        write_atomically(path, self.csv(), hint=IN_THE_LEDGER)
 
     def save(self, path: str | Path) -> None:
         """Write the release document."""

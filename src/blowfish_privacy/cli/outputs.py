@@ -1,0 +1,97 @@
+"""The files of a release, written over nothing but what an earlier run of the same release wrote."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from blowfish_privacy import results
+from blowfish_privacy.errors import BlowfishError, SpecError
+from blowfish_privacy.files import IN_THE_LEDGER
+from blowfish_privacy.plots import drawn_from
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.spec import PlannedRelease
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where a release's document, table and picture go, and the document that an earlier run left there."""
+
+    document: Path
+    table: Path
+    picture: Path
+    earlier: str | None = None
+
+    @classmethod
+    def checked(cls, folder: Path, planned: PlannedRelease, policy: Policy) -> Outputs:
+        """Find the places in a folder; refuse to write over files that this release did not write.
+
+        A document is the release's own if it is whole and has its name, query and policy; a table if it is what the
+        document there gives; a picture if it says that it was drawn from that document.
+        """
+        document, table, picture = (folder / f"{planned.name}.{ending}" for ending in ("release.json", "csv", "png"))
+        made = _release(document, planned, policy)
+        if made is None:
+            for path in (document, table, picture):
+                if os.path.lexists(path):
+                    raise _refusal(planned.name, path)
+            return cls(document, table, picture)
+        if os.path.lexists(table) and _content(table) != made.csv():
+            raise _refusal(planned.name, table)
+        if os.path.lexists(picture) and not drawn_from(made.text, _content(picture) or b""):
+            raise _refusal(planned.name, picture)
+        return cls(document, table, picture, made.text)
+
+    @property
+    def paths(self) -> list[Path]:
+        """All three places."""
+        return [self.document, self.table, self.picture]
+
+    def write(self, result: results.Result) -> None:
+        """Write what is not there yet; what an interruption leaves belongs together, so that it can be written over."""
+        if self.earlier is None:
+            self._check_still_free()
+        if result.text != self.earlier:
+            for path in (self.table, self.picture):
+                path.unlink(missing_ok=True)
+            result.save(self.document)
+        if not self.table.exists():
+            result.to_csv(self.table)
+        if not self.picture.exists():
+            result.plot(self.picture)
+
+    def _check_still_free(self) -> None:
+        for path in self.paths:
+            if os.path.lexists(path):
+                hint = f"{IN_THE_LEDGER} Run the command again with --out FOLDER."
+                raise SpecError(f"{path} appeared while the data were read, and is kept.", hint=hint)
+
+
+def _release(document: Path, planned: PlannedRelease, policy: Policy) -> results.Result | None:
+    if _content(document) is None:
+        return None
+    try:
+        made = results.load(document)
+    except BlowfishError:
+        return None
+    if not isinstance(made, results.Result):
+        return None
+    asked = (planned.name, policy.hash, planned.query.to_file(policy.domain))
+    own = made.release
+    return made if (own.name, own.policy.hash, own.query.to_file(own.policy.domain)) == asked else None
+
+
+def _content(path: Path) -> bytes | None:
+    """Read a file; what is no file, or a link to one, is not ours."""
+    try:
+        return None if path.is_symlink() or not path.is_file() else path.read_bytes()
+    except OSError:
+        return None
+
+
+def _refusal(name: str, path: Path) -> SpecError:
+    return SpecError(
+        f"the release {name!r} would write over {path}, which is not its own earlier output. Nothing was spent.",
+        hint="move that file away, rename the release, or use --out FOLDER.",
+    )

@@ -1,0 +1,178 @@
+"""What a release writes: over nothing but its own earlier output, whole or not at all, readable as the umask says."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from blowfish_privacy import files
+from blowfish_privacy.cli.main import run
+from blowfish_privacy.ledger import SqliteLedger
+
+BODY: dict[str, Any] = {"domain": {"x": {"integer": [0, 2]}}, "secrets": "full"}
+ENDINGS = ("release.json", "csv", "png")
+
+
+class Project:
+    """A table, a policy file with one release called wages, and a folder for outputs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.out = folder, folder / "out"
+        self.out.mkdir()
+        (folder / "t.csv").write_text("x\n1\n2\n")
+        self.write(epsilon=0.25)
+        assert run(["ledger", "create", str(folder / "p.yaml")]) == 0
+
+    def write(self, policy: dict[str, Any] = BODY, query: str = "histogram", **release: Any) -> None:
+        whole = {"version": 1, "data": "t.csv", "ledger": "a.ledger", "budget": 1, "policy": policy}
+        asked = {"name": "wages", query: "x" if query == "mean" else ["x"], **release}
+        (self.folder / "p.yaml").write_text(json.dumps({**whole, "releases": [asked]}))
+
+    def release(self, *options: str) -> int:
+        return run(["release", str(self.folder / "p.yaml"), "--yes", "--out", str(self.out), *options])
+
+    def path(self, ending: str) -> Path:
+        return self.out / f"wages.{ending}"
+
+    def contents(self) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in self.out.iterdir()}
+
+    @property
+    def spent(self) -> float:
+        return float(SqliteLedger.open(self.folder / "a.ledger", budget=None).spent)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("content", [b"precious", b"", b"{}"])
+def test_an_unrelated_file_is_kept_and_nothing_is_spent(
+    project: Project, ending: str, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.path(ending).write_bytes(content)
+    assert project.release() == 2
+    said = capsys.readouterr().err
+    assert f"wages.{ending}" in said
+    assert "rename the release, or use --out" in said
+    assert project.contents() == {f"wages.{ending}": content}
+    assert project.spent == 0
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_outputs_that_somebody_changed_are_kept(project: Project, ending: str) -> None:
+    assert project.release() == 0
+    path = project.path(ending)
+    path.write_bytes(path.read_bytes().replace(b"wages", b"mine!") if ending == "release.json" else b"annotated")
+    before = project.contents()
+    assert project.release("--new") == 2
+    assert project.contents() == before
+    assert project.spent == 0.25
+
+
+def test_the_same_release_is_written_again_and_anew(project: Project) -> None:
+    assert project.release() == 0
+    first = project.contents()
+    assert set(first) == {f"wages.{ending}" for ending in ENDINGS}
+    for ending in ("csv", "png"):
+        project.path(ending).unlink()
+    assert project.release() == 0
+    assert project.contents() == first
+    # Fresh noise of the same release, and the same release at another price, take the place of the first.
+    assert project.release("--new") == 0
+    project.write(epsilon=0.125)
+    assert project.release() == 0
+    assert project.spent == 0.625
+    assert project.contents()["wages.release.json"] != first["wages.release.json"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"query": "mean", "epsilon": 0.25},
+        {"policy": {**BODY, "secrets": {"threshold": 1}}, "epsilon": 0.125},
+    ],
+    ids=["query", "policy"],
+)
+def test_another_release_of_the_same_name_is_refused(project: Project, change: dict[str, Any]) -> None:
+    assert project.release() == 0
+    before = project.contents()
+    project.write(**change)
+    assert project.release() == 2
+    assert project.contents() == before
+    assert project.spent == 0.25
+
+
+@pytest.mark.parametrize("broken", [1, 2, 3], ids=["document", "table", "picture"])
+def test_a_release_broken_off_while_it_writes_can_go_on(
+    project: Project, broken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever file it was at, in a first run and in one that replaces another."""
+    replace = os.replace
+
+    def fail(at: int) -> None:
+        calls: list[int] = []
+
+        def stop(*paths: Any) -> None:
+            calls.append(1)
+            if len(calls) == at:
+                raise KeyboardInterrupt
+            replace(*paths)
+
+        monkeypatch.setattr(files.os, "replace", stop)
+
+    for options in ((), ("--new",)):
+        fail(broken)
+        assert project.release(*options) == 130
+        assert not [path for path in project.out.iterdir() if path.suffix == ".part"]
+        monkeypatch.setattr(files.os, "replace", replace)
+        assert project.release() == 0
+        assert set(project.contents()) == {f"wages.{ending}" for ending in ENDINGS}
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664), (0o027, 0o640)])
+def test_published_files_follow_the_umask_and_the_ledger_does_not(project: Project, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        assert project.release() == 0
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in project.out.iterdir()} == {mode}
+    assert stat.S_IMODE((project.folder / "a.ledger").stat().st_mode) == 0o600
+
+
+def test_a_file_that_appears_while_the_data_are_read_is_kept(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from blowfish_privacy.session import Session
+
+    release = Session.release
+
+    def slow(*arguments: Any) -> Any:
+        project.path("csv").write_text("precious")
+        return release(*arguments)
+
+    monkeypatch.setattr(Session, "release", slow)
+    assert project.release() == 2
+    assert "the release is in the ledger" in capsys.readouterr().err
+    assert project.contents() == {"wages.csv": b"precious"}
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError, OSError])
+def test_whatever_breaks_off_a_write_leaves_no_part(
+    tmp_path: Path, failure: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise failure
+
+    monkeypatch.setattr(files.os, "fsync", fail)
+    with pytest.raises((failure, files.DataError)):
+        files.write_atomically(tmp_path / "a.csv", b"content")
+    assert not list(tmp_path.iterdir())
