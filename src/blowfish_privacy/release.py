@@ -70,7 +70,7 @@ class Door:
             noisy = mechanism.draw(reading, self.source)
             return self._write(plan, noisy, _public_records(plan, reading.records), entry)
 
-        return self.ledger.record(plan.key, document.dumps(_out_of_sight(answer)))
+        return self.ledger.record(plan.key, _out_of_sight(answer))
 
     def release_parallel(self, attribute: str, plans: Mapping[int, Plan]) -> str:
         """Run one plan for each position of an attribute that no secret pair changes; return one document."""
@@ -107,7 +107,7 @@ class Door:
                 parts[_plain(shown.value(position))] = self._write(plan, noisy, size, entry)
             return document.join(attribute, parts, left_out=shown.size - len(parts))
 
-        return self.ledger.record(first.key, document.dumps(_out_of_sight(answer)))
+        return self.ledger.record(first.key, _out_of_sight(answer))
 
     def _ready(self, plan: Plan, names: tuple[str, ...]) -> Engine | None:
         """Find out before the charge, without reading a row, whether the data can be asked at all."""
@@ -231,10 +231,13 @@ def certified(plan: Plan) -> Mechanism:
     return mechanism
 
 
-def _out_of_sight(answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Run what handles exact counts; an error leaves without the frames in which a traceback would show them."""
+def _out_of_sight(answer: Callable[[], dict[str, Any]]) -> str:
+    """Run what handles exact counts, and noisy ones that are not recorded yet; return the document.
+
+    An error leaves without the frames in which a traceback would show them.
+    """
     try:
-        return answer()
+        return document.dumps(answer())
     except BlowfishError as error:
         clean = type(error)(error.message, hint=error.hint)
     except Exception as error:

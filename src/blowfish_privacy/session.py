@@ -10,7 +10,7 @@ from typing import Any
 
 from blowfish_privacy import results, spec
 from blowfish_privacy.engines import Engine, open_engine
-from blowfish_privacy.errors import LedgerError, PolicyError, QueryError, RefusalError, brief
+from blowfish_privacy.errors import DataError, LedgerError, PolicyError, QueryError, RefusalError, brief
 from blowfish_privacy.exact import positive, show
 from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger, create_ledger, open_ledger
 from blowfish_privacy.noise import BitSource, SystemSource
@@ -116,7 +116,7 @@ class Session:
             plan = query
         else:
             plan = self.plan(query, **options)
-        return results.from_text(self.door().release(plan))
+        return _read(self.door().release(plan))
 
     def door(self) -> Door:
         """Return the one way to the data."""
@@ -166,7 +166,7 @@ class Parallel:
             position: make_plan(query, policy, epsilon=amount, name=name, key=first.key)
             for position, amount in amounts.items()
         }
-        return results.from_text(self._session.door().release_parallel(self._attribute, plans))
+        return _read(self._session.door().release_parallel(self._attribute, plans))
 
     def _amounts(self, epsilon: Any) -> dict[int, Any]:
         attribute = self._session.policy.domain[self._attribute]
@@ -175,6 +175,18 @@ class Parallel:
         if not epsilon:
             raise QueryError("no part is given an epsilon.")
         return {attribute.position(value): amount for value, amount in epsilon.items()}
+
+
+def _read(text: str) -> Any:
+    """Read the document of a release that is recorded."""
+    try:
+        return results.from_text(text)
+    except MemoryError:
+        pass
+    raise DataError(
+        "there is too little memory to read the release, which is recorded in the ledger.",
+        hint="free some memory and release it again: the same plan, or the same file, costs nothing more.",
+    )
 
 
 def load_policy(text: str) -> Policy:

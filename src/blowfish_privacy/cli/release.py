@@ -120,7 +120,8 @@ def _released(session: Session, made: Plan) -> results.Result:
     try:
         return session.release(made)
     except DataError as error:
-        if not any(entry.key == made.key for entry in session.ledger.entries()):
+        charged = any(entry.key == made.key for entry in session.ledger.entries())
+        if not charged or session.ledger.document(made.key) is not None:
             raise
         said = "Its cost was charged; once the data are corrected, the same release costs nothing more."
         raise DataError(f"{error.message} {said}", hint=error.hint) from None
@@ -212,7 +213,11 @@ def _make(folder: Path) -> None:
 
 
 def _write(result: results.Result, outputs: Outputs, held: Entry | None) -> dict[str, Any]:
-    outputs.write(result)
+    try:
+        outputs.write(result)
+    except MemoryError:
+        hint = "free some memory and run the command again: it is written at no cost."
+        raise DataError(f"there is too little memory to write {result.name!r}, which is recorded.", hint=hint) from None
     return {
         "name": result.name,
         "guarantee": result.statement,

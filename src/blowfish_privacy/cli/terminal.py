@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from contextlib import suppress
 from typing import Any
 
 import click
 
-_CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that make a terminal do something, or turn the direction of text, all but the end of a line."""
-
-
-def printable(text: str) -> str:
-    r"""Show control characters as escapes, such as ``\x1b``, so that no text can command a terminal."""
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+from blowfish_privacy.printable import printable
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True, **style: Any) -> None:
@@ -47,7 +40,7 @@ def say_stopped() -> None:
 
 def close_output() -> None:
     """Give up standard output, which takes no more: what is still to be written goes nowhere."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)

@@ -13,6 +13,7 @@ import numpy as np
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.files import write_atomically
+from blowfish_privacy.printable import printable
 
 if TYPE_CHECKING:
     from blowfish_privacy.plan import Plan
@@ -29,8 +30,8 @@ _ORIGIN = "Drawn from the blowfish-privacy release document with SHA-256"
 
 
 def plain_text(text: str) -> str:
-    """Keep matplotlib from reading dollar signs as formulas."""
-    return text.replace("$", r"\$")
+    """Keep matplotlib from reading dollar signs as formulas, and from drawing control characters."""
+    return printable(text).replace("$", r"\$")
 
 
 def picture(result: Result, path: str | Path) -> None:
