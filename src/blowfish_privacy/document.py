@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy import spec
-from blowfish_privacy.errors import BlowfishWarning, SpecError
+from blowfish_privacy.errors import BlowfishWarning, QueryError, SpecError
 from blowfish_privacy.mechanisms import MECHANISMS, Certificate, Mechanism
 from blowfish_privacy.plan import Plan
 from blowfish_privacy.policies import Policy
@@ -33,6 +33,10 @@ KEYS = {
     *("post_processing", "notices", "randomness", "package", "time", "ledger"),
 }
 """What every document states, besides its hash and the parts of a parallel release."""
+DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
+"""What reading a document may raise where a part of it is missing or has another form."""
+MOST_VALUES = 40_000_000
+"""SQLite stores texts below 10^9 bytes. A value takes 22 at most; over a tenth is left for the rest of a document."""
 PREDICTABLE = "NOT PRIVATE: made with predictable noise."
 
 
@@ -117,6 +121,15 @@ def dumps(body: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(f" {json.dumps(key)}: {value}" for key, value in sealed.items()) + "\n}\n"
 
 
+def check_length(values: int) -> None:
+    """Refuse so many values that the document could be longer than a ledger can store."""
+    if values > MOST_VALUES:
+        raise QueryError(
+            f"a document of {values:,} values may be too long for a ledger, which can store {MOST_VALUES:,}.",
+            hint="ask for fewer attributes together, or declare coarser ones.",
+        )
+
+
 def seal(body: dict[str, Any]) -> str:
     """Hash the content of a document, in a form that does not depend on layout."""
     return _seal(_lines(body))
@@ -158,13 +171,14 @@ def read(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
     """Rebuild the release of a document, or of one part of it; the certificate is derived anew."""
     try:
         return _read(body, part)
-    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError):
+    except DAMAGE:
         pass
     raise SpecError("the document is damaged: a part is missing or has the wrong form.")
 
 
 def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
     own = body if part is None else {**body, **{key: part[key] for key in _OF_A_PART}}
+    _check_labels(own, part)
     with warnings.catch_warnings():
         # Who published the document was warned; its card and its notices say it.
         warnings.simplefilter("ignore", BlowfishWarning)
@@ -176,15 +190,24 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
     noisy = _whole_numbers(own["values"])
     if not mechanism.fits(noisy):
         raise SpecError("the document is damaged: it has another number of values than its query.")
-    place = None if part is None else (str(body["parallel"]["attribute"]), part["value"])
+    place = None if part is None else (body["parallel"]["attribute"], part["value"])
     certificate = mechanism.certify(policy)
-    return Release(str(own["name"]), query, policy, mechanism, certificate, records, noisy, place, own)
+    return Release(own["name"], query, policy, mechanism, certificate, records, noisy, place, own)
+
+
+def _check_labels(own: dict[str, Any], part: dict[str, Any] | None) -> None:
+    """Check what results hand on as it is."""
+    texts = [own["name"], own["guarantee"]["statement"], *own["notices"]]
+    if part is not None and not isinstance(part["value"], str | int):
+        raise SpecError("the document is damaged: a part is not that of one value.")
+    if not isinstance(own["notices"], list) or not all(isinstance(text, str) for text in texts):
+        raise SpecError("the document is damaged: its name, statement or notices are not text.")
 
 
 def _checked_records(records: Any, policy: Policy) -> int | None:
     if (records is None) != (policy.size == "unknown"):
         raise SpecError("the document is damaged: the number of records is stated exactly when it is public.")
-    if records is not None and (type(records) is not int or records < 0):
+    if records is not None and (type(records) is not int or not 0 <= records < 2**63):
         raise SpecError("the document is damaged: the number of records is not a whole number.")
     return records
 
@@ -204,7 +227,9 @@ def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
     parallel = body["parallel"]
     parts = parallel.get("parts") if isinstance(parallel, dict) else None
     keys = {"value", *_OF_A_PART}
-    if not isinstance(parts, list) or not parts or not all(isinstance(p, dict) and set(p) == keys for p in parts):
+    named = isinstance(parallel, dict) and isinstance(parallel.get("attribute"), str)
+    whole = isinstance(parts, list) and all(isinstance(part, dict) and set(part) == keys for part in parts)
+    if not parts or not named or not whole:
         raise SpecError("the document is damaged: its parts have another form.")
     return list(parts)
 

@@ -7,7 +7,7 @@ stored in the ledger before anybody sees it, so there are never two different ou
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -49,7 +49,7 @@ class Door:
         self._check_policy(plan)
         mechanism = certified(plan)
         names = plan.query.attributes
-        engine = self._ready(plan, names)
+        engine = self._ready([plan], names)
         entry = self.ledger.charge(
             epsilon=plan.epsilon,
             policy=self.policy,
@@ -79,7 +79,7 @@ class Door:
         shown = first.policy.domain[attribute]
         mechanisms = {position: certified(plan) for position, plan in plans.items()}
         names = (attribute, *first.query.attributes)
-        engine = self._ready(first, names)
+        engine = self._ready([*plans.values()], names)
         entry = self.ledger.charge_parallel(
             attribute=attribute,
             parts={shown.show(position): plan.epsilon for position, plan in plans.items()},
@@ -109,10 +109,12 @@ class Door:
 
         return self.ledger.record(first.key, _out_of_sight(answer))
 
-    def _ready(self, plan: Plan, names: tuple[str, ...]) -> Engine | None:
-        """Find out before the charge, without reading a row, whether the data can be asked at all."""
+    def _ready(self, plans: Sequence[Plan], names: tuple[str, ...]) -> Engine | None:
+        """Find out before the charge, without reading a row, whether the data can be asked and the answer stored."""
+        plan = plans[0]
         if self.ledger.document(plan.key) is not None:
             return None
+        document.check_length(sum(each.mechanism.rows for each in plans))
         if plan.mechanism.counts_cells:
             check_countable(plan.policy.domain.project(names))
         engine = self.open()

@@ -32,7 +32,7 @@ def problems(text: str) -> list[str]:
         found = _problems(body)
     except BlowfishError as error:
         found = [error.message]
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError):
+    except document.DAMAGE:
         found = ["The document is damaged: a part is missing or has the wrong form."]
     if body.get("sha256") != document.seal(body):
         found.insert(0, "The content was changed after it was written: its hash does not match.")

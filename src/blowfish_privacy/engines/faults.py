@@ -22,6 +22,8 @@ _HINTS = {
     "Py4JJavaError": "see the logs of the Spark cluster, which may quote the data, for what went wrong.",
     "PySparkException": "see the logs of the Spark cluster, which may quote the data, for what went wrong.",
     "ConnectionError": "the server or cluster is gone; start it and try again: nothing is charged twice.",
+    # What Polars raises where it fails inside is no Exception.
+    "PanicException": "check the table with Polars itself; convert odd columns, or pass an Arrow table.",
     "ModuleNotFoundError": "a package for tables is missing: pip install pandas pyarrow.",
 }
 _HINT = "check the source with the program that wrote it; what it said is left out, as it may quote the data."
@@ -37,15 +39,17 @@ def shielded(action: Callable[[], Result], what: str) -> Result:
         return action()
     except BlowfishError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ not in _HINTS:
+            raise
         interrupted = _was_interrupted(error)
         failure = _failure(error, what)
     raise KeyboardInterrupt if interrupted else failure
 
 
-def _failure(error: Exception, what: str) -> DataError:
+def _failure(error: BaseException, what: str) -> DataError:
     kind = type(error).__name__
-    if any(each.__module__.partition(".")[0] == "psycopg" for each in type(error).__mro__):
+    if isinstance(error, Exception) and any(each.__module__.startswith("psycopg") for each in type(error).__mro__):
         from blowfish_privacy.postgresql import trouble
 
         said, hint = trouble(error)
@@ -53,11 +57,11 @@ def _failure(error: Exception, what: str) -> DataError:
     return DataError(f"{what} could not be read ({kind}).", hint=_hint(error))
 
 
-def _hint(error: Exception) -> str:
+def _hint(error: BaseException) -> str:
     names = (kind.__name__ for kind in type(error).__mro__)
     return next((_HINTS[name] for name in names if name in _HINTS), _HINT)
 
 
-def _was_interrupted(error: Exception) -> bool:
+def _was_interrupted(error: BaseException) -> bool:
     # DuckDB reports Ctrl-C as an error of the query.
     return isinstance(error, RuntimeError) and "interrupted" in str(error).casefold()

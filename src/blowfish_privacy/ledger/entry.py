@@ -84,7 +84,11 @@ class Entry:
     @property
     def parts(self) -> Mapping[str, Fraction]:
         """The epsilons of the sub-releases of a parallel charge, which costs their maximum; empty otherwise."""
-        return {label: read_amount(amount) for label, amount in json.loads(self.detail).get("parts", {}).items()}
+        try:
+            return {label: read_amount(amount) for label, amount in json.loads(self.detail).get("parts", {}).items()}
+        except (ValueError, AttributeError, RecursionError):
+            pass
+        raise LedgerError("the stored parts of an entry are damaged.", hint="the ledger was changed by other software.")
 
     def link(self, previous: str) -> str:
         """Compute the hash this entry must carry after its predecessor's."""

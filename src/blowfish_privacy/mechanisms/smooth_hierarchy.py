@@ -188,6 +188,8 @@ class SmoothHierarchy(OrderedFamily):
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         """Read the levels; the certificate is derived from them."""
         kinds = [tuple(_level_from_document(level) for level in levels) for levels in written["levels"]]
+        if not all(type(number) is int for stretch in written["stretches"] for number in stretch):
+            raise SpecError("the document is damaged: its stretches are not whole numbers.")
         segments = [Segment(Stretch(a, b, t), kinds[kind]) for a, b, t, kind in written["stretches"] if kind >= 0]
         if not all(_measurable(segment) for segment in segments) or len(segments) != len(written["stretches"]):
             raise SpecError("the document is damaged: its levels cannot be estimated from.")

@@ -1,0 +1,172 @@
+"""Release documents damaged by accident or on purpose: whatever is wrong with one is an error of ours, soon."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import blowfish_privacy as bp
+from blowfish_privacy import document, results, verification
+from blowfish_privacy.card import make_card
+from blowfish_privacy.errors import BlowfishError, QueryError
+from effort import examples
+
+MUTATIONS = examples(3000)
+SLOW = 10.0
+
+
+@cache
+def documents() -> list[str]:
+    """One document of every kind of query, some with known facts, one of several parts."""
+    domain = bp.Domain(x=bp.Integer(0, 7), y=bp.Integer(0, 5), g=bp.Categorical(["a", "b"]))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(x=bp.DistanceThreshold(2), y=bp.FullDomain(), g=bp.Public()))
+    counts = bp.Counts([[[(x + y + g) % 3 for g in range(2)] for y in range(6)] for x in range(8)])
+    known = bp.Policy(domain, secrets=bp.FullDomain(), known=[bp.KnownCount({"g": "a"})])
+    unknown = bp.Policy(domain, secrets=bp.FullDomain(), size="unknown")
+    queries = [
+        bp.Histogram("x", "g"), bp.Cumulative("x"), bp.Sum("x"), bp.Mean("x"), bp.RangeGrid("x", "y"),
+        bp.Linear([[1] * 8, [0, 1] * 4], ["x"]), bp.Quantiles("x", [0.25, 0.5]), bp.Ranges("x", [(1, 3)]),
+        bp.KMeans(["x", "y"], k=2),
+    ]  # fmt: skip
+    session = bp.Session(counts, policy, budget=100)
+    texts = [session.release(query, epsilon=1).text for query in queries]
+    texts += [
+        session.release(bp.Cumulative("x"), epsilon=1, mechanism=name).text
+        for name in ("ordered", "ordered-hierarchical")
+    ]
+    texts.append(session.release(bp.Histogram("g"), epsilon=1).text)
+    texts.append(session.parallel("g").release(bp.Histogram("x"), epsilon=1).text)
+    texts += [
+        bp.Session(counts, each, budget=1).release(bp.Histogram("x"), epsilon=1).text for each in (known, unknown)
+    ]
+    return texts
+
+
+def places(body: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container of a document with every key or index in it."""
+    if isinstance(body, dict | list):
+        for key in list(body) if isinstance(body, dict) else range(len(body)):
+            yield body, key
+            yield from places(body[key])
+
+
+DEEP = "many brackets"
+ODD: list[Any] = [
+    None, True, False, 0, -1, 1, 3, 2**62, 2**63, 2**64, -(2**63), 10**30, 10**400, 0.5, -0.0, 1e308, float("nan"),
+    float("inf"), "", "x", "1/0", "1/3", "-1", "1e999999", "9" * 5000, "\ud800", "\x00", [], [[]], [0], [None], {},
+    {"": 0}, [1] * 50, {"x": {"integer": [0, 10**12]}}, {"integer": [0, 10**18]}, "full", ["x"], ["x", "x"],
+    {"threshold": 10**30},
+]  # fmt: skip
+
+
+def mutated(text: str, chance: random.Random) -> str:
+    """Damage a document in one to three places."""
+    body = json.loads(text)
+    for _ in range(chance.choice([1, 1, 1, 2, 3])):
+        spots = list(places(body))
+        if not spots:
+            break
+        holder, key = chance.choice(spots)
+        other, place = chance.choice(spots)
+        kind = chance.randrange(8)
+        if kind == 0:
+            del holder[key]
+        elif kind in (1, 2):
+            holder[key] = copy.deepcopy(chance.choice(ODD))
+        elif kind == 3:
+            holder[key] = copy.deepcopy(other[place])
+        elif kind == 4 and isinstance(holder, dict):
+            holder[chance.choice(["x", "", "parts", "name"])] = holder.pop(key)
+        elif kind == 5:
+            holder[key] = DEEP
+        elif kind == 6 and isinstance(holder[key], str) and holder[key]:
+            holder[key] = holder[key][: chance.randrange(len(holder[key]))]
+        elif kind == 7 and isinstance(holder, list):
+            holder.insert(key, copy.deepcopy(chance.choice(ODD)))
+    damaged = document.dumps(body) if isinstance(body, dict) else json.dumps(body)
+    depth = chance.choice([1, 5, 300, 900, 5000, 200_000])
+    damaged = damaged.replace(f'"{DEEP}"', "[" * depth + "]" * depth)
+    return damaged[: chance.randrange(len(damaged))] if chance.random() < 0.05 else damaged
+
+
+def use(result: Any) -> None:
+    """What somebody does with a result first."""
+    for each in result.values() if isinstance(result, results.ParallelResult) else [result]:
+        repr(each)
+        _ = each.statement, each.notices, each.certificate, each.values
+        each.title()
+        each.csv()
+
+
+def outcomes(read: Callable[[str], Any], seed: int, count: int) -> dict[str, int]:
+    chance = random.Random(seed)
+    found: dict[str, int] = {}
+    for number in range(count):
+        text = mutated(chance.choice(documents()), chance)
+        start = time.process_time()
+        try:
+            read(text)
+            kind = "read"
+        except BlowfishError:
+            kind = "ours"
+        except Exception as error:
+            kind = f"{type(error).__name__} in {number}: {str(error)[:100]}"
+        if time.process_time() - start > SLOW:
+            kind = f"slow: {number}"
+        found[kind] = found.get(kind, 0) + 1
+    return found
+
+
+def test_every_damaged_document_is_an_error_of_ours() -> None:
+    found = outcomes(lambda text: use(results.from_text(text)), 1, MUTATIONS)
+    assert set(found) == {"read", "ours"}, found
+    assert found["ours"] > MUTATIONS / 4
+
+
+def load(path: Path) -> Callable[[str], None]:
+    def read(text: str) -> None:
+        path.write_text(text, errors="surrogatepass")
+        use(bp.load(path))
+
+    return read
+
+
+@pytest.mark.parametrize("how", ["load", "verify", "card"])
+def test_other_readers_refuse_it_too(tmp_path: Path, how: str) -> None:
+    read = {"load": load(tmp_path / "a.json"), "verify": verification.problems, "card": make_card}[how]
+    found = outcomes(read, 2, MUTATIONS // (6 if how == "load" else 50))
+    assert set(found) <= {"read", "ours"}, found
+
+
+def test_whole_documents_are_read() -> None:
+    for text in documents():
+        use(results.from_text(text))
+        assert verification.problems(text) == []
+
+
+def test_a_document_too_long_to_be_stored_is_refused_before_the_charge() -> None:
+    domain = bp.Domain(x=bp.Integer(0, 4999), y=bp.Integer(0, 4999), g=bp.Categorical(["a", "b"]))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(x=bp.FullDomain(), y=bp.FullDomain(), g=bp.Public()))
+    session = bp.Session(pa.table({"x": [1], "y": [2], "g": ["a"]}), policy, budget=1)
+    start = time.process_time()
+    with pytest.raises(QueryError, match="too long for a ledger"):
+        session.release(bp.Histogram("x", "y", "g"), epsilon=1)
+    # Every part would do by itself, but not all in one document.
+    with pytest.raises(QueryError, match="too long for a ledger"):
+        session.parallel("g").release(bp.Histogram("x", "y"), epsilon=1)
+    assert time.process_time() - start < SLOW
+    assert (session.remaining, session.engine.reads) == (1, 0)
+
+
+def test_the_longest_document_can_be_stored() -> None:
+    longest = len(json.dumps([-(2**63)] * 1000)) / 1000
+    assert document.MOST_VALUES * longest < 0.9 * 10**9
