@@ -32,9 +32,9 @@ class PrivateFolder:
         sweep()
         self._owner = os.getpid()
         self._lock: int | None = None
-        _folders.add(self)
         while True:
             self.path = os.path.join(tempfile.gettempdir(), f"{PREFIX}{token_hex(8)}")
+            _folders.add(self)
             os.mkdir(self.path, 0o700)
             self._lock = _locked(self.path, wait=True)
             # Another process may have swept the folder before it was locked.

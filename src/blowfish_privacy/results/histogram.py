@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,8 @@ class HistogramResult(Result):
         if self.release.records is not None:
             columns.append(self.consistent().reshape(-1).tolist())
         rmse = self.error().rmse
-        for cell, *numbers in zip(own.cells(), *columns, strict=True):
-            shown = [attribute.show(place) for attribute, place in zip(own.attributes, cell, strict=True)]
+        labels = ([attribute.show(place) for place in range(attribute.size)] for attribute in own.attributes)
+        for shown, *numbers in zip(product(*labels), *columns, strict=True):
             yield [*shown, *numbers, rmse]
 
     def draw(self, axes: Any) -> None:
