@@ -11,6 +11,7 @@ import click
 from blowfish_privacy.cli.attack import attack
 from blowfish_privacy.cli.output import load_file
 from blowfish_privacy.cli.stage import new_folder, say, title
+from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.files import write_atomically
 from blowfish_privacy.policies.explain import explain_pair
 from blowfish_privacy.spec import PolicyFile
@@ -71,7 +72,7 @@ def tour(out: str) -> None:
 
     title("1. A table and a policy")
     say(f"{folder}/census.csv has {ROWS:,} synthetic people; {folder}/census.yaml says what is secret about them:")
-    click.echo(textwrap.indent(loaded.policy.explain(), "  "))
+    echo(textwrap.indent(loaded.policy.explain(), "  "))
     title("2. What does that mean for two values?")
     for pair in (({"age": 30}, {"age": 34}), ({"age": 30}, {"age": 60}), ({"region": "North"}, {"region": "West"})):
         say(explain_pair(loaded.policy, *pair))

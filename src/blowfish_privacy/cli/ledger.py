@@ -9,6 +9,7 @@ import click
 
 from blowfish_privacy.cli.output import as_json, load_file, print_json, print_table
 from blowfish_privacy.cli.policy import record
+from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import LedgerError, SpecError
 from blowfish_privacy.exact import positive, show
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
@@ -34,7 +35,7 @@ def mention_missing_ledger(file: str, loaded: PolicyFile) -> None:
     """Say what comes before the first release."""
     path = None if loaded.ledger is None else ledger_of(file, loaded.ledger)
     if isinstance(path, Path) and not path.exists():
-        click.echo(
+        echo(
             f"There is no ledger yet: before the first release, blowfish ledger create {file} makes {path.name}."
         )
 
@@ -57,7 +58,7 @@ def create(file: str, budget: str | None) -> None:
         made = create_ledger(ledger_of(file, loaded.ledger), budget=loaded.budget)
     else:
         made = create_ledger(file, budget=positive(budget, "the budget", error=LedgerError))
-    click.echo(f"Made the ledger {made.name} with a budget of {show(made.budget)}. Nothing is spent yet.")
+    echo(f"Made the ledger {made.name} with a budget of {show(made.budget)}. Nothing is spent yet.")
 
 
 @ledger.command()
@@ -67,7 +68,7 @@ def moved(file: str) -> None:
     if is_address(file):
         raise LedgerError("only a file has a place that is recorded.", hint="a ledger in PostgreSQL needs nothing.")
     opened = SqliteLedger.moved(file)
-    click.echo(
+    echo(
         f"{opened.name} is in its place: budget {show(opened.budget)}, spent {show(opened.spent)}. Use no other copy "
         "of it: two would spend the budget twice."
     )
@@ -84,7 +85,7 @@ def show_entries(file: str, pair: tuple[str, str] | None, as_json: bool) -> None
         loss = opened.loss(record(pair[0]), record(pair[1]))
         lost = None if isinf(loss) else str(loss)
         words = f"epsilon {lost}" if lost else "everything: nothing protects this pair"
-        print_json({"loss": lost}) if as_json else click.echo(f"Lost so far on this pair: {words}.")
+        print_json({"loss": lost}) if as_json else echo(f"Lost so far on this pair: {words}.")
         return
     entries, failed = opened.entries(), {failure.entry: failure.made for failure in opened.failures()}
     if as_json:
@@ -113,8 +114,8 @@ def show_entries(file: str, pair: tuple[str, str] | None, as_json: bool) -> None
         ],
     )
     for number, made in failed.items():
-        click.echo(f"Entry {number}: the data contradicted the facts that its policy states ({made[:19]}).")
-    click.echo(f"Budget {show(opened.budget)}, spent {show(opened.spent)}, left {show(opened.remaining)}.")
+        echo(f"Entry {number}: the data contradicted the facts that its policy states ({made[:19]}).")
+    echo(f"Budget {show(opened.budget)}, spent {show(opened.spent)}, left {show(opened.remaining)}.")
 
 
 @ledger.command()
@@ -128,10 +129,10 @@ def verify(file: str, as_json: bool) -> int:  # noqa: FBT001
     elif report.ok:
         entries = f"{report.entries} {'entry' if report.entries == 1 else 'entries'}"
         documents = f"{report.documents} document{'' if report.documents == 1 else 's'}"
-        click.echo(f"The ledger is sound: {entries} and {documents} add up.")
+        echo(f"The ledger is sound: {entries} and {documents} add up.")
     else:
         for problem in report.problems:
-            click.echo(f"Problem: {problem}")
+            echo(f"Problem: {problem}")
     return 0 if report.ok else 5
 
 
@@ -144,4 +145,4 @@ def admit(address: str, role: str) -> None:
     if not isinstance(opened, PostgresLedger):
         raise LedgerError("only a ledger in PostgreSQL has roles.", hint="a file's permissions say who may use it.")
     opened.admit(role)
-    click.echo(f"{role} can now spend from the ledger {opened.name}.")
+    echo(f"{role} can now spend from the ledger {opened.name}.")
