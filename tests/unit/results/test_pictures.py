@@ -51,7 +51,7 @@ def drawn(monkeypatch):
     """The figures that would have been saved."""
     found = []
     for module in (plots, cluster_plots):
-        monkeypatch.setattr(module, "save_figure", lambda figure, path: found.append(figure))
+        monkeypatch.setattr(module, "save_figure", lambda figure, path, **options: found.append(figure))
     return found
 
 
