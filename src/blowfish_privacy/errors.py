@@ -91,16 +91,21 @@ def brief(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+_MOST_COMPARED = 1_000
+_LONGEST_COMPARED = 200
+
+
 def nearest(name: str, options: Iterable[str]) -> str:
     """Word a hint that names the option closest to a misspelt name."""
     from difflib import get_close_matches
 
     known = sorted(options)
-    folded = {option.casefold(): option for option in known}
-    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    # Comparing takes time that grows with the square of the lengths: what is long or among very many is not compared.
+    folded = {option[:_LONGEST_COMPARED].casefold(): option for option in known[:_MOST_COMPARED]}
+    close = get_close_matches(name[:_LONGEST_COMPARED].casefold(), folded, n=1, cutoff=0.6)
     if close:
-        return f"did you mean {folded[close[0]]!r}?"
+        return f"did you mean {brief(folded[close[0]])}?"
     if not known:
         return "no name is possible here."
-    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    shown = ", ".join(option[:_LONGEST_COMPARED] for option in known[:12]) + (", ..." if len(known) > 12 else "")
     return f"the names possible here are {shown}."

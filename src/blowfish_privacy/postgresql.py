@@ -31,16 +31,33 @@ _CONNECTION = {
 _SESSION = {"standard_conforming_strings": "on", "client_encoding": "UTF8", "DateStyle": "ISO"}
 
 
+LONGEST_ADDRESS = 20_000
+"""The most characters of a path or an address; a query inside it counts."""
+
+# Linear in the length of the text: no part may run into another that takes the same characters.
+_FOREIGN = re.compile(
+    r"^\s|\s$|^\w[\w+.-]*://|^(jdbc|odbc|pg|postgres\w*):|password\s*=|://?[^/:]*:[^/@]*@", re.IGNORECASE
+)
+
+
 def is_address(text: str) -> bool:
     """Say whether a text is meant as an address of PostgreSQL."""
     return text.casefold().startswith(_SCHEMES)
 
 
+def check_length(text: str, error: type[BlowfishError]) -> None:
+    """Refuse a path or an address that is too long to be meant, without quoting it."""
+    if len(text) > LONGEST_ADDRESS:
+        raise error(
+            f"a path or an address has at most {LONGEST_ADDRESS:,} characters, got {len(text):,}.",
+            hint="make a long query a view of the database, and name it as the table.",
+        )
+
+
 def refuse_address(text: str, error: type[BlowfishError]) -> None:
     """Refuse what is neither a path nor an address of ours, without quoting it: it may hold a password."""
-    if re.search(
-        r"^\s|\s$|^\w[\w+.-]*://|^(jdbc|odbc|pg|postgres\w*):|password\s*=|://?[^/]*:[^/]*@", text, re.IGNORECASE
-    ):
+    check_length(text, error)
+    if _FOREIGN.search(text):
         raise error(
             "this is neither a path nor an address that is known here.",
             hint="write a path without spaces around it, postgresql://user@host/database?..., or spark:PATH.",
@@ -65,6 +82,7 @@ class Address:
     @classmethod
     def parse(cls, url: str, *, ours: Iterable[str], error: type[BlowfishError]) -> Address:
         """Read an address; nothing of it is quoted in an error, as it may hold a password."""
+        check_length(url, error)
         base, options, rest = _split(url, tuple(ours), error)
         psycopg = driver(error)
         try:

@@ -16,7 +16,8 @@ from blowfish_privacy.exact import show
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import explain_pair, unprotected
 from blowfish_privacy.progress import spinner
-from blowfish_privacy.queries import Cumulative, Histogram, Query, Sum
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.common import common_queries
 from blowfish_privacy.sensitivities import sensitivity
 
 
@@ -107,14 +108,7 @@ def explain(file: str, pair: tuple[str, str] | None, as_json: bool) -> None:  # 
 
 def common_sensitivities(loaded: Policy) -> list[dict[str, Any]]:
     """Derive the sensitivities of the queries people ask first."""
-    queries: list[tuple[str, Query]] = [("histogram of all attributes", Histogram(*loaded.domain.names))]
-    for name in loaded.domain:
-        queries.append((f"histogram of {name}", Histogram(name)))
-        if loaded.domain[name].ordered:
-            queries.append((f"cumulative histogram of {name}", Cumulative(name)))
-        if loaded.domain[name].column_type == "whole numbers":
-            queries.append((f"sum of {name}", Sum(name)))
-    return [_row(title, query, loaded) for title, query in queries]
+    return [_row(title, query, loaded) for title, query in common_queries(loaded.domain)]
 
 
 def _row(title: str, query: Query, loaded: Policy) -> dict[str, Any]:

@@ -1,0 +1,21 @@
+"""The queries that people ask first."""
+
+from __future__ import annotations
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.queries.cumulative import Cumulative
+from blowfish_privacy.queries.histogram import Histogram
+from blowfish_privacy.queries.query import Query
+from blowfish_privacy.queries.sums import Sum
+
+
+def common_queries(domain: Domain) -> list[tuple[str, Query]]:
+    """Name, with a title, the whole table, and the counts, cumulative counts and sum of each attribute."""
+    queries: list[tuple[str, Query]] = [("histogram of all attributes", Histogram(*domain.names))]
+    for name in domain:
+        queries.append((f"histogram of {name}", Histogram(name)))
+        if domain[name].ordered:
+            queries.append((f"cumulative histogram of {name}", Cumulative(name)))
+        if domain[name].column_type == "whole numbers":
+            queries.append((f"sum of {name}", Sum(name)))
+    return queries

@@ -1,0 +1,109 @@
+"""Policy files that say, between them, everything a policy file can say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _file(domain: Any, secrets: Any, releases: list[dict[str, Any]], **policy: Any) -> dict[str, Any]:
+    named = [
+        {"name": f"release {number}", **({} if "error" in entry else {"epsilon": 0.5}), **entry}
+        for number, entry in enumerate(releases)
+    ]
+    return {"version": 1, "policy": {"domain": domain, "secrets": secrets, **policy}, "releases": named}
+
+
+_AGE = {"integer": [17, 90]}
+_SEX = {"categorical": ["Female", "Male"]}
+_WAGE = {"integer": [0, 200], "outside": "clamp", "missing": 0}
+_INCOME = {"binned": [0, 10, 20.5, "100/3", 250], "outside": "clamp"}
+_GRID = {"lat": {"integer": [0, 11]}, "lon": {"integer": [-5, 9]}}
+
+CORPUS: tuple[dict[str, Any], ...] = (
+    {
+        **_file(
+            {"age": _AGE, "sex": _SEX, "wage": _WAGE},
+            {"per_attribute": {"age": {"threshold": 5}, "sex": "full", "wage": {"threshold": 20}}},
+            [{"histogram": ["age", "sex"]}, {"cumulative": "wage"}, {"mean": "wage"}],
+            size=48842,
+        ),
+        "data": "people.csv",
+        "ledger": "people.ledger",
+        "budget": 1.0,
+    },
+    _file({"x": {"integer": [0, 999]}}, "full", [{"cumulative": "x", "mechanism": "smooth-hierarchy"}, {"sum": "x"}]),
+    _file({"x": _WAGE}, {"threshold": 1}, [{"cumulative": "x", "mechanism": "ordered"}, {"cumulative": "x", "error": 5}]),
+    _file({"x": _WAGE, "sex": _SEX}, "full", [{"histogram": ["x", "sex"]}, {"sum": "x"}], size="unknown"),
+    _file(
+        {"x": _WAGE},
+        {"threshold": "7/2"},
+        [
+            {"quantiles": "x", "at": [0.25, "1/2", 0.9], "mechanism": "ordered-hierarchical"},
+            {"ranges": "x", "of": [[0, 20], [21, 200]], "mechanism": "laplace"},
+        ],
+    ),
+    _file({"income": _INCOME}, {"threshold": 10}, [{"cumulative": "income"}, {"histogram": "income"}], size=1000),
+    _file(_GRID, {"threshold": 3, "scale": {"lat": 1, "lon": "1/2"}}, [{"range_grid": ["lat", "lon"]}], size=5000),
+    _file(_GRID, "attributes", [{"range_grid": ["lat", "lon"], "mechanism": "grid-flow"}], size=5000),
+    _file(_GRID, "full", [{"range_grid": ["lat", "lon"], "mechanism": "grid-hierarchy"}], size=5000),
+    _file(
+        _GRID,
+        {"per_attribute": {"lat": {"threshold": 2}, "lon": "full"}},
+        [
+            {"kmeans": ["lat", "lon"], "k": 3},
+            {"kmeans": ["lat", "lon"], "k": 2, "mechanism": "soft-grid"},
+            {"kmeans": ["lat"], "k": 2, "mechanism": "lloyd"},
+        ],
+        size=20000,
+    ),
+    _file(_GRID, {"threshold": 2}, [{"kmeans": ["lat", "lon"], "k": 3, "mechanism": "soft-mesh"}], size=20000),
+    _file(
+        {"zone": {"integer": [0, 29]}, "zip": {"categorical": ["A", "B", "C", "D"]}},
+        {"partition": {"widths": {"zone": 10}, "blocks": {"zip": [["A", "B"], ["C", "D"]]}}},
+        [{"histogram": ["zone", "zip"]}, {"linear": {"attributes": ["zip"], "rows": [[0, 1, 1, "1/2"], [1, 0, 0, 2]]}}],
+        rows_per_person=3,
+    ),
+    _file(
+        {"level": {"categorical": ["low", "middle", "high"], "missing": "low"}},
+        {"edges": [["low", "middle"], ["middle", "high"]]},
+        [{"histogram": ["level"]}],
+    ),
+    _file(
+        {"age": _AGE, "sex": _SEX},
+        {"edges": [[{"age": 17, "sex": "Male"}, {"age": 18, "sex": "Male"}], [[30, "Female"], [40, "Male"]]]},
+        [{"histogram": ["age"]}, {"sum": "age"}, {"cumulative": "age"}],
+    ),
+    _file(
+        {"age": _AGE, "sex": _SEX, "wage": _WAGE},
+        "attributes",
+        [{"histogram": ["age", "sex"]}, {"cumulative": "wage"}, {"sum": "age"}],
+        known=[{"marginal": ["sex"], "counts": [16192, 32650]}, {"count": {"age": [17, 25], "sex": "Female"}}],
+        compensation="anywhere",
+    ),
+    _file(
+        {"x": {"integer": [0, 5]}, "y": {"categorical": [1, 2, 3]}, "z": {"categorical": [True, False]}},
+        {"per_attribute": {"x": {"partition": {"widths": 2}}, "y": "full", "z": "public"}},
+        [{"histogram": ["x", "y", "z"]}, {"sum": "x"}],
+        known=[
+            {"marginal": ["y", "z"], "counts": [[3, 2], [1, 0], [2, 2]]},
+            {"count": {"x": {"range": [0, 2]}}, "equals": 5},
+        ],
+        compensation="secret-moves",
+        size=10,
+    ),
+    _file(
+        {"x": {"integer": [0, 5]}, "y": {"categorical": [1, 2, 3]}},
+        "attributes",
+        [{"histogram": ["x", "y"]}, {"cumulative": "x"}],
+        known=[{"count": {"x": {"values": [0, 3, 5]}, "y": [1, 2]}}, {"marginal": ["x"]}],
+        size=1000,
+    ),
+    _file({"x": {"integer": [1, 6]}}, "public", [{"histogram": "x"}, {"mean": "x", "error": 0.5}], size=100),
+    _file(
+        {"x": {"integer": [0, 40]}},
+        {"partition": {"blocks": {"x": [[0, 9], {"values": [10, 12]}, {"range": [13, 40]}, [11]]}}},
+        [{"cumulative": "x"}, {"histogram": "x"}],
+        known=[{"marginal": "x"}],
+    ),
+)
+"""Files that load; every keyword and every mechanism occurs in one of them."""
