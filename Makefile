@@ -16,6 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraint
 WORKERS ?= auto
 EFFORT ?= 5
 INSTANCES ?= 6000
+FILES ?= 2000
 REPRODUCE ?=
 
 .PHONY: help demo test test-engines check bench bench-scale audit reproduce docs schema clean
@@ -86,6 +87,7 @@ audit: $(VENV)/.test
 	$(BIN)/python -m blowfish_privacy.testing.audit --out audit-report
 	$(BIN)/python -m blowfish_privacy.testing.known_facts --instances $(INSTANCES)
 	$(BIN)/python -m blowfish_privacy.testing.odds --instances $(INSTANCES)
+	$(BIN)/python -m blowfish_privacy.testing.files --instances $(FILES) examples/census.yaml
 	BLOWFISH_EFFORT=$(EFFORT) $(BIN)/python -m pytest -n $(WORKERS) tests/contracts tests/unit/testing
 
 reproduce: $(VENV)/.test

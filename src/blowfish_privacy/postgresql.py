@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from blowfish_privacy.errors import BlowfishError, DataError
+from blowfish_privacy.limits import TEXT_CHARACTERS
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -31,9 +32,6 @@ _CONNECTION = {
 _SESSION = {"standard_conforming_strings": "on", "client_encoding": "UTF8", "DateStyle": "ISO"}
 
 
-LONGEST_ADDRESS = 20_000
-"""The most characters of a path or an address; a query inside it counts."""
-
 # Linear in the length of the text: no part may run into another that takes the same characters.
 _FOREIGN = re.compile(
     r"^\s|\s$|^\w[\w+.-]*://|^(jdbc|odbc|pg|postgres\w*):|password\s*=|://?[^/:]*:[^/@]*@", re.IGNORECASE
@@ -47,9 +45,9 @@ def is_address(text: str) -> bool:
 
 def check_length(text: str, error: type[BlowfishError]) -> None:
     """Refuse a path or an address that is too long to be meant, without quoting it."""
-    if len(text) > LONGEST_ADDRESS:
+    if len(text) > TEXT_CHARACTERS:
         raise error(
-            f"a path or an address has at most {LONGEST_ADDRESS:,} characters, got {len(text):,}.",
+            f"a path or an address has at most {TEXT_CHARACTERS:,} characters, got {len(text):,}.",
             hint="make a long query a view of the database, and name it as the table.",
         )
 

@@ -17,6 +17,7 @@ from blowfish_privacy import yaml_text
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
 from blowfish_privacy.errors import BlowfishError, SpecError, brief, nearest
 from blowfish_privacy.exact import positive
+from blowfish_privacy.limits import FILE_CHARACTERS, RELEASES
 from blowfish_privacy.policies import Policy, Secrets
 from blowfish_privacy.policies.known import read_fact
 from blowfish_privacy.queries import QUERIES, Query
@@ -85,7 +86,7 @@ def load(path: str | Path) -> PolicyFile:
     try:
         with Path(path).open(encoding="utf-8") as file:
             # No more than what shows that it is too much: a device has no size, and no end.
-            text = file.read(yaml_text.MOST_CHARACTERS + 1)
+            text = file.read(FILE_CHARACTERS + 1)
     except OSError as error:
         problem = f"{path} cannot be read: {error.strerror}."
     except UnicodeDecodeError:
@@ -110,6 +111,8 @@ def loads(text: str) -> PolicyFile:
     budget = None if section.budget is None else positive(section.budget, "budget", error=SpecError)
     if not isinstance(section.releases, list):
         raise SpecError("releases: a list is needed.", hint="- {name: ages, histogram: [age], epsilon: 0.1}")
+    if len(section.releases) > RELEASES:
+        raise SpecError(f"a file has at most {RELEASES:,} releases, got {len(section.releases):,}.")
     releases = [_at(f"releases[{i}]", _read_release, entry, policy) for i, entry in enumerate(section.releases)]
     _check_names([planned.name for planned in releases])
     return PolicyFile(policy, section.data, section.ledger, budget, tuple(releases))

@@ -14,15 +14,8 @@ from typing import Any, NoReturn
 import yaml
 
 from blowfish_privacy.errors import SpecError, brief
+from blowfish_privacy.limits import FILE_CHARACTERS, FILE_LEVELS, FILE_VALUES, TEXT_CHARACTERS
 
-MOST_CHARACTERS = 5_000_000
-"""The most characters of a policy file."""
-MOST_VALUES = 1_000_000
-"""The most values of a policy file: numbers, texts, keys, lists and mappings."""
-MOST_LEVELS = 100
-"""How deep lists and mappings may be nested."""
-LONGEST_TEXT = 20_000
-"""The most characters of one value."""
 _LONGEST_NUMBER = 1_200
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -41,8 +34,8 @@ def parse(text: str) -> Any:
     """Read YAML text into plain values, or say where it is wrong."""
     if not isinstance(text, str):
         raise SpecError("the text of a policy file is needed.")
-    if len(text) > MOST_CHARACTERS:
-        raise SpecError(f"the file has more than {MOST_CHARACTERS:,} characters.", hint=_SMALLER)
+    if len(text) > FILE_CHARACTERS:
+        raise SpecError(f"the file has more than {FILE_CHARACTERS:,} characters.", hint=_SMALLER)
     try:
         return _Reader(text).document()
     except yaml.MarkedYAMLError as error:
@@ -78,10 +71,10 @@ class _Reader:
 
     def _value(self, event: Any, level: int) -> Any:
         self._values += 1
-        if self._values > MOST_VALUES or level > MOST_LEVELS:
-            many = f"more than {MOST_VALUES:,} values" if self._values > MOST_VALUES else ""
+        if self._values > FILE_VALUES or level > FILE_LEVELS:
+            many = f"more than {FILE_VALUES:,} values" if self._values > FILE_VALUES else ""
             raise SpecError(
-                f"{_place(event.start_mark)}: the file has {many or f'more than {MOST_LEVELS} levels of nesting'}.",
+                f"{_place(event.start_mark)}: the file has {many or f'more than {FILE_LEVELS} levels of nesting'}.",
                 hint=_SMALLER if many else "see the examples folder for a file that works.",
             )
         if event.anchor is not None:
@@ -117,8 +110,8 @@ class _Reader:
 
 def _scalar(event: yaml.ScalarEvent) -> Any:
     text: str = event.value
-    if len(text) > LONGEST_TEXT:
-        _refuse(event, f"a text has {len(text):,} characters, and {LONGEST_TEXT:,} is the most")
+    if len(text) > TEXT_CHARACTERS:
+        _refuse(event, f"a text has {len(text):,} characters, and {TEXT_CHARACTERS:,} is the most")
     if not event.implicit[0]:
         return text
     if text in _WORDS:

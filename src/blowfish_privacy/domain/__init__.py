@@ -2,7 +2,7 @@
 
 from blowfish_privacy.domain.assignment import Assignment, Softness
 from blowfish_privacy.domain.attribute import Attribute, Positions
-from blowfish_privacy.domain.binned import Bin, Binned
+from blowfish_privacy.domain.binned import Bin, Binned, coarser
 from blowfish_privacy.domain.categorical import Categorical
 from blowfish_privacy.domain.choice import choice_from_file, choice_to_file
 from blowfish_privacy.domain.integer import Integer
@@ -28,6 +28,7 @@ __all__ = [
     "Subset",
     "choice_from_file",
     "choice_to_file",
+    "coarser",
     "one_line",
     "quoted",
     "worded",

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain.attribute import ERROR, Attribute, Outside, Positions
+from blowfish_privacy.domain.integer import Integer
 from blowfish_privacy.domain.subset import Subset
 from blowfish_privacy.errors import DataError, DomainError, SpecError, brief
 from blowfish_privacy.exact import Number, exact, plain, show
@@ -189,3 +190,15 @@ class Binned(Attribute):
 
 def _not_numbers() -> DataError:
     return DataError("the column must hold finite numbers.", hint="no conversion is guessed; convert it yourself.")
+
+
+def coarser(name: str, attribute: Attribute, most: int) -> str:
+    """Word a hint to declare fewer values: as bins with edges to copy, where the values are whole numbers."""
+    if not isinstance(attribute, Integer):
+        return f"declare at most {most:,} values"
+    # As many bins as one can look at, of a round width.
+    width = 10 ** (len(str(attribute.size // 100)) - 1)
+    width *= next(factor for factor in (1, 2, 5, 10) if attribute.size <= 200 * width * factor)
+    edges = [attribute.low + place * width for place in (0, 1, 2, -(-attribute.size // width))]
+    shown = ", ".join(map(str, edges[:3]))
+    return f"declare bins, as wide as you need: {name}: {{binned: [{shown}, ..., {edges[3]}]}}"

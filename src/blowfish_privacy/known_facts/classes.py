@@ -19,13 +19,13 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.known_facts.rank import Incidence
+from blowfish_privacy.limits import KNOWN_PIECES
 from blowfish_privacy.policies import KnownFact, KnownMarginal
 from blowfish_privacy.policies.known_count import Box
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 _WORD = 62
-_MOST_NUMBERS = 3_000_000
 
 
 @dataclass(frozen=True)
@@ -106,14 +106,12 @@ def classes_of(domain: Domain, known: Sequence[KnownFact]) -> Classes:
     marginals = _marginals(domain, known)
     boxes = _boxes(domain, known)
     by_value = {name for names in marginals for name in names}
+    words = -(-len(boxes) // _WORD)
+    # Looked at first by the marginals alone, as a cut at every value takes memory for every value.
+    _check_pieces(prod(domain[name].size for name in by_value), words)
     cuts = [_Cut.make(domain, name, boxes, every_value=name in by_value) for name in domain]
     shape = tuple(len(cut.groups) for cut in cuts)
-    words = -(-len(boxes) // _WORD)
-    if prod(shape) * (words + 1) > _MOST_NUMBERS:
-        raise RefusalError(
-            f"the known facts cut the domain into {prod(shape):,} pieces, too many to calibrate noise for.",
-            hint="know fewer or coarser counts.",
-        )
+    _check_pieces(prod(shape), words)
     labels, first = _labels(cuts, shape, [name in by_value for name in domain])
     rows: list[Row] = []
     pairs: list[tuple[Ints, Ints]] = []
@@ -129,6 +127,14 @@ def classes_of(domain: Domain, known: Sequence[KnownFact]) -> Classes:
         rows.append(Row(fact, count))
     incidence = Incidence.of(len(rows), len(first), pairs)
     return Classes(domain, tuple(cut.groups for cut in cuts), labels, incidence, tuple(rows))
+
+
+def _check_pieces(pieces: int, words: int) -> None:
+    if pieces * (words + 1) > KNOWN_PIECES:
+        raise RefusalError(
+            f"the known facts cut the domain into {pieces:,} pieces, too many to calibrate noise for.",
+            hint="know fewer or coarser counts: of bins, where an attribute has very many values.",
+        )
 
 
 def _marginals(domain: Domain, known: Sequence[KnownFact]) -> dict[tuple[str, ...], tuple[int, tuple[int, ...] | None]]:

@@ -162,9 +162,8 @@ def _class_counts(incidence: Incidence, rows: Sequence[Row], records: int | None
         if not empty.any() and not len(single):
             return counts
         counts[empty] = 0
-        for row in single:
-            (column,) = (c for c in matrix[[row]].indices if unknown[c])
-            counts[column] = rest[row]
+        # A row with one unknown class names it: the numbers of its unknown classes add up to that one.
+        counts[matrix[single] @ np.where(unknown, np.arange(len(unknown)), 0)] = rest[single]
 
 
 def project(form: LinearForm, classes: Classes, cell: Cell) -> Cell:

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, quoted
-from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
+from blowfish_privacy.domain import Cell, coarser, quoted
+from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalError, SpecError
 from blowfish_privacy.exact import exact, rounded
+from blowfish_privacy.limits import GRID_SIDE
 from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.grid_error import GridError
 from blowfish_privacy.mechanisms.line import DIVISIONS, Line, best_line
@@ -164,7 +165,14 @@ def bound_grid(query: Query, policy: Policy) -> HistogramForm:
         raise RefusalError(f"this mechanism answers grids, not {query!r}.")
     if policy.size == "unknown":
         raise RefusalError("a grid needs a public number of records.", hint="release a histogram, or state size.")
-    return query.on(policy.domain)
+    form = query.on(policy.domain)
+    for name, attribute in zip(form.domain.names, form.domain.attributes, strict=True):
+        if attribute.size > GRID_SIDE:
+            raise QueryError(
+                f"a grid has at most {GRID_SIDE:,} values along each side, and {name} has {attribute.size:,}.",
+                hint=coarser(name, attribute, GRID_SIDE),
+            )
+    return form
 
 
 def _edge_losses(graph: SecretGraph, epsilon: Fraction) -> tuple[Fraction, Fraction]:

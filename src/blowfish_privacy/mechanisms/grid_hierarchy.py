@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from math import sqrt
 from typing import Any, Self
@@ -95,9 +95,7 @@ class GridHierarchy(Mechanism):
         return np.outer(self._hats(0, first)[:, x[0]], self._hats(1, second)[:, x[1]])
 
     def _hats(self, axis: int, spacing: int) -> npt.NDArray[np.int64]:
-        """Return whole-number hats (times the spacing) along one attribute."""
-        level = DifferenceLevel(spacing, Fraction(1))
-        return np.rint(level.hats(self.form.domain.shape[axis]).toarray() * spacing).astype(np.int64)
+        return _hats(self.form.domain.shape[axis], spacing)
 
     @property
     def rows(self) -> int:
@@ -134,29 +132,15 @@ class GridHierarchy(Mechanism):
                 table[row : row + height, column : column + width] = part
                 place, column = place + height * width, column + width
             row += height
-        return np.asarray(self._inverse(0) @ table @ self._inverse(1).T, dtype=np.float64)
-
-    def _inverse(self, axis: int) -> Floats:
-        rows = np.vstack([self._hats(axis, g) / g for g in self.spacings[axis]])
-        return np.asarray(np.linalg.solve(rows.T @ rows, rows.T), dtype=np.float64)
-
-    def _range_weights(self, axis: int) -> list[float]:
-        """Return for each spacing the mean squared weight that a random range gives its rows, added up."""
-        size = self.form.domain.shape[axis]
-        inverse, cuts = self._inverse(axis), size + 1
-        parts = np.split(inverse, np.cumsum(self._sizes[axis])[:-1], axis=1)
-        means: list[float] = []
-        for part in parts:
-            sums = np.pad(np.cumsum(part, axis=0), ((1, 0), (0, 0)))
-            total = cuts * float((sums**2).sum()) - float((sums.sum(axis=0) ** 2).sum())
-            means.append(total / (cuts * (cuts - 1) / 2))
-        return means
+        first, second = (_inverse(*own) for own in zip(self.form.domain.shape, self.spacings, strict=True))
+        return np.asarray(first @ table @ second.T, dtype=np.float64)
 
     @cached_property
     def _error(self) -> GridError:
         mse = 0.0
+        sides = zip(self.form.domain.shape, self.spacings, strict=True)
         for (first, down), (second, across) in product(
-            *(zip(self.spacings[axis], self._range_weights(axis), strict=True) for axis in (0, 1))
+            *(zip(own, _range_weights(size, own), strict=True) for size, own in sides)
         ):
             scale = self.scale * first * second
             mse += (variance(scale) / (first * second) ** 2 if scale else 0.0) * down * across
@@ -187,6 +171,31 @@ class GridHierarchy(Mechanism):
         return cls(
             bound_grid(query, policy), (first, second), exact(written["scale"], "a noise scale", error=SpecError)
         )
+
+
+def _hats(size: int, spacing: int) -> npt.NDArray[np.int64]:
+    """Return whole-number hats (times the spacing) along an attribute."""
+    level = DifferenceLevel(spacing, Fraction(1))
+    return np.rint(level.hats(size).toarray() * spacing).astype(np.int64)
+
+
+def _inverse(size: int, spacings: tuple[int, ...]) -> Floats:
+    """Return the least-squares estimate along an attribute, a matrix."""
+    rows = np.vstack([_hats(size, g) / g for g in spacings])
+    return np.asarray(np.linalg.solve(rows.T @ rows, rows.T), dtype=np.float64)
+
+
+@lru_cache(maxsize=64)
+def _range_weights(size: int, spacings: tuple[int, ...]) -> list[float]:
+    """Return for each spacing the mean squared weight that a random range gives its rows, added up."""
+    cuts = size + 1
+    rows = [DifferenceLevel(g, Fraction(1)).rows(size) for g in spacings]
+    means: list[float] = []
+    for part in np.split(_inverse(size, spacings), np.cumsum(rows)[:-1], axis=1):
+        sums = np.pad(np.cumsum(part, axis=0), ((1, 0), (0, 0)))
+        total = cuts * float((sums**2).sum()) - float((sums.sum(axis=0) ** 2).sum())
+        means.append(total / (cuts * (cuts - 1) / 2))
+    return means
 
 
 def _spacings(size: int) -> list[tuple[int, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise, product
 from math import prod
 
@@ -89,8 +90,10 @@ def along(axis: Axis, move: int) -> Fraction:
     return max(_furthest(axis, move), key=lambda found: found[0])[0]
 
 
-def _furthest(axis: Axis, move: int) -> Iterator[tuple[Fraction, int, int]]:
-    """Yield for every run the largest total variation of such a move, and the positions that attain it."""
+@lru_cache(maxsize=256)
+def _furthest(axis: Axis, move: int) -> tuple[tuple[Fraction, int, int], ...]:
+    """Return for every run the largest total variation of such a move, and the positions that attain it."""
+    found: list[tuple[Fraction, int, int]] = []
     for run in axis.runs:
         # All pieces of a run are alike.
         start = run.start + np.arange(run.width)
@@ -99,7 +102,8 @@ def _furthest(axis: Axis, move: int) -> Iterator[tuple[Fraction, int, int]]:
         near = axis.resolution - np.minimum(share, axis.resolution - after)
         varied = np.where(beyond == node, after - share, np.where(beyond == node + 1, near, axis.resolution))
         best = int(varied.argmax())
-        yield Fraction(int(varied[best]), axis.resolution), int(start[best]), int(end[best])
+        found.append((Fraction(int(varied[best]), axis.resolution), int(start[best]), int(end[best])))
+    return tuple(found)
 
 
 def _slope(axis: Axis) -> Fraction:

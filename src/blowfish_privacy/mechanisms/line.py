@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import sqrt
 
 import numpy as np
@@ -25,7 +25,6 @@ from blowfish_privacy.noise import BitSource, discrete_laplace
 DIVISIONS = 2**20
 """Q: a flow is a whole number of 1 / Q records."""
 _LARGEST = 2**61
-_LONGEST = 3_000
 _LARGEST_SCALE = 2**24
 
 
@@ -90,20 +89,27 @@ class Line:
         """The mean variance of the sum over a uniformly random stretch of the line."""
         from blowfish_privacy.noise import variance
 
-        back = self.weights / DIVISIONS
-        rest = np.eye(self.length) - back @ self.hats
-        spread = variance(self.leaf_scale) * (rest @ rest.T)
-        if self.spacing > 1:
-            spread = spread + variance(self.hat_scale) * (back @ back.T)
-        sums: Floats = np.pad(np.cumsum(np.cumsum(spread, axis=0), axis=1), ((1, 0), (1, 0)))
-        cuts = self.length + 1
-        return float((cuts * np.trace(sums) - sums.sum()) / (cuts * (cuts - 1) / 2))
+        leaf, hat = _range_shares(self.length, self.spacing)
+        return variance(self.leaf_scale) * leaf + (variance(self.hat_scale) * hat if self.spacing > 1 else 0.0)
+
+
+@lru_cache(maxsize=256)
+def _range_shares(length: int, spacing: int) -> tuple[float, float]:
+    """Return the mean variance of the sum over a random stretch for leaf and for hat noise of variance 1."""
+    line = Line(length, spacing, Fraction(1))
+    back = line.weights / DIVISIONS
+    rest = np.eye(length) - back @ line.hats
+    return _mean_over_stretches(rest @ rest.T), _mean_over_stretches(back @ back.T)
+
+
+def _mean_over_stretches(spread: Floats) -> float:
+    sums: Floats = np.pad(np.cumsum(np.cumsum(spread, axis=0), axis=1), ((1, 0), (1, 0)))
+    cuts = len(sums)
+    return float((cuts * np.trace(sums) - sums.sum()) / (cuts * (cuts - 1) / 2))
 
 
 def best_line(length: int, loss: Fraction) -> Line:
     """Choose the spacing with the smallest mean variance; it is near 1.25 times the root of the length."""
-    if length > _LONGEST:
-        raise QueryError(f"a grid may have at most {_LONGEST:,} values along each side.", hint="use wider bins.")
     root = sqrt(length)
     spacings = {1, *(round(root * factor) for factor in (0.9, 1.05, 1.15, 1.25, 1.35, 1.5))}
     lines = [Line(length, spacing, loss) for spacing in sorted(spacings) if spacing == 1 or 2 < spacing < length]

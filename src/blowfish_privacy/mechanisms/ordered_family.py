@@ -8,7 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.domain import coarser
+from blowfish_privacy.errors import QueryError, RefusalError
+from blowfish_privacy.limits import ORDERED_VALUES
 from blowfish_privacy.mechanisms.isotonic import nearest_in_squares
 from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.mechanism import Mechanism
@@ -89,7 +91,14 @@ def ordered_form(query: Query, policy: Policy) -> CumulativeForm:
         raise RefusalError(
             "the ordered mechanisms need a public number of records.", hint="release a histogram, or state size."
         )
-    return query.on(policy.domain)
+    form = query.on(policy.domain)
+    if form.domain.size > ORDERED_VALUES:
+        (name,) = form.domain.names
+        raise QueryError(
+            f"a cumulative histogram has at most {ORDERED_VALUES:,} values, and {name} has {form.domain.size:,}.",
+            hint=f"{coarser(name, form.domain[name], ORDERED_VALUES)}; a sum or a mean needs none.",
+        )
+    return form
 
 
 def own_steps(form: CumulativeForm, policy: Policy) -> Steps:

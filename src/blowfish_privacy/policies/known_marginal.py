@@ -9,10 +9,9 @@ from typing import Any
 
 from blowfish_privacy.domain import Domain, Subset, quoted
 from blowfish_privacy.errors import DomainError, PolicyError, brief, nearest
+from blowfish_privacy.limits import MARGINAL_CELLS
 from blowfish_privacy.policies.graph import only_keys
 from blowfish_privacy.policies.known_count import CountedBox, checked_count
-
-_MOST_CELLS = 10_000_000
 
 
 class KnownMarginal:
@@ -52,9 +51,10 @@ class KnownMarginal:
                     f"a known marginal names an unknown attribute {brief(name)}.", hint=nearest(name, domain)
                 )
         own = domain.project(self.attributes)
-        if own.size > _MOST_CELLS:
+        if own.size > MARGINAL_CELLS:
             raise PolicyError(
-                f"the marginal of {', '.join(self.attributes)} has {own.size:,} cells, too many to be known."
+                f"the marginal of {', '.join(self.attributes)} has {own.size:,} cells; {MARGINAL_CELLS:,} is the most.",
+                hint="declare coarser values: bins, where an attribute has very many.",
             )
         return own
 

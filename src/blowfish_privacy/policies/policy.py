@@ -106,18 +106,11 @@ class Policy:
         steps are counted only where it is proved that they add up (docs/proofs/odds.md), and a value that nobody can
         have is protected from no other.
         """
-        x, y = self.cells(first, second)
-        if self.known:
-            from blowfish_privacy.known_facts.steps import steps
-
-            return steps(self, x, y)
-        hops = self.graph.hops(x, y)
-        return min(hops, 2) if self.size == "unknown" else hops
+        return self._apart(0, *self.cells(first, second))
 
     def furthest(self) -> Iterator[tuple[str, Hops]]:
         """Name two values that are many steps apart, but not unprotected, with their steps: for each attribute."""
-        for own, first, last in self._ends():
-            hops = self.distance(own.record(first), own.record(last))
+        for own, first, last, hops in self._ends:
             if 1 < hops < inf:
                 alone = f"{own.say(first)} and {own.attributes[0].say(last[0])}"
                 yield alone if len(own.names) == 1 else f"({own.say(first)}) and ({own.say(last)})", hops
@@ -127,10 +120,11 @@ class Policy:
         one: dict[str, object] = {}
         other: dict[str, object] = {}
         alone: Hops = 0
-        for own, first, last in self._ends():
-            hops = self.distance(own.record(first), own.record(last))
+        for own, first, last, hops in self._ends:
             if 0 < hops < inf:
-                one, other, alone = one | own.record(first), other | own.record(last), max(alone, hops)
+                one.update(own.record(first))
+                other.update(own.record(last))
+                alone = max(alone, hops)
         hops = self.distance(one, other) if one else 0
         if hops <= alone or hops == inf:
             return None
@@ -140,16 +134,34 @@ class Policy:
         named = ", ".join(map(quoted, own.names[:_MOST_NAMED]))
         return f"Values that differ as far in {named} and {len(one) - _MOST_NAMED:,} more together", hops
 
-    def _ends(self) -> Iterator[tuple[Domain, Cell, Cell]]:
-        """Find two values many steps apart for each attribute, or for all where pairs depend on every attribute."""
-        graph = self.graph
-        for names in [[name] for name in self.domain] if graph.homogeneous else [list(self.domain)]:
-            own, projected = self.domain.project(names), graph.project(names) if graph.homogeneous else graph
+    @cached_property
+    def _ends(self) -> tuple[tuple[Domain, Cell, Cell, Hops], ...]:
+        """Two values many steps apart for each attribute, or for all where pairs depend on every attribute."""
+        if not self.graph.homogeneous:
+            first, last = self.graph.furthest()
+            return ((self.domain, first, last, self._apart(0, first, last)),)
+        found: list[tuple[Domain, Cell, Cell, Hops]] = []
+        for axis, name in enumerate(self.domain):
+            projected = self.graph.project([name])
             first, last = projected.furthest()
-            if len(names) == 1 and self.distance(own.record(first), own.record(last)) == inf:
+            hops = self._apart(axis, first, last)
+            if hops == inf:
                 # No chain of steps leads from end to end; a secret pair is some way.
-                first, last = projected.widest_edge(names[0]) or (first, last)
-            yield own, first, last
+                first, last = projected.widest_edge(name) or (first, last)
+                hops = self._apart(axis, first, last)
+            found.append((projected.domain, first, last, hops))
+        return tuple(found)
+
+    def _apart(self, axis: int, first: Cell, last: Cell) -> Hops:
+        """Count the steps between values of some attributes, from one on; the others are equal."""
+        zeros = (0,) * len(self.domain.names)
+        x, y = ((*zeros[:axis], *own, *zeros[axis + len(own) :]) for own in (first, last))
+        if self.known:
+            from blowfish_privacy.known_facts.steps import steps
+
+            return steps(self, x, y)
+        hops = self.graph.hops(x, y)
+        return min(hops, 2) if self.size == "unknown" else hops
 
     def cells(self, first: Mapping[str, object], second: Mapping[str, object]) -> tuple[Cell, Cell]:
         """Turn two records, in which the same attributes may be left out, into cells."""

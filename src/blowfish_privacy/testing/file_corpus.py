@@ -32,7 +32,9 @@ CORPUS: tuple[dict[str, Any], ...] = (
         "budget": 1.0,
     },
     _file({"x": {"integer": [0, 999]}}, "full", [{"cumulative": "x", "mechanism": "smooth-hierarchy"}, {"sum": "x"}]),
-    _file({"x": _WAGE}, {"threshold": 1}, [{"cumulative": "x", "mechanism": "ordered"}, {"cumulative": "x", "error": 5}]),
+    _file(
+        {"x": _WAGE}, {"threshold": 1}, [{"cumulative": "x", "mechanism": "ordered"}, {"cumulative": "x", "error": 5}]
+    ),
     _file({"x": _WAGE, "sex": _SEX}, "full", [{"histogram": ["x", "sex"]}, {"sum": "x"}], size="unknown"),
     _file(
         {"x": _WAGE},

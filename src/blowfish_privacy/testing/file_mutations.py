@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import yaml
 
@@ -32,14 +32,12 @@ _TOKENS = [
 
 _MOST_PLACES = 40_000
 
-Holder: TypeAlias = dict[Any, Any] | list[Any]
-
 
 @dataclass(frozen=True)
 class Place:
     """A value inside a file: what holds it, and under which key or number."""
 
-    holder: Holder
+    holder: Any
     key: Any
 
     def get(self) -> Any:
@@ -55,11 +53,13 @@ def mutated_file(seed: int, number: int, corpus: Sequence[dict[str, Any]] = CORP
     """Make one file, always the same for the same seed and number."""
     source = random.Random(f"{seed}:{number}")  # noqa: S311
     body = deepcopy(source.choice(corpus))
-    for _ in range(source.choice([0, 1, 1, 1, 2, 2, 3, 5])):
+    for _ in range(source.choice([0, 1, 1, 1, 1, 2, 2, 4])):
         places = [*_places(body)]
-        source.choice(_CHANGES)(source, source.choice(places), places)
+        if not places:
+            break
+        source.choice(_CHANGES)(source, places)
     written = _written(source, body)
-    for _ in range(source.choice([0, 0, 0, 1, 1, 3])):
+    for _ in range(source.choice([0, 0, 0, 0, 0, 0, 1, 3])):
         written = source.choice(_SPOILERS)(source, written)
     return written
 
@@ -71,41 +71,43 @@ def _places(value: Any) -> Iterator[Place]:
         yield from _places(value[key])
 
 
-def _replace(source: random.Random, place: Place, places: list[Place]) -> None:
+def _replace(source: random.Random, places: list[Place]) -> None:
     odd = [*_NUMBERS, *_TEXTS, None, True, False, [], {}, [[]], [None], {"": None}]
-    place.put(source.choice(odd))
+    source.choice(places).put(source.choice(odd))
 
 
-def _number(source: random.Random, place: Place, places: list[Place]) -> None:
+def _number(source: random.Random, places: list[Place]) -> None:
     """Change a number by a little or by very much; make a bound far away."""
     numbers = [each for each in places if isinstance(each.get(), int | float) and not isinstance(each.get(), bool)]
-    chosen = source.choice(numbers) if numbers else place
+    chosen = source.choice(numbers or places)
     old = chosen.get() if numbers else 1
     factor = source.choice([-1, 2, 10, 1000, 10**6, 10**9, 10**12])
     chosen.put(source.choice([old + 1, old - 1, old * factor, source.choice(_NUMBERS), str(old), f"{old}e{factor}"]))
 
 
-def _drop(source: random.Random, place: Place, places: list[Place]) -> None:
-    if isinstance(place.holder, dict) or place.key < len(place.holder):
-        del place.holder[place.key]
+def _drop(source: random.Random, places: list[Place]) -> None:
+    place = source.choice(places)
+    del place.holder[place.key]
 
 
-def _rename(source: random.Random, place: Place, places: list[Place]) -> None:
+def _rename(source: random.Random, places: list[Place]) -> None:
     keys = [each for each in places if isinstance(each.holder, dict)]
+    if not keys:
+        return
     chosen, other = source.choice(keys), source.choice(keys)
     name = source.choice([other.key, other.key, source.choice(_TEXTS), str(chosen.key)[:-1], str(chosen.key).upper()])
     chosen.holder[name] = chosen.get()
     if name != chosen.key:
-        _drop(source, chosen, places)
+        del chosen.holder[chosen.key]
 
 
-def _graft(source: random.Random, place: Place, places: list[Place]) -> None:
+def _graft(source: random.Random, places: list[Place]) -> None:
     """Put a part of this or another file here."""
     others = places if source.random() < 0.5 else [*_places(source.choice(CORPUS))]
-    place.put(deepcopy(source.choice(others).get()))
+    source.choice(places).put(deepcopy(source.choice(others).get()))
 
 
-def _repeat(source: random.Random, place: Place, places: list[Place]) -> None:
+def _repeat(source: random.Random, places: list[Place]) -> None:
     lists = [each.get() for each in places if isinstance(each.get(), list) and each.get()]
     if lists:
         chosen, times = source.choice(lists), source.choice([2, 2, 3, 50, 2000])
@@ -113,35 +115,38 @@ def _repeat(source: random.Random, place: Place, places: list[Place]) -> None:
         chosen[:] = [deepcopy(part) for _ in range(most) for part in chosen]
 
 
-def _lengthen(source: random.Random, place: Place, places: list[Place]) -> None:
+def _lengthen(source: random.Random, places: list[Place]) -> None:
     """Make a list of many different values."""
     many = source.choice([3, 30, 1000, 20_000])
     made: list[list[Any]] = [[*range(many)], [f"v{n}" for n in range(many)], [[n, n + 1] for n in range(many)]]
-    place.put(source.choice(made))
+    source.choice(places).put(source.choice(made))
 
 
-def _widen(source: random.Random, place: Place, places: list[Place]) -> None:
+def _widen(source: random.Random, places: list[Place]) -> None:
     """Declare very many values."""
     bounds = [each for each in places if each.key == "integer"]
     if bounds:
         source.choice(bounds).put([0, source.choice([10**3, 10**4, 10**5, 10**6, 10**7, 2**31, 10**12, 10**18])])
 
 
-def _wrap(source: random.Random, place: Place, places: list[Place]) -> None:
+def _wrap(source: random.Random, places: list[Place]) -> None:
+    place = source.choice(places)
     value = place.get()
     for _ in range(source.choice([1, 1, 2, 40, 150])):
         value = [value] if source.random() < 0.5 else {source.choice(["x", "full", "values", "range"]): value}
     place.put(value)
 
 
-def _unwrap(source: random.Random, place: Place, places: list[Place]) -> None:
+def _unwrap(source: random.Random, places: list[Place]) -> None:
+    place = source.choice(places)
     value = place.get()
     if value and isinstance(value, list | dict):
         place.put(source.choice([*value.values()] if isinstance(value, dict) else value))
 
 
-_CHANGES: tuple[Callable[[random.Random, Place, list[Place]], None], ...] = (
-    _replace, _replace, _number, _number, _drop, _rename, _graft, _graft, _repeat, _lengthen, _widen, _wrap, _unwrap
+_CHANGES: tuple[Callable[[random.Random, list[Place]], None], ...] = (
+    _replace, _number, _number, _number, _drop, _rename, _graft, _graft, _repeat, _lengthen, _widen, _widen, _wrap,
+    _unwrap,
 )  # fmt: skip
 
 

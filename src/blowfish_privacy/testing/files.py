@@ -1,8 +1,8 @@
 """Thousands of spoilt policy files: each is planned or refused in our own words, soon and in little memory.
 
-``python -m blowfish_privacy.testing.files --instances 20000`` makes files (:mod:`.file_mutations`), reads each in a process
-of its own with bounded time and memory, checks it, explains it, plans its releases, and fails when one ends in anything
-but success or an error of ours. ``--only NUMBER`` shows one file, and what becomes of it.
+``python -m blowfish_privacy.testing.files --instances 20000`` makes files (:mod:`.file_mutations`), reads each in a
+process of its own with bounded time and memory, checks it, explains it, plans its releases, and fails when one ends in
+anything but success or an error of ours. ``--only NUMBER`` shows one file, and what becomes of it.
 """
 
 from __future__ import annotations
@@ -167,6 +167,7 @@ def report(found: Sequence[Outcome]) -> str:
     slowest, largest = max(found, key=lambda each: each.seconds), max(found, key=lambda each: each.bytes)
     return "\n".join([
         *lines,
+        f"mean: {sum(each.seconds for each in found) / len(found):.2f} s of processor time",
         f"slowest: {slowest.seconds:.1f} s of processor time (file {slowest.number})",
         f"largest: {largest.bytes / 2**20:,.0f} MB (file {largest.number})",
         f"{sum(bool(outcome.failure) for outcome in found):8,} failures",
@@ -176,17 +177,19 @@ def report(found: Sequence[Outcome]) -> str:
 @click.command()
 @click.option("--instances", default=20_000, show_default=True, help="How many files.")
 @click.option("--seed", default=1, show_default=True)
+@click.option("--first", default=0, show_default=True, help="The number of the first file.")
 @click.option("--workers", default=os.cpu_count() or 1, show_default=True)
 @click.option("--only", type=int, help="Show this file alone, and what becomes of it.")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-def main(instances: int, seed: int, workers: int, only: int | None, paths: tuple[Path, ...]) -> None:
+def main(instances: int, seed: int, first: int, workers: int, only: int | None, paths: tuple[Path, ...]) -> None:
     """Spoil policy files (those of the corpus, and PATHS) and see that each is planned or refused as it should be."""
     corpus = (*CORPUS, *(yaml.safe_load(path.read_text()) for path in paths))
     if only is not None:
         sys.stdout.buffer.write(mutated_file(seed, only, corpus) + b"\n")
         click.echo(examine_many(only, 1, seed, corpus)[0])
         return
-    tasks = [(first, min(_AT_ONCE, instances - first), seed, corpus) for first in range(0, instances, _AT_ONCE)]
+    last = first + instances
+    tasks = [(start, min(_AT_ONCE, last - start), seed, corpus) for start in range(first, last, _AT_ONCE)]
     found: list[Outcome] = []
     with (
         closing(finished(examine_many, tasks, workers)) as done,

@@ -10,7 +10,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
 from blowfish_privacy.mechanisms import GridFlow, GridHierarchy
 from blowfish_privacy.mechanisms.grid_flow import divergence
-from blowfish_privacy.mechanisms.line import DIVISIONS, Line, best_line
+from blowfish_privacy.mechanisms.line import DIVISIONS, Line
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.testing.strategies import policies
 
@@ -173,8 +173,8 @@ def test_what_is_refused():
         bp.RangeGrid("a", "c").on(bp.Domain(a=bp.Integer(0, 1), c=bp.Categorical(["x", "y"])))
     with pytest.raises(bp.RefusalError, match="public number of records"):
         GridFlow.calibrated(QUERY, policy(3, 3, 1, size="unknown"), epsilon=Fraction(1), records=None)
-    with pytest.raises(bp.QueryError, match="at most 3,000"):
-        best_line(4000, Fraction(1))
+    with pytest.raises(bp.QueryError, match="at most 1,500"):
+        GridFlow.calibrated(QUERY, policy(1_501, 3, 1), epsilon=Fraction(1), records=None)
     with pytest.raises(bp.QueryError):
         GridFlow.calibrated(QUERY, policy(3, 3, 1), epsilon=Fraction(1, 10**18), records=None)
 

@@ -1,0 +1,26 @@
+"""How large a policy and what is asked of it may be. ``docs/policy-file.md`` states every one of these numbers.
+
+Each is set so that checking or planning at the limit takes some ten seconds and a gigabyte at most. What is larger is
+refused before memory is taken for it.
+"""
+
+from __future__ import annotations
+
+FILE_CHARACTERS = 10_000_000
+"""Characters of a policy file."""
+FILE_VALUES = 1_000_000
+"""Values of a policy file: numbers, texts, keys, lists and mappings."""
+FILE_LEVELS = 100
+"""How deep lists and mappings may be nested."""
+TEXT_CHARACTERS = 20_000
+"""Characters of one text: a category, a path, an address with a query in it."""
+RELEASES = 1_000
+"""Releases of a policy file."""
+ORDERED_VALUES = 1_000_000
+"""Values of an attribute whose cumulative histogram is asked for, and so its quantiles and ranges."""
+GRID_SIDE = 1_500
+"""Values along each side of a grid."""
+MARGINAL_CELLS = 1_000_000
+"""Combinations of values of a known marginal."""
+KNOWN_PIECES = 300_000
+"""Pieces that known facts may cut a domain into; they count twice with known counts, three times with more than 62."""

@@ -1,0 +1,82 @@
+"""Spoilt policy files: a sample of what ``python -m blowfish_privacy.testing.files`` does to many thousands."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from blowfish_privacy import spec
+from blowfish_privacy.cli.main import run
+from blowfish_privacy.mechanisms import MECHANISMS
+from blowfish_privacy.policies import Secrets
+from blowfish_privacy.queries import QUERIES
+from blowfish_privacy.testing import files
+from blowfish_privacy.testing.file_corpus import CORPUS
+from blowfish_privacy.testing.file_mutations import mutated_file
+from effort import examples
+
+pytestmark = pytest.mark.filterwarnings("ignore::blowfish_privacy.errors.BlowfishWarning")
+
+
+def words(value: Any) -> set[str]:
+    """All keys and texts of a file."""
+    if isinstance(value, dict):
+        return {str(key) for key in value} | words([*value.values()])
+    return set().union(*map(words, value)) if isinstance(value, list) else {value} if isinstance(value, str) else set()
+
+
+def test_the_corpus_has_every_keyword_and_loads():
+    said = set().union(*map(words, CORPUS))
+    kinds = [*spec.ATTRIBUTES, *(kind.keyword for kind in Secrets.__subclasses__()), *MECHANISMS, "outside", "missing"]
+    queries = [word for kind in QUERIES for word in (kind.keyword, *kind.options)]
+    fields = [*spec.FileSection.model_fields, *spec.PolicySection.model_fields, "epsilon", "error", "mechanism"]
+    assert {*kinds, *queries, *fields, "marginal", "counts", "count", "equals", "scale", "range", "values"} <= said
+    for body in CORPUS:
+        spec.loads(json.dumps(body))
+
+
+def test_a_file_is_the_same_for_the_same_seed():
+    made = [mutated_file(7, number) for number in range(50)]
+    assert made == [mutated_file(7, number) for number in range(50)]
+    assert len(set(made)) == 50
+
+
+def test_spoilt_files_are_planned_or_refused():
+    found = files.examine_many(0, examples(100), seed=3)
+    assert [outcome for outcome in found if outcome.failure] == []
+    assert {"planned", "SpecError", "DomainError"} <= {outcome.word for outcome in found}
+
+
+def test_what_goes_wrong_is_seen(monkeypatch):
+    word, failure, _, _ = files.bounded(lambda: str(1 // 0))
+    assert word == "failed"
+    assert "ZeroDivisionError" in failure
+    assert "MemoryError" in files.bounded(lambda: str(len(bytearray(3 * 2**30))))[1]
+    monkeypatch.setattr(files, "MOST_SECONDS", 0.2)
+
+    def forever() -> str:
+        while True:
+            time.process_time()
+
+    assert files.bounded(forever)[1].startswith("over")
+    assert files.bounded(lambda: "planned")[:2] == ("planned", "")
+
+
+def test_the_commands_end_with_their_exit_codes(tmp_path: Path):
+    path = tmp_path / "policy.yaml"
+
+    def commands() -> str:
+        codes = [
+            run(["policy", "check", str(path), "--picture", "-"]),
+            run(["policy", "explain", str(path)]),
+            run(["plan", str(path), "--explain"]),
+        ]
+        return "done" if {*codes} <= {0, 2, 3, 4, 5} else f"failed\nexit codes {codes}"
+
+    for number in range(examples(40)):
+        path.write_bytes(mutated_file(11, number))
+        assert files.bounded(commands)[:2] == ("done", ""), number
