@@ -16,6 +16,8 @@ TEXT_CHARACTERS = 20_000
 """Characters of one text: a category, a path, an address with a query in it."""
 RELEASES = 1_000
 """Releases of a policy file."""
+PARALLEL_PARTS = 10_000
+"""Parts of a parallel release, each with a plan of its own."""
 ORDERED_VALUES = 1_000_000
 """Values of an attribute whose cumulative histogram is asked for, and so its quantiles and ranges."""
 GRID_SIDE = 1_500

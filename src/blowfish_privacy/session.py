@@ -13,6 +13,7 @@ from blowfish_privacy.engines import Engine, open_engine
 from blowfish_privacy.errors import DataError, LedgerError, PolicyError, QueryError, RefusalError, brief
 from blowfish_privacy.exact import positive, show
 from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger, create_ledger, open_ledger
+from blowfish_privacy.limits import PARALLEL_PARTS
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.plan import Plan, costs, make_plan
 from blowfish_privacy.policies import Policy
@@ -170,6 +171,12 @@ class Parallel:
 
     def _amounts(self, epsilon: Any) -> dict[int, Any]:
         attribute = self._session.policy.domain[self._attribute]
+        many = len(epsilon) if isinstance(epsilon, Mapping) else attribute.size
+        if many > PARALLEL_PARTS:
+            raise QueryError(
+                f"a parallel release has at most {PARALLEL_PARTS:,} parts, got {many:,}.",
+                hint="epsilon={value: amount} names the parts; declare coarser values if there are too many.",
+            )
         if not isinstance(epsilon, Mapping):
             return dict.fromkeys(range(attribute.size), epsilon)
         if not epsilon:

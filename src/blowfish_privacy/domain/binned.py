@@ -195,10 +195,10 @@ def _not_numbers() -> DataError:
 def coarser(name: str, attribute: Attribute, most: int) -> str:
     """Word a hint to declare fewer values: as bins with edges to copy, where the values are whole numbers."""
     if not isinstance(attribute, Integer):
-        return f"declare at most {most:,} values"
+        return f"declare at most {most:,} values."
     # As many bins as one can look at, of a round width.
     width = 10 ** (len(str(attribute.size // 100)) - 1)
     width *= next(factor for factor in (1, 2, 5, 10) if attribute.size <= 200 * width * factor)
     edges = [attribute.low + place * width for place in (0, 1, 2, -(-attribute.size // width))]
     shown = ", ".join(map(str, edges[:3]))
-    return f"declare bins, as wide as you need: {name}: {{binned: [{shown}, ..., {edges[3]}]}}"
+    return f"declare bins, as wide as you need: {name}: {{binned: [{shown}, ..., {edges[3]}]}}."

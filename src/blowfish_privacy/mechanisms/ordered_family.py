@@ -96,7 +96,7 @@ def ordered_form(query: Query, policy: Policy) -> CumulativeForm:
         (name,) = form.domain.names
         raise QueryError(
             f"a cumulative histogram has at most {ORDERED_VALUES:,} values, and {name} has {form.domain.size:,}.",
-            hint=f"{coarser(name, form.domain[name], ORDERED_VALUES)}; a sum or a mean needs none.",
+            hint=coarser(name, form.domain[name], ORDERED_VALUES),
         )
     return form
 

@@ -197,6 +197,17 @@ def test_wide_attributes_have_sums_and_means(size):
     assert make_plan(bp.Sum("zone"), wide_policy(size, known=known), epsilon=1, records=10_000).epsilon == 1
 
 
+def test_a_parallel_release_has_so_many_parts():
+    policy = bp.Policy(
+        bp.Domain(zone=bp.Integer(0, 10**12), sex=bp.Categorical(["F", "M"])),
+        secrets=bp.PerAttribute(zone=bp.Public(), sex=bp.FullDomain()),
+    )
+    session = bp.Session("none.csv", policy, budget=1)
+    with pytest.raises(QueryError, match="at most 10,000 parts, got 1,000,000,000,001"):
+        session.parallel("zone").release(bp.Histogram("sex"), epsilon=1)
+    assert session.remaining == 1
+
+
 def test_known_facts_on_wide_attributes():
     with pytest.raises(bp.PolicyError, match=r"2,000,000 cells; 1,000,000 is the most.*bins"):
         wide_policy(2_000_000, known=[bp.KnownMarginal("wage")])
