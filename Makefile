@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraint
 WORKERS ?= auto
 EFFORT ?= 5
 INSTANCES ?= 6000
-FILES ?= 2000
+FILES ?= 3000
 REPRODUCE ?=
 
 .PHONY: help demo test test-engines check bench bench-scale audit reproduce docs schema clean

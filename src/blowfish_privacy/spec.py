@@ -25,12 +25,8 @@ from blowfish_privacy.queries import QUERIES, Query
 ATTRIBUTES: dict[str, type[Attribute]] = {kind.keyword: kind for kind in (Integer, Categorical, Binned)}
 
 
-def _as_is(value: Any) -> Any:
-    return value
-
-
 # A part of the file that its own class reads; its schema is filled in by `schema`.
-Part = Annotated[Any, PlainValidator(_as_is), WithJsonSchema({})]
+Part = Annotated[Any, PlainValidator(lambda value: value), WithJsonSchema({})]
 
 _STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True, strict=True)
 

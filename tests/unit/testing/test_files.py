@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from blowfish_privacy import spec
+from blowfish_privacy import spec, yaml_text
 from blowfish_privacy.cli.main import run
+from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.policies import Secrets
 from blowfish_privacy.queries import QUERIES
@@ -43,6 +45,21 @@ def test_a_file_is_the_same_for_the_same_seed():
     made = [mutated_file(7, number) for number in range(50)]
     assert made == [mutated_file(7, number) for number in range(50)]
     assert len(set(made)) == 50
+
+
+def test_yaml_means_the_same_where_its_parser_in_c_is_missing(monkeypatch):
+    def parsed(text: str, parser: Any) -> Any:
+        monkeypatch.setattr(yaml_text, "_Parser", parser)
+        try:
+            return yaml_text.parse(text)
+        except SpecError:
+            return "refused"
+
+    made = [mutated_file(5, number).decode("utf-8", "replace") for number in range(examples(80))]
+    small = [text for text in made if len(text) < 5_000]
+    assert len(small) > 40
+    for text in small:
+        assert repr(parsed(text, yaml.CSafeLoader)) == repr(parsed(text, yaml.SafeLoader))
 
 
 def test_spoilt_files_are_planned_or_refused():
