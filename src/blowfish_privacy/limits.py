@@ -20,7 +20,7 @@ PARALLEL_PARTS = 10_000
 """Parts of a parallel release, each with a plan of its own."""
 ORDERED_VALUES = 1_000_000
 """Values of an attribute whose cumulative histogram is asked for, and so its quantiles and ranges."""
-GRID_SIDE = 1_500
+GRID_SIDE = 2_000
 """Values along each side of a grid."""
 MARGINAL_CELLS = 1_000_000
 """Combinations of values of a known marginal."""

@@ -173,8 +173,8 @@ def test_what_is_refused():
         bp.RangeGrid("a", "c").on(bp.Domain(a=bp.Integer(0, 1), c=bp.Categorical(["x", "y"])))
     with pytest.raises(bp.RefusalError, match="public number of records"):
         GridFlow.calibrated(QUERY, policy(3, 3, 1, size="unknown"), epsilon=Fraction(1), records=None)
-    with pytest.raises(bp.QueryError, match="at most 1,500"):
-        GridFlow.calibrated(QUERY, policy(1_501, 3, 1), epsilon=Fraction(1), records=None)
+    with pytest.raises(bp.QueryError, match="at most 2,000"):
+        GridFlow.calibrated(QUERY, policy(2_001, 3, 1), epsilon=Fraction(1), records=None)
     with pytest.raises(bp.QueryError):
         GridFlow.calibrated(QUERY, policy(3, 3, 1), epsilon=Fraction(1, 10**18), records=None)
 
