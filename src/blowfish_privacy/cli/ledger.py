@@ -35,9 +35,7 @@ def mention_missing_ledger(file: str, loaded: PolicyFile) -> None:
     """Say what comes before the first release."""
     path = None if loaded.ledger is None else ledger_of(file, loaded.ledger)
     if isinstance(path, Path) and not path.exists():
-        echo(
-            f"There is no ledger yet: before the first release, blowfish ledger create {file} makes {path.name}."
-        )
+        echo(f"There is no ledger yet: before the first release, blowfish ledger create {file} makes {path.name}.")
 
 
 def _open(file: str) -> Ledger:
