@@ -157,7 +157,8 @@ def test_a_crash_leaves_it_old_or_new(old: Path) -> None:
     """Killed before each of the statements in turn; then opened as if nothing had been."""
     before, versions = rows(OLD / old.name), []
     for statement in range(0, 60, 6):
-        shutil.copy(OLD / old.name, old)
+        shutil.copyfile(OLD / old.name, old)
+        old.chmod(0o600)
         done = subprocess.run(
             [sys.executable, "-c", STEPS, old, str(statement)],
             env={**os.environ, "PYTHONPATH": str(TESTS)},
