@@ -16,6 +16,8 @@ TEXT_CHARACTERS = 20_000
 """Characters of one text: a category, a path, an address with a query in it."""
 RELEASES = 1_000
 """Releases of a policy file."""
+RECORDS = 2**53
+"""The stated number of records, of rows of one person, or of a known count."""
 PARALLEL_PARTS = 10_000
 """Parts of a parallel release, each with a plan of its own."""
 ORDERED_VALUES = 1_000_000

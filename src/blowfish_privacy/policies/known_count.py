@@ -11,13 +11,11 @@ from typing import Any, TypeAlias
 
 from blowfish_privacy.domain import Domain, Subset, choice_from_file, choice_to_file, quoted, worded
 from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief, nearest
+from blowfish_privacy.limits import RECORDS
 from blowfish_privacy.policies.graph import only_keys
 
 Box: TypeAlias = Mapping[str, Subset]
 """For some attributes, the positions a record must have to be counted; attributes not named do not matter."""
-
-
-_LARGEST_COUNT = 2**53
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ class KnownCount:
 
 def checked_count(value: Any) -> int:
     """Check a stated count."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= int(value) <= _LARGEST_COUNT:
+    if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= int(value) <= RECORDS:
         raise PolicyError(f"a known count must be a whole number from 0 to 2^53, got {brief(value)}.")
     return int(value)
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import BlowfishWarning, DomainError, PolicyError, brief
+from blowfish_privacy.limits import RECORDS
 from blowfish_privacy.policies.consistency import check_facts
 from blowfish_privacy.policies.graph import Hops, SecretGraph, Secrets, Words
 from blowfish_privacy.policies.known import KnownFact
@@ -73,9 +74,9 @@ class Policy:
         if not isinstance(self.compensation, str) or self.compensation not in ("anywhere", "secret-moves"):
             raise PolicyError(f"compensation must be 'anywhere' or 'secret-moves', got {brief(self.compensation)}.")
         if not (isinstance(self.size, str) and self.size in ("known", "unknown")) and not _natural(self.size, 0):
-            raise PolicyError(f"size must be 'known', 'unknown' or a number of records, got {brief(self.size)}.")
+            raise PolicyError(f"size must be 'known', 'unknown' or a number up to 2^53, got {brief(self.size)}.")
         if not _natural(self.rows_per_person, 1):
-            raise PolicyError(f"rows_per_person must be a whole number from 1 up, got {brief(self.rows_per_person)}.")
+            raise PolicyError(f"rows_per_person must be from 1 to 2^53, got {brief(self.rows_per_person)}.")
         if self.known and self.size == "unknown":
             raise PolicyError(
                 "known facts need a public number of records.",
@@ -233,7 +234,7 @@ class Policy:
 
 
 def _natural(value: object, least: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+    return isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= RECORDS
 
 
 def _canonical_attribute(domain: Domain, name: str) -> dict[str, Any]:

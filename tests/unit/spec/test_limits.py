@@ -208,6 +208,15 @@ def test_a_parallel_release_has_so_many_parts():
     assert session.remaining == 1
 
 
+def test_numbers_of_records_fit_the_arithmetic():
+    domain = bp.Domain(x=bp.Integer(0, 9))
+    for wrong in ({"size": limits.RECORDS + 1}, {"size": 10**300}, {"rows_per_person": 10**300}):
+        with pytest.raises(bp.PolicyError, match=r"2\^53"):
+            bp.Policy(domain, secrets=bp.FullDomain(), **wrong)
+    largest = bp.Policy(domain, secrets=bp.FullDomain(), size=limits.RECORDS)
+    assert make_plan(bp.Cumulative("x"), largest, epsilon=1, records=limits.RECORDS).explain()
+
+
 def test_known_facts_on_wide_attributes():
     with pytest.raises(bp.PolicyError, match=r"2,000,000 cells; 1,000,000 is the most.*bins"):
         wide_policy(2_000_000, known=[bp.KnownMarginal("wage")])
