@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blowfish_privacy.policies import Policy, Secrets
+from blowfish_privacy.domain import Domain, Integer
+from blowfish_privacy.plan import make_plan
+from blowfish_privacy.policies import ExplicitGraph, Partition, PerAttribute, Policy, Secrets
+from blowfish_privacy.policies.graph import differing
+from blowfish_privacy.queries import Cumulative
 from blowfish_privacy.testing.oracle import hops_by_search
 from blowfish_privacy.testing.strategies import MAKERS, policies
 from effort import examples
@@ -141,3 +145,83 @@ def test_no_connected_values_are_further_apart_than_those_named(kind, data):
         finite = [h for x in part.domain.cells() for h in hops_by_search(part, x).values() if h < inf]
         named = part.hops(*part.furthest())
         assert named == max(finite) or (named == inf and max(finite) <= 1)
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_what_a_graph_says_of_itself_holds_for_its_edges(kind, data):
+    graph = data.draw(policies(most_cells=30, kind=kind)).graph
+    edges, cells = list(graph.edges()), list(graph.domain.cells())
+    assert graph.complete == (len(edges) == len(cells) * (len(cells) - 1) // 2 and len(cells) > 1)
+    assert graph.enumerated is None or sorted(graph.enumerated) == sorted(edges)
+    if graph.one_at_a_time:
+        assert all(len(differing(x, y)) == 1 for x, y in edges)
+    if graph.transitive:
+        assert all(hops in (0, 1, inf) for x in cells for hops in hops_by_search(graph, x).values())
+    if graph.homogeneous:
+        for axis, name in enumerate(graph.domain.names):
+            for (a,), (b,) in graph.project([name]).edges():
+                others = {(*cell[:axis], *cell[axis + 1 :]) for cell in cells}
+                assert all(graph.adjacent((*o[:axis], a, *o[axis:]), (*o[:axis], b, *o[axis:])) for o in others)
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(100), deadline=None)
+def test_no_edge_leaves_its_stretch_or_reaches_further_than_said(kind, data):
+    graph = data.draw(policies(most_cells=30, kind=kind)).graph
+    for axis, name in enumerate(graph.domain.names):
+        cut = graph.stretches(name)
+        assert [run.stop for run in cut] == [*(run.start for run in cut[1:]), graph.domain[name].size]
+        assert cut[0].start == 0
+        single = {
+            range(start, start + run.width): run.reach for run in cut for start in range(run.start, run.stop, run.width)
+        }
+        reached = dict.fromkeys(single, 0)
+        for x, y in graph.edges():
+            (home,) = (each for each in single if x[axis] in each)
+            assert y[axis] in home
+            reached[home] = max(reached[home], abs(x[axis] - y[axis]))
+        assert all(reached[each] <= reach for each, reach in single.items())
+        assert max(reached.values()) == max(single.values())
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(100), deadline=None)
+def test_no_edge_is_dearer_than_the_longest_move(kind, data):
+    graph = data.draw(policies(most_cells=40, kind=kind)).graph
+    prices = [data.draw(st.fractions(0, 9, max_denominator=7)) for _ in graph.domain.names]
+    costs = [sum(p * abs(a - b) for p, a, b in zip(prices, x, y, strict=True)) for x, y in graph.edges()]
+    bound = graph.longest_move(prices)
+    assert bound >= max(costs, default=0)
+    if graph.one_at_a_time:
+        assert bound == max(costs, default=0)
+
+
+@given(policy=policies(most_cells=30))
+@settings(max_examples=examples(300), deadline=None)
+def test_listed_pairs_are_treated_like_the_graph_that_they_are(policy):
+    graph = policy.graph
+    written = [(graph.domain.record(x), graph.domain.record(y)) for x, y in graph.edges()]
+    listed = ExplicitGraph(written).on(graph.domain)
+    assert set(listed.edges()) == set(graph.edges())
+    if len(graph.domain.names) == 1 or graph.complete or (graph.one_at_a_time and graph.homogeneous):
+        assert listed.canonical() == graph.canonical()
+        for name in graph.domain.names:
+            own, other = graph.project([name]), listed.project([name])
+            assert own.stretches(name) == other.stretches(name) or own.canonical() == "public"
+
+
+def test_the_same_pairs_have_the_same_error_however_they_are_written():
+    domain = Domain(v=Integer(0, 63))
+    blocks = Partition(widths=8)
+    pairs = [(x[0], y[0]) for x, y in blocks.on(domain).edges()]
+    errors = set()
+    for secrets in (blocks, ExplicitGraph(pairs), PerAttribute(v=blocks)):
+        policy = Policy(domain, secrets=secrets)
+        plan = make_plan(Cumulative("v"), policy, epsilon=1, records=1000)
+        errors.add((policy.hash, plan.expected_error().mse, plan.epsilon))
+    assert len(pairs) == 224
+    assert len(errors) == 1

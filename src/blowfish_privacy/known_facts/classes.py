@@ -21,6 +21,7 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.known_facts.rank import Incidence
 from blowfish_privacy.limits import KNOWN_PIECES
 from blowfish_privacy.policies import KnownFact, KnownMarginal
+from blowfish_privacy.policies.class_pairs import GroupOf, Pieces
 from blowfish_privacy.policies.known_count import Box
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -54,6 +55,11 @@ class Classes:
         """The number of classes."""
         return self.incidence.columns
 
+    @property
+    def as_pieces(self) -> Pieces:
+        """The pieces alone, as secret graphs look at them."""
+        return Pieces(self.groups, self.labels, self.size)
+
     def of(self, cell: Cell) -> int:
         """Return the class of a value."""
         return int(self.labels[tuple(lookup(p) for lookup, p in zip(self._lookups, cell, strict=True))])
@@ -82,23 +88,6 @@ class Classes:
     @cached_property
     def _lookups(self) -> tuple[GroupOf, ...]:
         return tuple(GroupOf(own) for own in self.groups)
-
-
-class GroupOf:
-    """Finds the group that holds a position."""
-
-    def __init__(self, groups: Sequence[Subset]) -> None:
-        runs = sorted((start, number) for number, group in enumerate(groups) for start, _ in group.runs)
-        self._starts = np.array([start for start, _ in runs], dtype=np.int64)
-        self._numbers = np.array([number for _, number in runs], dtype=np.int64)
-
-    def __call__(self, position: int) -> int:
-        """Return the group's number."""
-        return int(self._numbers[np.searchsorted(self._starts, position, side="right") - 1])
-
-    def many(self, positions: Ints) -> Ints:
-        """Find the groups of many positions."""
-        return self._numbers[np.searchsorted(self._starts, positions, side="right") - 1]
 
 
 def classes_of(domain: Domain, known: Sequence[KnownFact]) -> Classes:

@@ -14,10 +14,7 @@ import networkx as nx
 from blowfish_privacy.known_facts.arcs import class_arcs
 from blowfish_privacy.known_facts.classes import classes_of, fact_names
 from blowfish_privacy.known_facts.policy_graph import policy_graph
-from blowfish_privacy.policies import KnownCount, KnownMarginal, Policy
-from blowfish_privacy.policies.distance_threshold import ThresholdGraph
-from blowfish_privacy.policies.full_domain import FullDomainGraph
-from blowfish_privacy.policies.per_attribute import CartesianGraph
+from blowfish_privacy.policies import Attributes, KnownCount, KnownMarginal, Policy
 
 
 def one_marginal_full_domain(policy: Policy) -> int | None:
@@ -26,7 +23,7 @@ def one_marginal_full_domain(policy: Policy) -> int | None:
     Every cell of the marginal must hold a record, and the other attributes must have at least two combinations of
     values: then a record of each cell moves to the next one, changing the other attributes too. [he2014, Theorem 8.4]
     """
-    if not isinstance(policy.graph, FullDomainGraph) or len(policy.known) != 1:
+    if not policy.graph.complete or len(policy.known) != 1:
         return None
     (fact,) = policy.known
     if not isinstance(fact, KnownMarginal):
@@ -58,7 +55,7 @@ def disjoint_boxes_threshold(policy: Policy) -> int | None:
     maxcomp is the number of boxes in the largest group that steps of at most theta connect. [he2014, Theorem 8.6,
     there as an equality where no box is a point]
     """
-    if not _secret_moves(policy) or not isinstance(policy.graph, ThresholdGraph) or not policy.known:
+    if not _secret_moves(policy) or not policy.known:
         return None
     if any(isinstance(fact, KnownMarginal) for fact in policy.known):
         return None
@@ -86,12 +83,11 @@ def sparse_facts(policy: Policy) -> int | None:
 
 
 def _secret_moves(policy: Policy) -> bool:
-    return policy.compensation == "secret-moves" or isinstance(policy.graph, FullDomainGraph)
+    return policy.compensation == "secret-moves" or policy.graph.complete
 
 
 def _attribute_secrets(policy: Policy) -> bool:
-    graphs = policy.graph.graphs if isinstance(policy.graph, CartesianGraph) else (policy.graph,)
-    return len(graphs) == len(policy.domain.names) and all(isinstance(own, FullDomainGraph) for own in graphs)
+    return policy.graph.canonical() == Attributes().on(policy.domain).canonical()
 
 
 def _cells(policy: Policy, fact: KnownMarginal) -> int:

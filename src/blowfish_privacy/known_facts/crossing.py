@@ -16,9 +16,6 @@ import numpy as np
 from blowfish_privacy.domain import Cell, Subset
 from blowfish_privacy.known_facts.classes import Classes
 from blowfish_privacy.policies import SecretGraph
-from blowfish_privacy.policies.explicit import ExplicitEdges
-from blowfish_privacy.policies.graph import Edge
-from blowfish_privacy.policies.per_attribute import CartesianGraph
 
 _MOST_PAIRS = 100_000
 
@@ -56,13 +53,13 @@ class Crossing:
         if self.listed is not None:
             axes = [self.classes.domain.axis(name) for name in names]
             return all(arc.x[axis] == arc.y[axis] for arc in self.samples for axis in axes)
-        return isinstance(self.graph, CartesianGraph) and not set(names) & set(self.along)
+        return self.graph.homogeneous and self.graph.one_at_a_time and not set(names) & set(self.along)
 
 
 def crossing(graph: SecretGraph, classes: Classes) -> Crossing:
     """Look at the edges of a graph on the classes' domain."""
     size = classes.domain.size
-    few = isinstance(graph, ExplicitEdges) or size * (size - 1) // 2 <= _MOST_PAIRS
+    few = graph.enumerated is not None or size * (size - 1) // 2 <= _MOST_PAIRS
     if few:
         edges = [(x, y, classes.of(x), classes.of(y)) for x, y in graph.edges()]
         listed = tuple(Arc(*arc) for x, y, a, b in edges for arc in ((x, y, a, b), (y, x, b, a)))
@@ -102,8 +99,3 @@ def _lifted(classes: Classes, axis: int, pair: tuple[int, int]) -> Arc:
 
 def _others(groups: tuple[tuple[Subset, ...], ...], axis: int) -> tuple[tuple[Subset, ...], ...]:
     return groups[:axis] + groups[axis + 1 :]
-
-
-def as_edge(arc: Arc) -> Edge:
-    """Return the edge alone."""
-    return arc.x, arc.y

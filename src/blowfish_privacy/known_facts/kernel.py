@@ -18,7 +18,6 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.known_facts.classes import Ints
 from blowfish_privacy.known_facts.setting import Found, Moves, Setting, change
 from blowfish_privacy.known_facts.spans import Scalar, Span, Whole, candidates
-from blowfish_privacy.policies.full_domain import FullDomainGraph
 from blowfish_privacy.queries.query import LinearForm
 
 METHOD = "one direction is left open by the known counts: cycles and flows of classes"
@@ -58,7 +57,7 @@ def vector_flow(setting: Setting, kernel: Ints, form: LinearForm, span: Span) ->
 def _always(setting: Setting, kernel: Ints) -> bool:
     """Whether every flow is possible: all pairs are secret, and there are records enough wherever they are needed."""
     enough = setting.records is None or setting.records >= most_moves(kernel)
-    return isinstance(setting.crossing.graph, FullDomainGraph) and setting.free and enough
+    return setting.crossing.graph.complete and setting.free and enough
 
 
 def through(kernel: Ints, spans: Whole) -> int:

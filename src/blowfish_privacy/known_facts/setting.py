@@ -22,8 +22,6 @@ from blowfish_privacy.known_facts.rank import Incidence
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.graph import Edge
 from blowfish_privacy.progress import spinner
-from blowfish_privacy.queries.cumulative import CumulativeForm
-from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import LinearForm
 
 Moves: TypeAlias = tuple[Edge, ...]
@@ -177,16 +175,4 @@ def change(form: LinearForm, classes: Classes, moves: Sequence[Edge]) -> int:
     for x, y in moves:
         net[project(form, classes, y)] += 1
         net[project(form, classes, x)] -= 1
-    if isinstance(form, HistogramForm):
-        return sum(abs(count) for count in net.values())
-    if isinstance(form, CumulativeForm):
-        total = height = before = 0
-        for (place,), count in sorted(net.items()):
-            total += abs(height) * (place - before)
-            height, before = height + count, place
-        return total
-    outputs = [0] * form.outputs
-    for cell, count in net.items():
-        if count:
-            outputs = [a + count * b for a, b in zip(outputs, form.column(cell), strict=True)]
-    return sum(map(abs, outputs))
+    return form.net_change(net)

@@ -19,11 +19,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.known_facts.classes import Classes, Ints
-from blowfish_privacy.queries.cumulative import CumulativeForm
-from blowfish_privacy.queries.histogram import HistogramForm
-from blowfish_privacy.queries.linear import LinearMatrix
-from blowfish_privacy.queries.query import LinearForm
-from blowfish_privacy.queries.sums import SumForm
+from blowfish_privacy.queries.query import LinearForm, Pattern
 
 Whole: TypeAlias = npt.NDArray[np.object_]
 """Whole numbers of any length."""
@@ -176,20 +172,18 @@ class Span:
 
 def span(form: LinearForm, classes: Classes) -> Span:
     """See the classes through a query."""
-    if isinstance(form, SumForm):
-        (name,) = form.domain.names
-        scalar = Ranked(classes, name, int(form.domain[name].value(0)))
-        return _of_scalars([scalar])
-    if isinstance(form, CumulativeForm):
-        if form.outputs <= _FEW_OUTPUTS:
-            return _of_scalars(_signed(form.domain, _columns(form), classes))
-        ranked = Ranked(classes, form.domain.names[0])
-        return Span(ranked.high - ranked.low, form.domain.size - 1, (), (ranked,), injective=False, ranked=True)
-    if isinstance(form, LinearMatrix):
-        return _of_matrix(form, classes)
-    if isinstance(form, HistogramForm):
-        return _of_histogram(form, classes)
-    raise TypeError(f"no spans are known for {type(form).__name__}")  # pragma: no cover
+    (first, *_) = form.domain.names
+    match form.pattern:
+        case Pattern.LINE:
+            (lowest,) = form.column((0,))
+            return _of_scalars([Ranked(classes, first, lowest)])
+        case Pattern.RANKS if form.outputs > _FEW_OUTPUTS:
+            ranked = Ranked(classes, first)
+            return Span(ranked.high - ranked.low, form.domain.size - 1, (), (ranked,), injective=False, ranked=True)
+        case Pattern.CELLS:
+            return _of_histogram(form, classes)
+        case _:
+            return _of_matrix(form, classes)
 
 
 def _of_scalars(scalars: Sequence[Scalar]) -> Span:
@@ -199,18 +193,15 @@ def _of_scalars(scalars: Sequence[Scalar]) -> Span:
     return Span(widest, whole, tuple(scalars), tuple(scalars), injective=False)
 
 
-def _of_matrix(form: LinearMatrix, classes: Classes) -> Span:
+def _of_matrix(form: LinearForm, classes: Classes) -> Span:
+    matrix = form.as_matrix()
     if form.outputs <= _MOST_SIGNS:
-        return _of_scalars(_signed(form.domain, form.matrix, classes))
-    outputs = [Tabled(classes, form.domain, row) for row in form.matrix]
+        return _of_scalars(_signed(form.domain, matrix, classes))
+    outputs = [Tabled(classes, form.domain, row) for row in matrix]
     ranges = np.sum([scalar.high - scalar.low for scalar in outputs], axis=0)
     whole = sum(int(scalar.high.max() - scalar.low.min()) for scalar in outputs)
-    guides = [*outputs[:_MOST_SIGNS], Tabled(classes, form.domain, form.matrix.sum(axis=0))]
+    guides = [*outputs[:_MOST_SIGNS], Tabled(classes, form.domain, matrix.sum(axis=0))]
     return Span(ranges, whole, (), tuple(guides), injective=False)
-
-
-def _columns(form: LinearForm) -> Ints:
-    return np.array([form.column(cell) for cell in form.domain.cells()], dtype=np.int64).T
 
 
 def _signed(own: Domain, matrix: Ints, classes: Classes) -> list[Scalar]:
@@ -219,12 +210,12 @@ def _signed(own: Domain, matrix: Ints, classes: Classes) -> list[Scalar]:
     return [Tabled(classes, own, table) for table in np.array(signs, dtype=np.int64) @ matrix]
 
 
-def _of_histogram(form: HistogramForm, classes: Classes) -> Span:
+def _of_histogram(form: LinearForm, classes: Classes) -> Span:
     names = form.domain.names
     axes = [classes.domain.axis(name) for name in names]
     told = all(len(groups) == 1 for axis, groups in enumerate(classes.groups) if axis not in axes)
     if not told and form.outputs <= _FEW_OUTPUTS:
-        return _of_scalars(_signed(form.domain, _columns(form), classes))
+        return _of_scalars(_signed(form.domain, form.as_matrix(), classes))
     own = own_pieces(classes, axes)
     shape = [len(classes.groups[axis]) for axis in axes]
     several = np.zeros(shape, dtype=bool)

@@ -13,7 +13,7 @@ from math import inf
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.known_facts.setting import Setting, setting
-from blowfish_privacy.policies import FullDomain, Policy
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.graph import Hops, differing
 
 
@@ -31,7 +31,7 @@ def steps(policy: Policy, x: Cell, y: Cell) -> Hops:
 
 def steps_add_up(policy: Policy) -> bool:
     """Say whether steps may be counted between all values that anybody can have."""
-    if policy.graph.canonical() == FullDomain().on(policy.domain).canonical():
+    if policy.graph.complete:
         # There are no values several steps apart.
         return True
     here = _facts_alone(policy)

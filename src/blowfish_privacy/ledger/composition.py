@@ -22,19 +22,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from blowfish_privacy.domain import Integer
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distance_threshold import ThresholdGraph
-from blowfish_privacy.policies.explicit import ExplicitEdges
-from blowfish_privacy.policies.full_domain import FullDomainGraph
-from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph
-from blowfish_privacy.policies.partition import PartitionGraph
-from blowfish_privacy.policies.per_attribute import CartesianGraph
-
-_MOST_EDGES = 5_000
-_MOST_WORK = 5_000_000
-_MOST_VALUES = 1_000_000
+from blowfish_privacy.policies.covering import steps_covering
 
 _OWN_LEDGER = (
     "release under the ledger's policy. A second ledger does not make the loss smaller: on every pair of values the "
@@ -58,7 +48,7 @@ def price(base: Policy, policy: Policy) -> Price:
     if base.hash == policy.hash:
         return SAME_POLICY
     _check_comparable(base, policy)
-    steps = _stretch(base.graph, policy.graph)
+    steps = steps_covering(base.graph, policy.graph)
     if policy.size == "unknown":
         steps = 2 if steps is None else min(steps, 2)
     if steps is None:
@@ -133,98 +123,3 @@ def _check_comparable(base: Policy, policy: Policy) -> None:
         )
     if isinstance(base.size, int) and isinstance(policy.size, int) and base.size != policy.size:
         raise RefusalError(f"the ledger's policy states {base.size} records and this one {policy.size}.")
-
-
-def _stretch(base: SecretGraph, graph: SecretGraph) -> Hops | None:
-    """Bound the steps that an edge of ``base`` takes in ``graph``; None when no rule applies."""
-    if _covered(base, graph):
-        return 1
-    if len(base.domain.names) == 1:
-        return _along(base, graph)
-    return _listed(base, graph) or _by_attribute(base, graph)
-
-
-def _covered(base: SecretGraph, graph: SecretGraph) -> bool:
-    """Whether every edge of the one is obviously an edge of the other: equal, complete, no edges, wider thresholds.
-
-    Thresholds: if weight2 / theta2 <= weight1 / theta1 for each attribute, then distance2 / theta2 is at most
-    distance1 / theta1, which is at most 1 on an edge.
-    """
-    if not base.has_edges or graph.canonical() in ("full", base.canonical()):
-        return True
-    if isinstance(base, ThresholdGraph) and isinstance(graph, ThresholdGraph):
-        pairs = zip(graph.weights, base.weights, strict=True)
-        return all(new / graph.theta <= old / base.theta for new, old in pairs)
-    return False
-
-
-def _listed(base: SecretGraph, graph: SecretGraph) -> Hops | None:
-    """Go through all edges, where they are few; None where they are not."""
-    size = base.domain.size
-    few = len(base.pairs) if isinstance(base, ExplicitEdges) else size * (size - 1) // 2
-    if few > _MOST_EDGES or few * (len(graph.pairs) if isinstance(graph, ExplicitEdges) else 1) > _MOST_WORK:
-        return None
-    return max(1 if graph.adjacent(*edge) else graph.hops(*edge) for edge in base.edges())
-
-
-def _by_attribute(base: SecretGraph, graph: SecretGraph) -> Hops | None:
-    """Change one attribute after the other.
-
-    In a complete, partition, threshold or product graph a step of the projection onto one attribute is also a step
-    with all other attributes fixed, so d(x, y) is at most the sum over attributes of the steps of their projections,
-    and each projected move is an edge of the projected base. An edge of a product changes one attribute only: the
-    largest term is enough. Blocks are cliques: what is connected is one step apart. A path projects to a path, so an
-    infinite term means an infinite stretch.
-    """
-    if not isinstance(graph, FullDomainGraph | PartitionGraph | ThresholdGraph | CartesianGraph):
-        return None
-    moving = [name for name in base.domain if base.changes(name)]
-    terms = [_single(base.project([name]), graph.project([name])) for name in moving]
-    if inf in terms:
-        return inf
-    known = [term for term in terms if term is not None]
-    if len(known) < len(terms):
-        return None
-    alone = isinstance(base, CartesianGraph) or isinstance(graph, PartitionGraph)
-    return max(known) if alone else sum(known)
-
-
-def _single(base: SecretGraph, graph: SecretGraph) -> Hops | None:
-    return 1 if _covered(base, graph) else _along(base, graph)
-
-
-def _along(base: SecretGraph, graph: SecretGraph) -> Hops | None:
-    """Bound the stretch on a domain of one attribute.
-
-    Thresholds on whole numbers: steps depend on the distance only and grow with it, so the widest edge is the worst.
-    Thresholds on bins: the furthest bin within reach grows with the bin one starts from, so no walk takes longer than
-    the one from end to end.
-    """
-    torn = _torn(base, graph)
-    if torn:
-        return inf
-    if isinstance(graph, PartitionGraph):
-        return None if torn is None else 1
-    (name,) = base.domain
-    if isinstance(graph, ThresholdGraph):
-        widest = base.widest_edge(name)
-        if isinstance(base.domain[name], Integer) and widest is not None:
-            return graph.hops(*widest)
-        return _listed(base, graph) or graph.hops(*_ends(base))
-    return _listed(base, graph)
-
-
-def _torn(base: SecretGraph, graph: SecretGraph) -> bool | None:
-    """Say whether a chain of the base, and so an edge, leaves a component of the other graph; None if too large."""
-    if graph.connected:
-        return False
-    if base.connected:
-        return True
-    if base.domain.size > _MOST_VALUES:
-        return None
-    home = {base.component(cell): graph.component(cell) for cell in base.domain.cells()}
-    return any(home[base.component(cell)] != graph.component(cell) for cell in base.domain.cells())
-
-
-def _ends(graph: SecretGraph) -> Edge:
-    return (0,), (graph.domain.size - 1,)

@@ -19,8 +19,6 @@ from blowfish_privacy.mechanisms.line import DIVISIONS, Line, best_line
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy, SecretGraph
-from blowfish_privacy.policies.distance_threshold import ThresholdGraph
-from blowfish_privacy.policies.per_attribute import CartesianGraph
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.range_grid import RangeGrid
@@ -73,7 +71,7 @@ class GridFlow(Mechanism):
         """Find the largest loss over the secret pairs from the losses of single edges."""
         own = steps(policy, self.form.domain.names)
         found = sensitivity_of(self.form, policy)
-        worst = _worst_loss(own.graph, (self.lines[0].loss, self.lines[1].loss))
+        worst = own.graph.longest_move((self.lines[0].loss, self.lines[1].loss))
         scales = tuple(scale for line in self.lines for scale in (line.leaf_scale, line.hat_scale))
         return Certificate(
             own.rows * worst,
@@ -179,19 +177,5 @@ def _edge_losses(graph: SecretGraph, epsilon: Fraction) -> tuple[Fraction, Fract
     """Choose the loss of an edge of each axis so that the longest secret move loses exactly epsilon."""
     moves = [max(1, graph.largest_move(name)) for name in graph.domain]
     losses = Fraction(1, moves[0]), Fraction(1, moves[1])
-    worst = _worst_loss(graph, losses) or Fraction(1)
+    worst = graph.longest_move(losses) or Fraction(1)
     return epsilon * losses[0] / worst, epsilon * losses[1] / worst
-
-
-def _worst_loss(graph: SecretGraph, losses: tuple[Fraction, Fraction]) -> Fraction:
-    """Return the largest l1 |d1| + l2 |d2| over the edges, or a bound on it."""
-    moves = [graph.largest_move(name) for name in graph.domain]
-    alone = [move * loss for move, loss in zip(moves, losses, strict=True)]
-    if isinstance(graph, CartesianGraph):
-        return max(alone)
-    if isinstance(graph, ThresholdGraph) and all(a.gap(0, 1) for a in graph.domain.attributes):
-        # For every move along the first attribute, the longest that theta still allows along the second.
-        first, second = graph.weights
-        rests = ((down, int((graph.theta - first * down) / second)) for down in range(moves[0] + 1))
-        return max(losses[0] * down + losses[1] * min(rest, moves[1]) for down, rest in rests)
-    return sum(alone, Fraction(0))

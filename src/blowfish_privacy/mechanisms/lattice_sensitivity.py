@@ -10,17 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import product
 from math import prod
 
 import numpy as np
 
-from blowfish_privacy.domain import Axis, Binned, Cell, Lattice
+from blowfish_privacy.domain import Axis, Cell, Lattice
 from blowfish_privacy.policies import Policy, SecretGraph
-from blowfish_privacy.policies.distance_threshold import ThresholdGraph
-from blowfish_privacy.policies.explicit import ExplicitEdges
 from blowfish_privacy.policies.graph import Edge
-from blowfish_privacy.policies.per_attribute import CartesianGraph
 from blowfish_privacy.sensitivities import Sensitivity, steps
 
 _MOST_POSITIONS = 2**20
@@ -64,16 +61,14 @@ def column(lattice: Lattice, x: Cell) -> dict[tuple[int, ...], int]:
 
 def most_varied(lattice: Lattice, graph: SecretGraph, moves: Sequence[int] | None = None) -> Fraction:
     """Bound the largest total variation of a secret move, at most 1; ``moves`` are the longest along each axis."""
-    if isinstance(graph, ExplicitEdges) and len(graph.pairs) <= _MOST_EDGES:
-        return max((change(lattice, *edge) / 2 for edge in graph.pairs), default=Fraction(0))
+    if graph.enumerated is not None and len(graph.enumerated) <= _MOST_EDGES:
+        return max((change(lattice, *edge) / 2 for edge in graph.enumerated), default=Fraction(0))
     moves = largest_moves(graph) if moves is None else moves
     alone = [along(axis, move) for axis, move in zip(lattice.axes, moves, strict=True)]
-    if isinstance(graph, CartesianGraph) or len(alone) == 1:
+    if graph.one_at_a_time:
         return max(alone)
     together = 1 - prod((1 - each for each in alone), start=Fraction(1))
-    if isinstance(graph, ThresholdGraph):
-        return min(together, max(_linear(lattice, graph), *alone))
-    return together
+    return min(together, max(_linear(lattice, graph, moves), *alone))
 
 
 def largest_moves(graph: SecretGraph) -> tuple[int, ...]:
@@ -110,28 +105,11 @@ def _slope(axis: Axis) -> Fraction:
     return max(Fraction(run.slope, run.step) for run in axis.runs)
 
 
-def _linear(lattice: Lattice, graph: ThresholdGraph) -> Fraction:
-    """Bound sum TV_j by sum |move_j| slope_j over the moves that theta allows, and a share for rounding."""
-    axes = [
-        (axis, attribute, weight)
-        for axis, attribute, weight in zip(lattice.axes, graph.domain.attributes, graph.weights, strict=True)
-        if axis.shared and weight * attribute.gap(0, 1) <= graph.theta
-    ]
-    bound = sum((_slope(axis) for axis, attribute, _ in axes if isinstance(attribute, Binned)), Fraction(0))
-    bound += sum((Fraction(1, axis.resolution) for axis, _, _ in axes if not _is_exact(axis)), Fraction(0))
-    weights = {weight for _, _, weight in axes}
-    steps = all(not isinstance(attribute, Binned) for _, attribute, _ in axes) and len(weights) == 1
-    per_step = [
-        _slope(axis) / (weight * _step(attribute.bounds) if isinstance(attribute, Binned) else weight)
-        for axis, attribute, weight in axes
-    ]
-    # Whole positions of one price: what remains of theta below one step is of no use.
-    theta = graph.theta // min(weights) * min(weights) if steps else graph.theta
-    return bound + theta * max(per_step, default=Fraction(0))
-
-
-def _step(bounds: tuple[Fraction, ...]) -> Fraction:
-    return min(high - low for low, high in pairwise(bounds))
+def _linear(lattice: Lattice, graph: SecretGraph, moves: Sequence[int]) -> Fraction:
+    """Bound sum TV_j by sum |move_j| slope_j over the secret moves, and a share for rounding."""
+    moving = [axis for axis, move in zip(lattice.axes, moves, strict=True) if axis.shared and move]
+    rounding = sum((Fraction(1, axis.resolution) for axis in moving if not _is_exact(axis)), Fraction(0))
+    return rounding + graph.longest_move([_slope(axis) if axis.shared else 0 for axis in lattice.axes])
 
 
 def _is_exact(axis: Axis) -> bool:
@@ -140,8 +118,8 @@ def _is_exact(axis: Axis) -> bool:
 
 def _candidates(lattice: Lattice, graph: SecretGraph) -> Iterator[Edge]:
     """Yield secret pairs that are likely to attain the bound: the worst move along each axis, all else equal."""
-    if isinstance(graph, ExplicitEdges):
-        yield from graph.pairs if len(graph.pairs) <= _MOST_EDGES else ()
+    if graph.enumerated is not None:
+        yield from graph.enumerated if len(graph.enumerated) <= _MOST_EDGES else ()
         return
     origin = (0,) * len(lattice.axes)
     for place, (axis, name) in enumerate(zip(lattice.axes, graph.domain.names, strict=True)):

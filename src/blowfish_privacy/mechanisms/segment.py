@@ -20,7 +20,6 @@ from blowfish_privacy.mechanisms.levels import CumulativeLevel, Level
 from blowfish_privacy.mechanisms.range_error import EXACT_SIZE
 from blowfish_privacy.noise import BitSource, SimulationSource, discrete_laplace
 from blowfish_privacy.policies import SecretGraph
-from blowfish_privacy.policies.partition import PartitionGraph
 
 _DRAWS = 12
 _MOST_WORK = 2_000_000
@@ -41,14 +40,15 @@ class Stretch:
 
 
 def stretches(graph: SecretGraph) -> tuple[Stretch, ...]:
-    """Cut a graph on one ordered attribute into stretches that no edge leaves."""
-    size = graph.domain.size
-    if isinstance(graph, PartitionGraph):
-        cut = graph.cuts[0]
-        blocks = [cut.block(label) for label in range(cut.count)]
-        if all(len(block.runs) == 1 for block in blocks):
-            return tuple(Stretch(block.first, block.last + 1, len(block) - 1) for block in blocks)
-    return (Stretch(0, size, graph.largest_move(graph.domain.names[0])),)
+    """Cut a graph on one ordered attribute into stretches that no edge leaves; one, where there are no edges."""
+    (name,) = graph.domain.names
+    if not graph.changes(name):
+        return (Stretch(0, graph.domain.size, 0),)
+    return tuple(
+        Stretch(start, start + run.width, run.reach)
+        for run in graph.stretches(name)
+        for start in range(run.start, run.stop, run.width)
+    )
 
 
 @dataclass(frozen=True, eq=False)

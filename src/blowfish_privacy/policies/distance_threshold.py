@@ -14,7 +14,10 @@ from typing import Any
 from blowfish_privacy.domain import Attribute, Binned, Cell, Domain, Subset, quoted
 from blowfish_privacy.errors import PolicyError, SpecError, brief, nearest
 from blowfish_privacy.exact import Number, plain, positive, show
+from blowfish_privacy.policies.class_pairs import ClassPairs, Pieces, everything, keys_of
 from blowfish_privacy.policies.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, only_keys
+from blowfish_privacy.policies.rectangles import near
+from blowfish_privacy.policies.spending import PricedAxis, furthest
 from blowfish_privacy.policies.stepping import Stride, fewest_steps
 
 
@@ -111,6 +114,18 @@ class ThresholdGraph(SecretGraph):
     theta: Fraction
     weights: tuple[Fraction, ...]
 
+    @property
+    def homogeneous(self) -> bool:
+        """Distances add up."""
+        return True
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether the shortest moves along two attributes are together longer than theta."""
+        parts = zip(self.domain.attributes, self.weights, self._frozen, strict=True)
+        shortest = sorted(weight * attribute.gap(0, 1) for attribute, weight, frozen in parts if not frozen)
+        return sum(shortest[:2]) > self.theta or len(shortest) < 2
+
     def adjacent(self, x: Cell, y: Cell) -> bool:
         """Compare the distance of the closest members with theta."""
         parts = zip(self.domain.attributes, self.weights, x, y, strict=True)
@@ -160,19 +175,72 @@ class ThresholdGraph(SecretGraph):
                 return pair
         return None
 
-    def canonical(self) -> Any:
+    def largest_move(self, name: str) -> int:
+        """Spend all of theta along one attribute."""
+        return self._moves[self.domain.axis(name)]
+
+    @cached_property
+    def _moves(self) -> tuple[int, ...]:
+        return tuple(super(ThresholdGraph, self).largest_move(name) for name in self.domain.names)
+
+    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
+        """Spend all of theta where it leads furthest."""
+        alone = super().longest_move(prices)
+        return alone if self.one_at_a_time else min(alone, furthest(self._axes(prices), self.theta))
+
+    def _axes(self, prices: Sequence[Fraction | int]) -> list[PricedAxis]:
+        parts = zip(self.domain.attributes, self.weights, self._moves, prices, strict=True)
+        return [
+            PricedAxis(Fraction(price), weight * _narrowest(attribute), move, binned=not attribute.gap(0, 1))
+            for attribute, weight, move, price in parts
+            if move and price
+        ]
+
+    def covers(self, other: SecretGraph) -> bool:
+        """See whether every weight is smaller, in units of theta.
+
+        If weight / theta is at most the other's for each attribute, then so is distance / theta, which is at most 1 on
+        an edge of the other graph.
+        """
+        if super().covers(other) or not isinstance(other, ThresholdGraph):
+            return super().covers(other)
+        pairs = zip(self.weights, other.weights, strict=True)
+        return all(new / self.theta <= old / other.theta for new, old in pairs)
+
+    def steps_along(self, other: SecretGraph) -> Hops | None:
+        """Walk along the other graph's widest edge, or from end to end.
+
+        Steps between whole numbers depend on the distance only and grow with it, so the widest edge is the worst. The
+        furthest bin within reach grows with the bin one starts from, so no walk takes longer than from end to end.
+        """
+        (attribute,) = self.domain.attributes
+        widest = other.widest_edge(self.domain.names[0]) if attribute.gap(0, 1) else None
+        return self.hops(*(widest or ((0,), (attribute.size - 1,))))
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Compare the distances of the rectangles that make up the classes."""
+        close = near(self.domain, self.theta, self.weights, pieces)
+        if close is None:
+            return everything(pieces)
+        return ClassPairs(keys_of(close.first, close.second, pieces.classes), close.ends)
+
+    def _canonical(self) -> Any:
         """Write how far one edge reaches along each attribute; everywhere is ``full``, nowhere ``public``."""
         if not self.has_edges:
             return "public"
         diameter = sum(w * a.gap(0, a.size - 1) for a, w in zip(self.domain.attributes, self.weights, strict=True))
         if diameter <= self.theta:
             return "full"
-        parts = [p for p in zip(self.domain.names, self.domain.attributes, self.weights, strict=True) if p[1].size > 1]
+        if self.one_at_a_time and len(self.domain.names) > 1:
+            return {"per_attribute": {name: self.project([name]).canonical() for name in self.domain.names}}
+        parts = [*zip(self.domain.names, self.domain.attributes, self.weights, strict=True)]
         theta = self.theta
         if not any(isinstance(attribute, Binned) for _, attribute, _ in parts):
             # Distances between whole numbers are multiples of the weights' greatest common divisor.
             common = Fraction(gcd(*(int(w * self._denominator) for _, _, w in parts)), self._denominator)
             theta = theta // common * common
+        elif len(self.domain.names) == 1:
+            theta = _largest_gap(self.domain.attributes[0], theta / self.weights[0]) * self.weights[0]
         return {"threshold": {name: str(theta / weight) for name, _, weight in parts}}
 
     @property
@@ -208,6 +276,13 @@ class ThresholdGraph(SecretGraph):
         )
 
 
+def _narrowest(attribute: Attribute) -> Fraction:
+    """Return the least distance that another position takes, beyond the first where that is free."""
+    if not isinstance(attribute, Binned):
+        return attribute.gap(0, 1)
+    return min(high - low for low, high in pairwise(attribute.bounds))
+
+
 def _closest(first: Subset, second: Subset) -> Iterator[tuple[int, int]]:
     """Go through pairs of positions, one of each set, among which one is closest."""
     if first == second:
@@ -228,6 +303,16 @@ def _stride(attribute: Attribute, weight: Fraction, start: int, end: int) -> Str
     crossed = [weight * bound for bound in attribute.bounds[low : high + 2]]
     # The order of the bins matters where several attributes move at once, so a move down is mirrored, not reversed.
     return Stride(high - low, None, tuple(crossed if start < end else [-bound for bound in reversed(crossed)]))
+
+
+def _largest_gap(attribute: Attribute, reach: Fraction) -> Fraction:
+    """Return the largest distance of two bins that is at most ``reach``: thresholds in between have the same edges."""
+    largest, last = Fraction(0), 0
+    for first in range(attribute.size):
+        while last + 1 < attribute.size and attribute.gap(first, last + 1) <= reach:
+            last += 1
+        largest = max(largest, attribute.gap(first, last))
+    return largest
 
 
 def _widest(attribute: Attribute, reach: Fraction) -> tuple[int, int]:

@@ -6,12 +6,14 @@ from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import inf
 from typing import Any
 
 from blowfish_privacy.domain import Bin, Cell, Domain, Subset, choice_to_file, quoted
 from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief
+from blowfish_privacy.policies.class_pairs import ClassPairs, Pieces, listed
 from blowfish_privacy.policies.graph import (
     MOST_PAIRS,
     Edge,
@@ -23,6 +25,10 @@ from blowfish_privacy.policies.graph import (
     differing,
     only_keys,
 )
+from blowfish_privacy.policies.recognition import recognised
+from blowfish_privacy.policies.stretches import Move, Stretches, joined
+
+_MOST_COMPARED = 20_000
 
 
 class ExplicitGraph(Secrets):
@@ -62,7 +68,7 @@ class ExplicitGraph(Secrets):
     def __repr__(self) -> str:
         return f"ExplicitGraph({list(self.edges)!r})"
 
-    def on(self, domain: Domain) -> ExplicitEdges:
+    def on(self, domain: Domain) -> SecretGraph:
         """Bind to a domain, turning values into cells."""
         bound: set[Edge] = set()
         for edge in self.edges:
@@ -73,7 +79,7 @@ class ExplicitGraph(Secrets):
                     hint="a secret pair is two different values.",
                 )
             bound.add((min(x, y), max(x, y)))
-        return ExplicitEdges(domain, frozenset(bound))
+        return graph_of(domain, frozenset(bound))
 
     def to_file(self) -> dict[str, Any]:
         """Write ``{edges: [[..], ..]}``."""
@@ -111,6 +117,11 @@ def _plain(value: Any) -> Any:
     return choice_to_file(value)
 
 
+def graph_of(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph:
+    """Return the graph with these edges; where they have the structure of another kind of graph, as that kind."""
+    return recognised(domain, pairs, graph_of) or ExplicitEdges(domain, pairs)
+
+
 @dataclass(frozen=True)
 class ExplicitEdges(SecretGraph):
     """A graph kept as its set of edges, each with the smaller cell first."""
@@ -122,6 +133,20 @@ class ExplicitEdges(SecretGraph):
     def homogeneous(self) -> bool:
         """Not with several attributes: an edge may exist for one value of the others and not for another."""
         return len(self.domain.names) == 1 or not self.pairs
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether every edge changes one attribute."""
+        return self._one_at_a_time
+
+    @cached_property
+    def _one_at_a_time(self) -> bool:
+        return all(len(differing(*edge)) == 1 for edge in self.pairs)
+
+    @property
+    def enumerated(self) -> frozenset[Edge]:
+        """The edges."""
+        return self.pairs
 
     @cached_property
     def _neighbours(self) -> dict[Cell, list[Cell]]:
@@ -175,13 +200,34 @@ class ExplicitEdges(SecretGraph):
         """Whether one component covers the domain."""
         return self.domain.size == 1 or (len(self._labels) == self.domain.size and len(set(self._labels.values())) == 1)
 
-    def project(self, names: Sequence[str]) -> ExplicitEdges:
+    def project(self, names: Sequence[str]) -> SecretGraph:
         """Project each edge; those that become loops vanish."""
-        axes = [self.domain.axis(name) for name in names]
-        projected = ((tuple(x[axis] for axis in axes), tuple(y[axis] for axis in axes)) for x, y in self.pairs)
-        return ExplicitEdges(
-            self.domain.project(names), frozenset((min(x, y), max(x, y)) for x, y in projected if x != y)
-        )
+        if tuple(names) not in self._projections:
+            axes = [self.domain.axis(name) for name in names]
+            projected = ((tuple(x[axis] for axis in axes), tuple(y[axis] for axis in axes)) for x, y in self.pairs)
+            pairs = frozenset((min(x, y), max(x, y)) for x, y in projected if x != y)
+            self._projections[tuple(names)] = graph_of(self.domain.project(names), pairs)
+        return self._projections[tuple(names)]
+
+    @cached_property
+    def _projections(self) -> dict[tuple[str, ...], SecretGraph]:
+        return {}
+
+    def stretches(self, name: str) -> tuple[Stretches, ...]:
+        """Cut where no edge lies across."""
+        axis = self.domain.axis(name)
+        return joined((_ordered(x[axis], y[axis]) for x, y in self.pairs if x[axis] != y[axis]), self.domain[name].size)
+
+    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
+        """Compare all edges, where they are not too many."""
+        if len(self.pairs) > _MOST_COMPARED:
+            return super().longest_move(prices)
+        lengths = (sum(price * abs(a - b) for price, a, b in zip(prices, x, y, strict=True)) for x, y in self.pairs)
+        return Fraction(max(lengths, default=0))
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Look at each edge."""
+        return listed(self.pairs, pieces)
 
     def widest_edge(self, name: str) -> Edge | None:
         """Compare all edges."""
@@ -202,16 +248,14 @@ class ExplicitEdges(SecretGraph):
         """List them in order, however large the domain."""
         return iter(sorted(self.pairs))
 
-    def canonical(self) -> Any:
+    def _canonical(self) -> Any:
         """Write the edges in value order; the complete graph is ``full`` and the empty one ``public``."""
         size = self.domain.size
         if not self.pairs:
             return "public"
         if len(self.pairs) == size * (size - 1) // 2:
             return "full"
-        return {
-            "edges": sorted(sorted([_canonical(self.domain, x), _canonical(self.domain, y)]) for x, y in self.pairs)
-        }
+        return {"edges": sorted(sorted([_spelt(self.domain, x), _spelt(self.domain, y)]) for x, y in self.pairs)}
 
     def _words(self) -> Words:
         """Give an example of a listed pair and of a pair that no chain connects."""
@@ -242,7 +286,11 @@ class ExplicitEdges(SecretGraph):
         return next((first, cell) for cell in self.domain.cells() if self.component(cell) != self.component(first))
 
 
-def _canonical(domain: Domain, cell: Cell) -> str:
+def _ordered(a: int, b: int) -> Move:
+    return (a, b) if a < b else (b, a)
+
+
+def _spelt(domain: Domain, cell: Cell) -> str:
     parts = sorted(
         (name, _text(domain[name].value(position))) for name, position in zip(domain.names, cell, strict=True)
     )

@@ -8,7 +8,9 @@ from typing import Any
 
 from blowfish_privacy.domain import Cell, Domain, Subset, quoted
 from blowfish_privacy.errors import SpecError
+from blowfish_privacy.policies.class_pairs import ClassPairs, Pieces, cliques
 from blowfish_privacy.policies.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, two_different
+from blowfish_privacy.policies.meetings import Meetings, meetings_along
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class FullDomainGraph(SecretGraph):
     """The complete graph."""
 
     domain: Domain
+
+    @property
+    def homogeneous(self) -> bool:
+        """Every two values are joined."""
+        return True
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
         """All pairs are."""
@@ -71,9 +78,17 @@ class FullDomainGraph(SecretGraph):
         """Any two positions are joined."""
         return two_different(first, second)
 
-    def canonical(self) -> Any:
-        """Write ``full``; a single value has no secrets whatever was asked for."""
-        return "full" if self.domain.size > 1 else "public"
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """One block holds everything."""
+        return cliques([Meetings.everything(own) for own in pieces.groups], pieces)
+
+    def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
+        """One block for all values of the attribute."""
+        return cliques(meetings_along(axis, Meetings.everything(pieces.groups[axis]), pieces.groups), pieces)
+
+    def _canonical(self) -> Any:
+        """Write ``full``."""
+        return "full"
 
     def _words(self) -> Words:
         """Say that all is protected."""

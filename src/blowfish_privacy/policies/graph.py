@@ -8,15 +8,19 @@ A user writes :class:`Secrets` (``DistanceThreshold(5)``); a policy binds it to 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from typing import Any, ClassVar, TypeAlias
 
 from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import PolicyError, SpecError, brief, nearest
+from blowfish_privacy.policies.class_pairs import MOST_LISTED, ClassPairs, Pieces, everything, joined_along, listed
+from blowfish_privacy.policies.stretches import Stretches
 
 Edge: TypeAlias = tuple[Cell, Cell]
+"""A secret pair of values."""
 Hops: TypeAlias = int | float
 """A number of steps; ``math.inf`` between values that no chain of secret pairs connects."""
 
@@ -101,8 +105,32 @@ class SecretGraph(ABC):
 
     @property
     def homogeneous(self) -> bool:
-        """Whether hops depend on nothing but the attributes in which two values differ."""
-        return True
+        """Whether what joins two values of an attribute does so whatever the other attributes are.
+
+        Then hops depend on nothing but the attributes in which two values differ, and an edge of the projection onto
+        one attribute is an edge with all other attributes fixed.
+        """
+        return len(self.domain.names) == 1
+
+    @property
+    def complete(self) -> bool:
+        """Whether every two values are a secret pair."""
+        return self.canonical() == "full"
+
+    @property
+    def transitive(self) -> bool:
+        """Whether values that a chain of secret pairs connects are known to be secret pairs themselves."""
+        return self.complete
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether every secret pair is known to differ in one attribute only."""
+        return len(self.domain.names) == 1
+
+    @property
+    def enumerated(self) -> Collection[Edge] | None:
+        """The edges, each once, where the graph holds a list of them."""
+        return None
 
     @abstractmethod
     def adjacent(self, x: Cell, y: Cell) -> bool:
@@ -138,8 +166,15 @@ class SecretGraph(ABC):
         """
 
     @abstractmethod
+    def _canonical(self) -> Any:
+        """Return one spelling of the graph, on a domain whose attributes all have at least two values."""
+
     def canonical(self) -> Any:
         """Return one spelling, in plain JSON values, for all equivalent ways to write this graph."""
+        varied = [name for name in self.domain.names if self.domain[name].size > 1]
+        if not varied:
+            return "public"
+        return (self if len(varied) == len(self.domain.names) else self.project(varied))._canonical()
 
     @abstractmethod
     def _words(self) -> Words:
@@ -164,6 +199,37 @@ class SecretGraph(ABC):
     def changes(self, name: str) -> bool:
         """Say whether some edge changes an attribute."""
         return self.widest_edge(name) is not None
+
+    def stretches(self, name: str) -> tuple[Stretches, ...]:
+        """Cut an attribute where no secret pair lies across, into as many stretches as the graph can tell."""
+        size = self.domain[name].size
+        reach = self.largest_move(name)
+        return (Stretches(0, size, 1, reach) if reach else Stretches(0, 1, size, 0),)
+
+    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
+        """Bound how far one edge leads, where each position along an attribute has a price."""
+        alone = [price * self.largest_move(name) for name, price in zip(self.domain.names, prices, strict=True)]
+        return Fraction(max(alone) if self.one_at_a_time else sum(alone))
+
+    def covers(self, other: SecretGraph) -> bool:
+        """Say whether every edge of another graph on the same domain is easily seen to be an edge of this one."""
+        return not other.has_edges or self.canonical() in ("full", other.canonical())
+
+    def steps_along(self, other: SecretGraph) -> Hops | None:
+        """Bound the steps that an edge of another graph on the same single attribute takes, where that is quick.
+
+        The ends of the other graph's edges are connected here.
+        """
+        return 1 if self.transitive else None
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Find the classes of values that some edge joins; at worst, take all to be joined."""
+        few = self.domain.size * (self.domain.size - 1) // 2 <= MOST_LISTED
+        return listed(self.edges(), pieces) if few else everything(pieces)
+
+    def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
+        """Find the classes that some edge joins, for a graph on one of the attributes, all others being equal."""
+        return joined_along(self.class_pairs(pieces.along(axis)), axis, pieces)
 
     @property
     def has_edges(self) -> bool:

@@ -12,8 +12,11 @@ from typing import Any
 from blowfish_privacy.domain import Attribute, Cell, Domain, Subset, choice_from_file, choice_to_file, quoted
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
 from blowfish_privacy.policies import blocks as cutting
-from blowfish_privacy.policies.blocks import Blocks
+from blowfish_privacy.policies.blocks import Blocks, EqualBlocks
+from blowfish_privacy.policies.class_pairs import ClassPairs, Pieces, cliques
 from blowfish_privacy.policies.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, only_keys, two_different
+from blowfish_privacy.policies.meetings import meetings, meetings_along
+from blowfish_privacy.policies.stretches import Stretches, joined
 
 
 class Partition(Secrets):
@@ -138,6 +141,16 @@ class PartitionGraph(SecretGraph):
     domain: Domain
     cuts: tuple[Blocks, ...]
 
+    @property
+    def homogeneous(self) -> bool:
+        """Blocks multiply."""
+        return True
+
+    @property
+    def transitive(self) -> bool:
+        """Blocks are cliques."""
+        return True
+
     def component(self, x: Cell) -> Hashable:
         """Label with the block."""
         return tuple(cut.label(position) for cut, position in zip(self.cuts, x, strict=True))
@@ -179,7 +192,26 @@ class PartitionGraph(SecretGraph):
         pairs = (two_different(block & first, block & second) for block in blocks)
         return next((pair for pair in pairs if pair is not None), None)
 
-    def canonical(self) -> Any:
+    def stretches(self, name: str) -> tuple[Stretches, ...]:
+        """Take the blocks; those that are not ranges are joined until they are."""
+        cut = self.cuts[self.domain.axis(name)]
+        if isinstance(cut, EqualBlocks):
+            whole, rest = divmod(cut.size, cut.width)
+            last = [Stretches(cut.size - rest, rest, 1, rest - 1)] if rest else []
+            return (Stretches(0, cut.width, whole, cut.width - 1), *last)
+        blocks = (cut.block(label) for label in range(cut.count))
+        return joined(((block.first, block.last) for block in blocks), self.domain[name].size)
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Look at the kinds of blocks."""
+        return cliques([meetings(cut, own) for cut, own in zip(self.cuts, pieces.groups, strict=True)], pieces)
+
+    def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
+        """Look at the kinds of blocks of the attribute."""
+        own = meetings(self.cuts[0], pieces.groups[axis])
+        return cliques(meetings_along(axis, own, pieces.groups), pieces)
+
+    def _canonical(self) -> Any:
         """Write the cuts; uncut is ``full``, all singletons ``public``."""
         parts = {
             name: cutting.canonical(attribute, cut)

@@ -13,8 +13,10 @@ from typing import Any
 
 from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
+from blowfish_privacy.policies.class_pairs import ClassPairs, Pieces, across
 from blowfish_privacy.policies.full_domain import FullDomain
 from blowfish_privacy.policies.graph import Edge, Hops, SecretGraph, Secrets, Words, differing
+from blowfish_privacy.policies.stretches import Stretches
 
 
 class PerAttribute(Secrets):
@@ -135,6 +137,16 @@ class CartesianGraph(SecretGraph):
     domain: Domain
     graphs: tuple[SecretGraph, ...]
 
+    @property
+    def homogeneous(self) -> bool:
+        """Edges along an attribute are those of its own graph."""
+        return True
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """By definition."""
+        return True
+
     def adjacent(self, x: Cell, y: Cell) -> bool:
         """One attribute differs, along an edge of its own graph."""
         axes = differing(x, y)
@@ -174,7 +186,15 @@ class CartesianGraph(SecretGraph):
         """Ask the attribute's own graph."""
         return self.graphs[self.domain.axis(name)].joins(name, first, second)
 
-    def canonical(self) -> Any:
+    def stretches(self, name: str) -> tuple[Stretches, ...]:
+        """Ask the attribute's own graph."""
+        return self.graphs[self.domain.axis(name)].stretches(name)
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Go along each attribute, all other groups being equal."""
+        return across([graph.class_pairs_along(axis, pieces) for axis, graph in enumerate(self.graphs)], pieces)
+
+    def _canonical(self) -> Any:
         """Write each attribute's graph; all without edges is ``public``."""
         parts = {name: graph.canonical() for name, graph in zip(self.domain.names, self.graphs, strict=True)}
         return "public" if set(map(str, parts.values())) == {"public"} else {"per_attribute": parts}

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.policies.graph import Edge, SecretGraph
-from blowfish_privacy.queries.query import LinearForm, Query, checked_attribute
+from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class CumulativeForm(LinearForm):
     """A record at position x adds one to every output from x on."""
 
     domain: Domain
+    pattern = Pattern.RANKS
 
     @property
     def outputs(self) -> int:
@@ -68,6 +69,14 @@ class CumulativeForm(LinearForm):
     def weight(self, x: Cell) -> Fraction:
         """Every output from the position on changes by one."""
         return Fraction(self.domain.size - x[0])
+
+    def net_change(self, net: Mapping[Cell, int]) -> int:
+        """Follow how many records more or fewer lie at or below each position."""
+        total = height = before = 0
+        for (position,), count in sorted(net.items()):
+            total += abs(height) * (position - before)
+            height, before = height + count, position
+        return total
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
         """The change is the rank gap, so the widest edge is the worst."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.policies.graph import Edge, SecretGraph
-from blowfish_privacy.queries.query import LinearForm, Query, checked_attribute, some_edge
+from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute, some_edge
 
 
 @dataclass(frozen=True, init=False)
@@ -51,6 +51,7 @@ class HistogramForm(LinearForm):
     """The identity: a record adds one to its own cell."""
 
     domain: Domain
+    pattern = Pattern.CELLS
 
     @property
     def outputs(self) -> int:
@@ -69,6 +70,10 @@ class HistogramForm(LinearForm):
     def weight(self, x: Cell) -> Fraction:
         """One cell gains or loses a record."""
         return Fraction(1)
+
+    def net_change(self, net: Mapping[Cell, int]) -> int:
+        """Add up what cells gain and lose."""
+        return sum(abs(count) for count in net.values())
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
         """Every edge changes the same."""

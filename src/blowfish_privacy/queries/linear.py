@@ -15,9 +15,8 @@ from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.exact import exact, plain
 from blowfish_privacy.policies.graph import MOST_PAIRS, Edge, SecretGraph
-from blowfish_privacy.queries.query import LinearForm, Query, checked_attribute
+from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Query, checked_attribute
 
-_MOST_NUMBERS = 5_000_000
 _MOST_SIGNS = 10
 _LARGEST = 2**40
 
@@ -66,7 +65,7 @@ class Linear(Query):
 
 
 def _columns_of(function: Callable[..., Any], own: Domain) -> list[list[Fraction]]:
-    if own.size > _MOST_NUMBERS:
+    if own.size > MOST_NUMBERS:
         raise QueryError(f"a function of {own.size:,} values is too large.", hint="use fewer attributes.")
     columns = [_column(function(*own.record(cell).values())) for cell in own.cells()]
     if len({len(column) for column in columns}) != 1:
@@ -78,7 +77,7 @@ def _columns_from(matrix: Any, own: Domain) -> list[list[Fraction]]:
     rows: list[Any] = matrix.tolist() if hasattr(matrix, "tolist") else matrix
     if not isinstance(rows, list | tuple) or not rows or not all(isinstance(row, list | tuple) for row in rows):
         raise QueryError("weights must be a function or a list of rows.", hint="one row for each output.")
-    if any(len(row) != own.size for row in rows) or len(rows) * own.size > _MOST_NUMBERS:
+    if any(len(row) != own.size for row in rows) or len(rows) * own.size > MOST_NUMBERS:
         raise QueryError(f"every row must have {own.size:,} numbers, one for each cell of {', '.join(own.names)}.")
     exact_rows = [_column(row) for row in rows]
     return [list(column) for column in zip(*exact_rows, strict=True)]
@@ -110,6 +109,10 @@ class LinearMatrix(LinearForm):
     def column(self, x: Cell) -> Sequence[int]:
         """Return the column of a cell."""
         return self.matrix[:, self.domain.flat(x)].tolist()
+
+    def as_matrix(self) -> npt.NDArray[np.int64]:
+        """Return the matrix."""
+        return self.matrix
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
         """Compare all edges where they are few; else bound them by all pairs, whose worst is quick to find."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -16,8 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain
-from blowfish_privacy.errors import QueryError, brief, nearest
+from blowfish_privacy.errors import QueryError, RefusalError, brief, nearest
 from blowfish_privacy.policies.graph import Edge, SecretGraph
+
+MOST_NUMBERS = 5_000_000
+"""The largest matrix that is written out."""
 
 
 class Query(ABC):
@@ -54,11 +58,21 @@ class Query(ABC):
         return domain.project(self.attributes)
 
 
+class Pattern(Enum):
+    """How the outputs of a linear form depend on the cell, where more is known than the columns themselves."""
+
+    CELLS = "every cell has an output of its own"
+    RANKS = "outputs count the positions of one attribute up to the cell"
+    LINE = "one output grows by one unit with every position of one attribute"
+    ANY = "as the columns say"
+
+
 class LinearForm(ABC):
     """A linear map on the cells of a domain: cell x adds the column W_x to the outputs."""
 
     domain: Domain
     unit: Fraction = Fraction(1)
+    pattern: ClassVar[Pattern] = Pattern.ANY
 
     @property
     @abstractmethod
@@ -88,6 +102,23 @@ class LinearForm(ABC):
     def weight(self, x: Cell) -> Fraction:
         """Return how much the outputs change when a record comes or goes: the L1 norm of W_x."""
         return self.unit * sum(abs(a) for a in self.column(x))
+
+    def net_change(self, net: Mapping[Cell, int]) -> int:
+        """Return how much the outputs change, added up in units, when cells gain or lose so many records."""
+        outputs = [0] * self.outputs
+        for cell, count in net.items():
+            if count:
+                outputs = [a + count * b for a, b in zip(outputs, self.column(cell), strict=True)]
+        return sum(map(abs, outputs))
+
+    def as_matrix(self) -> npt.NDArray[np.int64]:
+        """Return all columns side by side, in units, where they are few enough."""
+        if self.outputs * self.domain.size > MOST_NUMBERS:
+            raise RefusalError(
+                f"a query of {self.outputs:,} outputs over {self.domain.size:,} values is too large to be written out.",
+                hint="ask for fewer outputs, or look at fewer values.",
+            )
+        return np.array([self.column(cell) for cell in self.domain.cells()], dtype=np.int64).T
 
 
 def some_edge(graph: SecretGraph) -> Edge | None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain, Integer
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.policies.graph import Edge, SecretGraph
-from blowfish_privacy.queries.query import LinearForm, Query, checked_attribute
+from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class SumForm(LinearForm):
     """A record adds its value to the one output."""
 
     domain: Domain
+    pattern = Pattern.LINE
 
     @property
     def outputs(self) -> int:

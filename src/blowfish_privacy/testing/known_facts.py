@@ -21,7 +21,7 @@ import click
 
 from blowfish_privacy.domain import Cell, Domain, Integer
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.known_facts import arcs, crossing, spans
+from blowfish_privacy.known_facts import crossing, spans
 from blowfish_privacy.known_facts.setting import setting
 from blowfish_privacy.policies import (
     Attributes,
@@ -35,6 +35,7 @@ from blowfish_privacy.policies import (
     PerAttribute,
     Policy,
     Secrets,
+    graph,
 )
 from blowfish_privacy.queries import Cumulative, Histogram, Linear, Query, Sum
 from blowfish_privacy.queries.query import LinearForm
@@ -126,7 +127,7 @@ def check(instance: Instance, tally: Tally) -> None:
 @contextmanager
 def _as_if_large() -> Generator[None]:
     """Let geometry decide, as on a domain too large to go through."""
-    limits = {(crossing, "_MOST_PAIRS"): -1, (spans, "_FEW_OUTPUTS"): 0, (arcs, "_MOST_LISTED"): -1}
+    limits = {(crossing, "_MOST_PAIRS"): -1, (spans, "_FEW_OUTPUTS"): 0, (graph, "MOST_LISTED"): -1}
     before = {(module, name): getattr(module, name) for module, name in limits}
     for (module, name), value in limits.items():
         setattr(module, name, value)

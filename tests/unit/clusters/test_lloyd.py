@@ -13,7 +13,7 @@ from blowfish_privacy import verification
 from blowfish_privacy.clustering import cluster, nearest_centre
 from blowfish_privacy.domain import Assignment, Softness
 from blowfish_privacy.mechanisms import NoisyLloyd
-from blowfish_privacy.mechanisms.assigned_change import Assigning, longest_move
+from blowfish_privacy.mechanisms.assigned_change import Assigning
 from blowfish_privacy.mechanisms.exact import Placed
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.plan import make_plan
@@ -101,7 +101,7 @@ def test_no_secret_pair_changes_hard_or_soft_sums_more_than_bounded(policy, k, d
 def test_no_secret_pair_is_longer_than_bounded(policy, data):
     assume(ordered(policy))
     prices = [data.draw(st.integers(1, 64)) for _ in policy.domain.shape]
-    bound = longest_move(policy.graph, prices)
+    bound = policy.graph.longest_move(prices)
     lengths = [
         sum(price * abs(a - b) for price, a, b in zip(prices, x, y, strict=True)) for x, y in policy.graph.edges()
     ]

@@ -71,7 +71,7 @@ class Odd(SecretGraph):
     def adjacent(self, x, y):
         return sum(x) % 2 == 1 and sum(y) % 2 == 1 and x != y
 
-    hops = component = connected = project = widest_edge = joins = canonical = _words = None
+    hops = component = connected = project = widest_edge = joins = _canonical = _words = None
 
 
 def line(size, *boxes):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.ledger import composition
-from blowfish_privacy.ledger.composition import check_parallel, price
+from blowfish_privacy.ledger.composition import SAME_POLICY, check_parallel, price
+from blowfish_privacy.policies import covering
 
 LINE = bp.Domain(a=bp.Integer(0, 6))
 BINS = bp.Domain(a=bp.Binned([0, 1, 2, 5, 6, 10, 11]))
@@ -87,7 +87,7 @@ def test_without_listing_edges_the_factor_is_never_too_small(case) -> None:
     domain, first, second = case
     base, new = policy(domain, first), policy(domain, second)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(composition, "_MOST_EDGES", 0)
+        patch.setattr(covering, "_MOST_EDGES", 0)
         found = factor(base, new)
     true = true_stretch(base, new)
     if math.isnan(found):
@@ -149,7 +149,7 @@ def test_many_bins_are_bounded_from_end_to_end() -> None:
 
 def test_equal_policies_spelt_differently_are_equal() -> None:
     full = policy(LINE, bp.FullDomain())
-    assert price(full, policy(LINE, bp.DistanceThreshold(6))) == composition.SAME_POLICY
+    assert price(full, policy(LINE, bp.DistanceThreshold(6))) == SAME_POLICY
 
 
 @pytest.mark.parametrize(

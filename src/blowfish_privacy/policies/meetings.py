@@ -49,6 +49,11 @@ def separate(groups: Sequence[Subset]) -> Meetings:
     return Meetings.of({(number,): [len(group)] for number, group in enumerate(groups)})
 
 
+def meetings_along(axis: int, own: Meetings, groups: Sequence[Sequence[Subset]]) -> list[Meetings]:
+    """Return the blocks of one attribute beside those that keep every group of the others apart."""
+    return [own if other == axis else separate(each) for other, each in enumerate(groups)]
+
+
 def meetings(cut: Blocks, groups: Sequence[Subset]) -> Meetings:
     """Find the kinds of blocks of a partition."""
     held = _equal(cut, groups) if isinstance(cut, EqualBlocks) else _listed(cut, groups)

@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Attribute, Binned, Subset
-from blowfish_privacy.policies.distance_threshold import ThresholdGraph
+from blowfish_privacy.domain import Attribute, Binned, Domain, Subset
+from blowfish_privacy.policies.class_pairs import Pieces
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -63,25 +63,24 @@ class _Rectangles:
     label: Ints
 
 
-def near(graph: ThresholdGraph, groups: Sequence[Sequence[Subset]], labels: Ints, classes: int) -> Near | None:
+def near(domain: Domain, theta: Fraction, weights: Sequence[Fraction], pieces: Pieces) -> Near | None:
     """Compare the rectangles of all classes; None when the numbers are too large or the pairs too many."""
-    unit = _unit(graph)
-    theta = int(graph.theta * unit)
-    cuts = [_runs(own) for own in groups]
-    parts = zip(graph.domain.attributes, graph.weights, strict=True)
-    if any(weight * unit * _extent(attribute) > _LARGEST for attribute, weight in parts):
+    weighted = [*zip(domain.attributes, weights, strict=True)]
+    unit = _unit(theta, weighted)
+    cuts = [_runs(own) for own in pieces.groups]
+    if any(weight * unit * _extent(attribute) > _LARGEST for attribute, weight in weighted):
         return None
     axes = [
         _axis(attribute, weight * unit, starts, stops)
-        for attribute, weight, (starts, stops, _) in zip(graph.domain.attributes, graph.weights, cuts, strict=True)
+        for (attribute, weight), (starts, stops, _) in zip(weighted, cuts, strict=True)
     ]
-    rectangles = _merged(labels[np.ix_(*(group for _, _, group in cuts))])
-    return _compare(axes, rectangles, theta, classes)
+    rectangles = _merged(pieces.labels[np.ix_(*(group for _, _, group in cuts))])
+    return _compare(axes, rectangles, int(theta * unit), pieces.classes)
 
 
-def _unit(graph: ThresholdGraph) -> int:
-    denominators = [graph.theta.denominator]
-    for attribute, weight in zip(graph.domain.attributes, graph.weights, strict=True):
+def _unit(theta: Fraction, weighted: Sequence[tuple[Attribute, Fraction]]) -> int:
+    denominators = [theta.denominator]
+    for attribute, weight in weighted:
         bounds = attribute.bounds if isinstance(attribute, Binned) else ()
         denominators += [(weight * bound).denominator for bound in bounds] or [weight.denominator]
     return lcm(*denominators)
