@@ -11,7 +11,6 @@ from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_
 from blowfish_privacy.domain.quotation import LONGEST_NAME
 from blowfish_privacy.exact import rounded, show
 from blowfish_privacy.policies.explain import presence_only
-from blowfish_privacy.queries import Cumulative
 
 FURTHER_UNDER_FACTS = (
     "No statement is made on values several secret steps apart beyond these: with known facts steps need not add up."
@@ -26,23 +25,7 @@ NO_PROTECTION = 10
 
 def what(release: Release) -> str:
     """Say what was asked."""
-    names = [quoted(name) for name in release.query.attributes]
-    one, every = names[0], " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    shares = ", ".join(show(share) for share in getattr(release.query, "shares", ()))
-    quantiles = "quantiles" if "," in shares else "quantile"
-    k = getattr(release.query, "k", 1)
-    words = {
-        "histogram": f"How many records have each {every}",
-        "cumulative": f"How many records are at or below each {one}: its ranges, quantiles and shares",
-        "quantiles": f"The {quantiles} {shares} of {one}, from how many records are at or below each of its values",
-        "ranges": f"How many records fall into ranges of {one}, from how many are at or below each of its values",
-        "range_grid": f"How many records fall into rectangles of {every}",
-        "sum": f"The sum of {one}",
-        "mean": f"The mean of {one}",
-        "linear": f"Weighted counts over {every}",
-        "kmeans": f"The {'centres of ' + str(k) + ' clusters' if k > 1 else 'centre'} of {every}{_synopsis(release)}",
-    }
-    return words.get(release.query.keyword, f"The {release.query.keyword} of {every}")
+    return f"{release.query.says()}{_synopsis(release) if hasattr(release.mechanism, 'whole') else ''}"
 
 
 def _synopsis(release: Release) -> str:
@@ -56,12 +39,11 @@ def moved(release: Release) -> str:
     """Say by how much a secret change moves what is released, in words that fit the noise."""
     found, query = release.certificate.sensitivity, release.query
     worst = f"{'at worst by' if found.exact else 'by no more than'} {rounded(found.value)}"
-    if query.keyword in ("sum", "mean", "linear"):
-        return f"{'the sum' if query.keyword != 'linear' else 'the answer'} {worst}"
+    if not query.counts_records:
+        return f"{query.changed} {worst}"
     if release.mechanism.name == "lloyd":
         return f"the clusters' sums of offsets, added up, {worst} positions"
-    numbers = "the numbers of records at or below each value" if isinstance(query, Cumulative) else "the counts"
-    return f"{numbers}, added up, {worst} {'record' if found.value == 1 else 'records'}"
+    return f"{query.changed}, added up, {worst} {'record' if found.value == 1 else 'records'}"
 
 
 def unit(release: Release) -> str:

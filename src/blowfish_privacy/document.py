@@ -235,9 +235,8 @@ def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
 
 
 def _read_query(written: dict[str, Any]) -> Query:
-    kinds = {kind.keyword: kind for kind in spec.QUERIES}
-    (keyword,) = [key for key in written if key in kinds]
-    return kinds[keyword].from_file(written)
+    (keyword,) = [key for key in written if key in Query.kinds]
+    return Query.kinds[keyword].from_file(written)
 
 
 def _witness(plan: Plan) -> Any:

@@ -8,7 +8,6 @@ from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from blowfish_privacy.exact import rounded, show
-from blowfish_privacy.queries import KMeans
 from blowfish_privacy.sensitivities import Records
 
 if TYPE_CHECKING:
@@ -41,12 +40,8 @@ def compare(plan: Plan) -> str:
 
 
 def _what(plan: Plan) -> Iterator[str]:
-    form = plan.query.on(plan.policy.domain)
     attributes = ", ".join(plan.query.attributes)
-    many = f"{form.outputs:,} numbers" if form.outputs > 1 else "one number"
-    if isinstance(plan.query, KMeans):
-        more = ", and any other number of them for free" if getattr(plan.mechanism, "whole", True) else ""
-        many = f"{plan.query.k} centre{'s' if plan.query.k > 1 else ''}{more}"
+    many = f"{plan.query.amount(plan.policy.domain)}{plan.mechanism.for_free()}"
     yield f"Release {plan.name!r}: the {plan.query.keyword} of {attributes} ({many})."
     if plan.records is not None and plan.policy.records is None:
         yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."
@@ -57,7 +52,7 @@ def _noise(plan: Plan) -> Iterator[str]:
     if not plan.epsilon:
         return
     bound = "" if found.exact else " at most"
-    answer = "the sum" if plan.query.keyword == "mean" else "the answer"
+    answer = plan.query.changed if plan.query.divided else "the answer"
     step = "one secret step, with the records that must move along," if plan.policy.known else "one secret step"
     yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer} by{bound} {rounded(found.value)}"
     if found.witness is not None:

@@ -17,7 +17,7 @@ from blowfish_privacy.limits import PARALLEL_PARTS
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.plan import Plan, costs, make_plan
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries import KMeans, Mean, Query
+from blowfish_privacy.queries import Query
 from blowfish_privacy.release import Door
 
 
@@ -155,10 +155,8 @@ class Parallel:
         policy = self._session.policy
         if not isinstance(query, Query):
             raise QueryError(f"a query is needed, got {brief(query)}.")
-        if isinstance(query, Mean):
-            raise RefusalError("a parallel mean is not available.", hint="release Sum, and divide by the part's size.")
-        if isinstance(query, KMeans):
-            raise RefusalError("parallel clusters are not available.", hint="open a session on the data of each part.")
+        if query.instead_of_parts is not None:
+            raise RefusalError(f"a parallel {query.keyword} is not available.", hint=query.instead_of_parts)
         if self._attribute in query.attributes:
             raise QueryError(f"the query looks at {self._attribute}, which is the same within each part.")
         amounts = self._amounts(epsilon)

@@ -20,7 +20,7 @@ from blowfish_privacy.exact import positive
 from blowfish_privacy.limits import FILE_CHARACTERS, RELEASES
 from blowfish_privacy.policies import Policy, Secrets
 from blowfish_privacy.policies.known import read_fact
-from blowfish_privacy.queries import QUERIES, Query
+from blowfish_privacy.queries import Query
 
 ATTRIBUTES: dict[str, type[Attribute]] = {kind.keyword: kind for kind in (Integer, Categorical, Binned)}
 
@@ -225,7 +225,7 @@ _NAME = re.compile(r"[\w][\w .-]{0,99}")
 def _read_release(entry: Any, policy: Policy) -> PlannedRelease:
     if not isinstance(entry, Mapping):
         raise SpecError("a mapping is needed.", hint="{name: ages, histogram: [age], epsilon: 0.1}")
-    kinds = {kind.keyword: kind for kind in QUERIES}
+    kinds = Query.kinds
     chosen = [str(key) for key in entry if key in kinds]
     if len(chosen) != 1:
         stray = next((str(key) for key in entry if key not in _RELEASE_KEYS), "")

@@ -18,7 +18,6 @@ from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger.composition import check_parallel
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.plan import Plan
-from blowfish_privacy.queries import Histogram
 
 _COMPARED = ("query", "unit", "mechanism", "policy", "post_processing", "notices", "randomness")
 _CLOSE = 1e-6
@@ -97,7 +96,7 @@ def _part_problems(release: Release) -> list[str]:
     stated = release.policy.records
     if stated is not None and release.records != stated and release.part is None:
         found.append("The number of records is not the one that the policy states.")
-    if not release.certificate.epsilon and isinstance(release.query, Histogram):
+    if not release.certificate.epsilon and release.query.adds_up:
         counts = release.noisy
         if counts.min(initial=0) < 0 or (release.records is not None and int(counts.sum()) != release.records):
             found.append("Its exact counts are not counts of its records.")

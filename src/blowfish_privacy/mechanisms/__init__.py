@@ -1,5 +1,7 @@
 """Mechanisms: ways to answer a query with noise, each with its proof."""
 
+from collections.abc import Mapping
+
 from blowfish_privacy.errors import QueryError, RefusalError, nearest
 from blowfish_privacy.mechanisms.certificate import Certificate
 from blowfish_privacy.mechanisms.error import Error, ExpectedError
@@ -18,21 +20,8 @@ from blowfish_privacy.mechanisms.soft_mesh import SoftMesh
 from blowfish_privacy.mechanisms.synopsis import Points, Synopsis
 from blowfish_privacy.queries import Query
 
-MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind
-    for kind in (
-        SmoothHierarchy,
-        Ordered,
-        OrderedHierarchical,
-        GridFlow,
-        GridHierarchy,
-        Laplace,
-        SoftGrid,
-        SoftMesh,
-        NoisyLloyd,
-    )
-}
-"""Every mechanism by its name."""
+MECHANISMS: Mapping[str, type[Mechanism]] = Mechanism.kinds
+"""Every mechanism by its name, those defined elsewhere included."""
 
 
 def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:

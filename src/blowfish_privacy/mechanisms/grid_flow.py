@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy, SecretGraph
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
-from blowfish_privacy.queries.range_grid import RangeGrid
+from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.sensitivities import sensitivity_of, steps
 
 
@@ -44,17 +44,13 @@ class GridFlow(Mechanism):
     """The line across the first attribute's cuts (as long as the second attribute), and the other way round."""
 
     name = "grid-flow"
+    gives = ("grid",)
     proof = "docs/proofs/grid_flow.md"
     independent_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for line in self.lines:
             line.check()
-
-    @classmethod
-    def answers(cls, query: Query) -> bool:
-        """Grids of two ordered attributes."""
-        return isinstance(query, RangeGrid)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
@@ -159,18 +155,18 @@ def divergence(down: npt.NDArray[np.int64], across: npt.NDArray[np.int64]) -> np
 
 def bound_grid(query: Query, policy: Policy) -> HistogramForm:
     """Bind a query that asks for a grid, under a policy with a public number of records."""
-    if not isinstance(query, RangeGrid):
+    form = query.on(policy.domain)
+    if query.answer != "grid" or form.pattern is not Pattern.CELLS:
         raise RefusalError(f"this mechanism answers grids, not {query!r}.")
     if policy.size == "unknown":
         raise RefusalError("a grid needs a public number of records.", hint="release a histogram, or state size.")
-    form = query.on(policy.domain)
     for name, attribute in zip(form.domain.names, form.domain.attributes, strict=True):
         if attribute.size > GRID_SIDE:
             raise QueryError(
                 f"a grid has at most {GRID_SIDE:,} values along each side, and {name} has {attribute.size:,}.",
                 hint=coarser(name, attribute, GRID_SIDE),
             )
-    return form
+    return cast(HistogramForm, form)
 
 
 def _edge_losses(graph: SecretGraph, epsilon: Fraction) -> tuple[Fraction, Fraction]:

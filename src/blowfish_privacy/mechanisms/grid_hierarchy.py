@@ -25,7 +25,6 @@ from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, v
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
-from blowfish_privacy.queries.range_grid import RangeGrid
 from blowfish_privacy.sensitivities import sensitivity_of, steps
 
 
@@ -48,16 +47,12 @@ class GridHierarchy(Mechanism):
     """The noise scale of a row counted in records; whole-number rows get it times both spacings. 0 means no noise."""
 
     name = "grid-hierarchy"
+    gives = ("grid",)
     proof = "docs/proofs/grid_flow.md"
 
     def __post_init__(self) -> None:
         if self.scale:
             checked_scale(self.scale * max(self.spacings[0]) * max(self.spacings[1]))
-
-    @classmethod
-    def answers(cls, query: Query) -> bool:
-        """Grids of two ordered attributes."""
-        return isinstance(query, RangeGrid)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:

@@ -17,7 +17,7 @@ from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries import Cumulative, Histogram, Linear, LinearForm, Mean, Query, RangeGrid, Sum
+from blowfish_privacy.queries import LinearForm, Query
 from blowfish_privacy.sensitivities import sensitivity_of
 
 _MOST_SECRET_RECORDS = 2**40
@@ -43,22 +43,14 @@ class Laplace(Mechanism):
     of: str = "an output"
 
     name = "laplace"
+    gives = ("numbers", "cumulative", "grid")
+    preferred_for = ("numbers",)
     proof = "docs/proofs/laplace.md"
 
     def __post_init__(self) -> None:
         if self.scale:
             # Before anything is charged: noise that cannot be drawn is no plan.
             checked_scale(self.scale)
-
-    @classmethod
-    def answers(cls, query: Query) -> bool:
-        """Every linear query."""
-        return isinstance(query, Histogram | Cumulative | RangeGrid | Sum | Linear)
-
-    @classmethod
-    def default_for(cls, query: Query) -> bool:
-        """All but ordered data, for which there is better."""
-        return cls.answers(query) and not isinstance(query, Cumulative | RangeGrid)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
@@ -68,7 +60,7 @@ class Laplace(Mechanism):
         if policy.size == "unknown" and _heaviest(form) * _MOST_SECRET_RECORDS >= LARGEST_ANSWER:
             # An overflow found while answering would tell something about a secret number of records.
             raise RefusalError("the weights are too large for a secret number of records.", hint="use larger units.")
-        return cls(form, found.value / form.unit / epsilon, _divisor(query, policy, records), _of(query))
+        return cls(form, found.value / form.unit / epsilon, _divisor(query, policy, records), query.error_of)
 
     def certify(self, policy: Policy) -> Certificate:
         """Divide the sensitivity, derived anew, by the scale held."""
@@ -114,7 +106,7 @@ class Laplace(Mechanism):
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         """Read the scale; the certificate is derived from it, not from what the document claims."""
         scale = exact(written.get("scale"), "the noise scale", error=SpecError)
-        return cls(query.on(policy.domain), scale, _divisor(query, policy, records), _of(query))
+        return cls(query.on(policy.domain), scale, _divisor(query, policy, records), query.error_of)
 
 
 def _heaviest(form: LinearForm) -> int:
@@ -122,7 +114,7 @@ def _heaviest(form: LinearForm) -> int:
 
 
 def _divisor(query: Query, policy: Policy, records: int | None) -> int:
-    if not isinstance(query, Mean):
+    if not query.divided:
         return 1
     if policy.size == "unknown":
         raise RefusalError(
@@ -137,8 +129,3 @@ def _divisor(query: Query, policy: Policy, records: int | None) -> int:
     if not isinstance(records, int) or isinstance(records, bool) or records < 1:
         raise RefusalError("a mean of no records does not exist.", hint="state size, or give data with rows.")
     return records
-
-
-def _of(query: Query) -> str:
-    words = {"histogram": "a cell", "cumulative": "a cumulative count", "sum": "the sum", "mean": "the mean"}
-    return words.get(query.keyword, "an output")

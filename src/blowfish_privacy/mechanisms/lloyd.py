@@ -26,8 +26,9 @@ from blowfish_privacy.mechanisms.soft_grid import NO_NOISE, whole_numbers
 from blowfish_privacy.mechanisms.synopsis import Points, Synopsis, bound_clusters, to_points
 from blowfish_privacy.noise import LARGEST_SCALE, BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries import KMeans, Query
+from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.kmeans import clusters_asked
 from blowfish_privacy.sensitivities import Sensitivity, steps
 
 _FEW, _MANY, _ENOUGH = 3, 5, 200
@@ -85,7 +86,7 @@ class NoisyLloyd(Synopsis):
         often, and the centres asked for are found among them afterwards.
         """
         form, many = bound_clusters(query, policy, records)
-        k, sizes = query.k if isinstance(query, KMeans) else 1, form.domain.shape
+        k, sizes = clusters_asked(query), form.domain.shape
         rounds = _FEW if many * epsilon < _ENOUGH * k * len(sizes) else _MANY
         reaches = tuple(max(1, size // 4) for size in sizes)
         if many * max(sizes) >= LARGEST_ANSWER or sum(size**2 for size in sizes) * FINEST_WEIGHT >= LARGEST_ANSWER:
@@ -241,8 +242,7 @@ class NoisyLloyd(Synopsis):
         if type(written["rounds"]) is not int or not 1 <= written["rounds"] <= 100:
             raise SpecError("the document is damaged: its number of rounds is not possible.")
         start = tuple(tuple(centre) for centre in written["start"])
-        least = query.k if isinstance(query, KMeans) else 1
-        if len(start) < least or not all(_is_place(centre, form.domain.shape) for centre in start):
+        if len(start) < clusters_asked(query) or not all(_is_place(centre, form.domain.shape) for centre in start):
             raise SpecError("the document is damaged: its centres are no places of the domain.")
         scales = (exactly(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sizes", "sums"))
         reaches, shared = whole_numbers(written["reaches"], form), written["soft"]

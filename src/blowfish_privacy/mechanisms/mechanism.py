@@ -35,20 +35,32 @@ class Mechanism(ABC):
     """How it is asked for: ``session.plan(query, epsilon=.., mechanism=name)``."""
     proof: ClassVar[str]
     """The page with its proof."""
+    gives: ClassVar[tuple[str, ...]]
+    """The kinds of answers it gives, as queries name them."""
+    preferred_for: ClassVar[tuple[str, ...] | None] = None
+    """Those for which it is considered when no mechanism is named; all, if nothing is said."""
+    kinds: ClassVar[dict[str, type[Mechanism]]] = {}
+    """Every mechanism that is defined, by its name."""
     counts_cells: ClassVar[bool] = True
     """Whether it asks for the counts of all cells, so that these must fit in memory."""
     independent_rows: ClassVar[bool] = True
     """Whether the release is exact rows plus independent noise on each."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make a mechanism known by its name."""
+        super().__init_subclass__(**options)
+        if "name" in vars(cls):
+            Mechanism.kinds[cls.name] = cls
+
     @classmethod
-    @abstractmethod
     def answers(cls, query: Query) -> bool:
         """Say whether the mechanism can answer a query."""
+        return query.answer in cls.gives
 
     @classmethod
     def default_for(cls, query: Query) -> bool:
         """Say whether it is considered when no mechanism is named; of several, the most accurate is taken."""
-        return cls.answers(query)
+        return query.answer in (cls.gives if cls.preferred_for is None else cls.preferred_for)
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
@@ -95,6 +107,10 @@ class Mechanism(ABC):
     def notices(self) -> list[str]:
         """Say what about this choice must not be overlooked."""
         return []
+
+    def for_free(self) -> str:
+        """Say what else the release gives for the same cost, after what was asked for."""
+        return ""
 
     def without_noise(self) -> str | None:
         """Say what the release shows exactly beside its noisy numbers, if anything."""

@@ -9,7 +9,6 @@ from blowfish_privacy.mechanisms.levels import DifferenceLevel, Level
 from blowfish_privacy.mechanisms.segment import Stretch
 from blowfish_privacy.mechanisms.smooth_hierarchy import SmoothHierarchy
 from blowfish_privacy.mechanisms.spacings import Shape, calibrated_levels
-from blowfish_privacy.queries import Query
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +24,7 @@ class Ordered(SmoothHierarchy):
     """
 
     name = "ordered"
-
-    @classmethod
-    def default_for(cls, query: Query) -> bool:
-        """Only by name: the smooth hierarchy contains it."""
-        return False
+    preferred_for = ()
 
     @classmethod
     def _levels(cls, stretch: Stretch, epsilon: Fraction, records: int | None, rows: int) -> tuple[Level, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +19,9 @@ from blowfish_privacy.mechanisms.range_error import RangeError
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.progress import spinner
-from blowfish_privacy.queries import Cumulative, Query
+from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
+from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.sensitivities import Steps, steps
 
 
@@ -27,11 +29,7 @@ class OrderedFamily(Mechanism):
     """A mechanism whose noisy rows give a linear estimate of the number of records at or below every value."""
 
     form: CumulativeForm
-
-    @classmethod
-    def answers(cls, query: Query) -> bool:
-        """Cumulative histograms."""
-        return isinstance(query, Cumulative)
+    gives = ("cumulative",)
 
     @property
     def size(self) -> int:
@@ -85,20 +83,20 @@ class OrderedFamily(Mechanism):
 
 def ordered_form(query: Query, policy: Policy) -> CumulativeForm:
     """Bind a query that asks for the cumulative histogram, under a policy with a public number of records."""
-    if not isinstance(query, Cumulative):
+    form = query.on(policy.domain)
+    if query.answer != "cumulative" or form.pattern is not Pattern.RANKS:
         raise RefusalError(f"the ordered mechanisms answer cumulative histograms, not {query!r}.")
     if policy.size == "unknown":
         raise RefusalError(
             "the ordered mechanisms need a public number of records.", hint="release a histogram, or state size."
         )
-    form = query.on(policy.domain)
     if form.domain.size > ORDERED_VALUES:
         (name,) = form.domain.names
         raise QueryError(
             f"a cumulative histogram has at most {ORDERED_VALUES:,} values, and {name} has {form.domain.size:,}.",
             hint=coarser(name, form.domain[name], ORDERED_VALUES),
         )
-    return form
+    return cast(CumulativeForm, form)
 
 
 def own_steps(form: CumulativeForm, policy: Policy) -> Steps:

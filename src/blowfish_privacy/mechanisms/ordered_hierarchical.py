@@ -48,17 +48,13 @@ class OrderedHierarchical(OrderedFamily):
     node_scale: Fraction
 
     name = "ordered-hierarchical"
+    preferred_for = ()
     proof = "docs/proofs/ordered_hierarchical.md"
 
     def __post_init__(self) -> None:
         for scale in (self.prefix_scale, self.node_scale):
             if scale:
                 checked_scale(scale)
-
-    @classmethod
-    def default_for(cls, query: Query) -> bool:
-        """Only by name: it is here for comparison."""
-        return False
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:

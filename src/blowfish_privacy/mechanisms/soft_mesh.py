@@ -38,7 +38,7 @@ from blowfish_privacy.mechanisms.synopsis import (
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.progress import spinner
-from blowfish_privacy.queries import KMeans, Query
+from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.sensitivities import Sensitivity, steps
 
@@ -88,7 +88,7 @@ class SoftMesh(Synopsis):
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
         """Enough records, at most eight attributes, and no blocks whose counts are public anyway."""
-        if not isinstance(query, KMeans) or records is None or len(query.attributes) > MOST_DIMENSIONS:
+        if not cls.answers(query) or records is None or len(query.attributes) > MOST_DIMENSIONS:
             return False
         own = steps(policy, query.attributes)
         graph = own.graph

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,10 @@ from blowfish_privacy.mechanisms.least_squares import Floats
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries import KMeans, Query
+from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.kmeans import clusters_asked
+from blowfish_privacy.queries.query import Pattern
 
 MOST_POINTS = 20_000
 FINEST = 8
@@ -44,14 +46,14 @@ class Synopsis(Mechanism):
     """A mechanism that releases where the records lie."""
 
     form: HistogramForm
+    gives = ("clusters",)
     counts_cells = False
     whole: ClassVar[bool] = True
     """Whether the points tell where all records lie, and not only the centres asked for."""
 
-    @classmethod
-    def answers(cls, query: Query) -> bool:
-        """Clusters."""
-        return isinstance(query, KMeans)
+    def for_free(self) -> str:
+        """Centres for any k come from the same points, where these tell where all records lie."""
+        return ", and any other number of them for free" if self.whole else ""
 
     @abstractmethod
     def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
@@ -68,18 +70,19 @@ class Synopsis(Mechanism):
 
 def bound_clusters(query: Query, policy: Policy, records: int | None) -> tuple[HistogramForm, int]:
     """Bind a query that asks for clusters, under a policy with a public number of records."""
-    if not isinstance(query, KMeans):
-        raise RefusalError(f"this mechanism answers k-means, not {query!r}.")
     form = query.on(policy.domain)
+    if query.answer != "clusters" or form.pattern is not Pattern.CELLS:
+        raise RefusalError(f"this mechanism answers k-means, not {query!r}.")
     if policy.size == "unknown":
         raise RefusalError(
             "clusters need a public number of records.", hint="state size, or release a histogram of the attributes."
         )
     if records is None:
         raise RefusalError("clusters need the number of records to choose a grid.", hint="state size in the policy.")
-    if query.k > records:
-        raise QueryError(f"k = {query.k:,} needs at least as many records, and there are {records:,}.")
-    return form, records
+    asked = clusters_asked(query)
+    if asked > records:
+        raise QueryError(f"k = {asked:,} needs at least as many records, and there are {records:,}.")
+    return cast(HistogramForm, form), records
 
 
 def few_dimensions(form: HistogramForm) -> None:

@@ -10,11 +10,7 @@ from blowfish_privacy.queries.range_grid import RangeGrid
 from blowfish_privacy.queries.ranges import Ranges
 from blowfish_privacy.queries.sums import Mean, Sum
 
-QUERIES: tuple[type[Query], ...] = (Histogram, Cumulative, Sum, Mean, Linear, RangeGrid, Quantiles, Ranges, KMeans)
-"""Every kind of query, by which a policy file finds it."""
-
 __all__ = [
-    "QUERIES",
     "Cumulative",
     "Histogram",
     "KMeans",

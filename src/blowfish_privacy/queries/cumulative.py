@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.policies.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute
@@ -25,6 +25,11 @@ class Cumulative(Query):
 
     keyword = "cumulative"
     needs_records = True
+    answer = "cumulative"
+    result = "cumulative"
+    error_of = "a cumulative count"
+    changed = "the numbers of records at or below each value"
+    counts_records = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
@@ -35,6 +40,15 @@ class Cumulative(Query):
         if not own[self.attribute].ordered:
             raise QueryError(f"{self.attribute} has categories, and categories have no order.", hint="use a histogram.")
         return CumulativeForm(own)
+
+    def says(self) -> str:
+        """Say what the numbers are good for."""
+        return f"How many records are at or below each {quoted(self.attribute)}: its ranges, quantiles and shares"
+
+    def labels(self, domain: Domain) -> list[str]:
+        """Name the values."""
+        attribute = domain[self.attribute]
+        return [attribute.show(position) for position in range(attribute.size)]
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         """Write ``{cumulative: name}``."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.policies.graph import Edge, SecretGraph
-from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute, some_edge
+from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute, named, some_edge
 
 
 @dataclass(frozen=True, init=False)
@@ -23,6 +23,11 @@ class Histogram(Query):
     attributes: tuple[str, ...]
 
     keyword = "histogram"
+    result = "histogram"
+    error_of = "a cell"
+    changed = "the counts"
+    counts_records = True
+    adds_up = True
 
     def __init__(self, *attributes: str) -> None:
         if not attributes:
@@ -34,6 +39,10 @@ class Histogram(Query):
     def on(self, domain: Domain) -> HistogramForm:
         """Bind to a domain."""
         return HistogramForm(self.own_domain(domain))
+
+    def says(self) -> str:
+        """Name the attributes."""
+        return f"How many records have each {named(self.attributes)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         """Write ``{histogram: [..]}``."""

@@ -11,7 +11,7 @@ import numpy as np
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.queries.histogram import HistogramForm
-from blowfish_privacy.queries.query import Query, checked_attribute
+from blowfish_privacy.queries.query import Query, checked_attribute, named
 
 
 @dataclass(frozen=True, init=False)
@@ -28,6 +28,11 @@ class KMeans(Query):
     keyword = "kmeans"
     options = ("k",)
     needs_records = True
+    answer = "clusters"
+    result = "clusters"
+    changed = "the counts"
+    counts_records = True
+    instead_of_parts = "open a session on the data of each part."
 
     def __init__(self, attributes: Sequence[str], k: int) -> None:
         named = [attributes] if isinstance(attributes, str) else attributes
@@ -50,6 +55,15 @@ class KMeans(Query):
             raise QueryError(f"{self.k:,} clusters cannot be told apart: there are only {own.size:,} values.")
         return HistogramForm(own)
 
+    def says(self) -> str:
+        """Name the number of centres."""
+        centres = f"centres of {self.k} clusters" if self.k > 1 else "centre"
+        return f"The {centres} of {named(self.attributes)}"
+
+    def amount(self, domain: Domain) -> str:
+        """Say how many centres there are."""
+        return f"{self.k} centre{'s' if self.k > 1 else ''}"
+
     def to_file(self, domain: Domain) -> dict[str, Any]:
         """Write ``{kmeans: [..], k: ..}``."""
         return {"kmeans": list(self.attributes), "k": self.k}
@@ -60,3 +74,8 @@ class KMeans(Query):
         if "k" not in entry:
             raise QueryError("kmeans needs the number of clusters.", hint="write {kmeans: [lat, lon], k: 4}.")
         return cls(entry["kmeans"], entry["k"])
+
+
+def clusters_asked(query: Query) -> int:
+    """Return the number of clusters that a query asks for."""
+    return query.k if isinstance(query, KMeans) else 1

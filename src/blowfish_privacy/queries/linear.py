@@ -15,7 +15,7 @@ from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.exact import exact, plain
 from blowfish_privacy.policies.graph import MOST_PAIRS, Edge, SecretGraph
-from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Query, checked_attribute
+from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Query, checked_attribute, named
 
 _MOST_SIGNS = 10
 _LARGEST = 2**40
@@ -48,6 +48,10 @@ class Linear(Query):
         if any(abs(number) > _LARGEST for column in whole for number in column):
             raise QueryError("the weights need too many digits to be put on a common lattice.", hint="round them.")
         return LinearMatrix(own, np.array(whole, dtype=np.int64).T.copy(), unit)
+
+    def says(self) -> str:
+        """Name the attributes."""
+        return f"Weighted counts over {named(self.attributes)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         """Write ``{linear: {attributes: [..], rows: [[..], ..]}}``; a function is written as its matrix."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import Domain, quoted
 from blowfish_privacy.errors import QueryError, brief
-from blowfish_privacy.exact import exact, plain
+from blowfish_privacy.exact import exact, plain, show
 from blowfish_privacy.queries.cumulative import Cumulative
 
 
@@ -24,6 +24,7 @@ class Quantiles(Cumulative):
 
     keyword = "quantiles"
     options = ("at",)
+    result = "quantiles"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -38,6 +39,13 @@ class Quantiles(Cumulative):
     def shares(self) -> tuple[Fraction, ...]:
         """The shares as exact numbers."""
         return tuple(map(Fraction, self.at))
+
+    def says(self) -> str:
+        """Name the shares."""
+        shares = ", ".join(show(share) for share in self.shares)
+        many = "quantiles" if len(self.shares) > 1 else "quantile"
+        name = quoted(self.attribute)
+        return f"The {many} {shares} of {name}, from how many records are at or below each of its values"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         """Write ``{quantiles: name, at: [..]}``."""

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import QueryError, RefusalError, brief, nearest
 from blowfish_privacy.policies.graph import Edge, SecretGraph
 
@@ -34,8 +34,46 @@ class Query(ABC):
 
     needs_records: ClassVar[bool] = False
     """Whether a plan needs the number of records: to divide by it, or to choose a strategy."""
+    answer: ClassVar[str] = "numbers"
+    """The kind of answer that is asked for; mechanisms say which kinds they give."""
+    result: ClassVar[str] = "vector"
+    """The kind of result that shows the answer."""
+    error_of: ClassVar[str] = "an output"
+    """What the error of one number is the error of."""
+    changed: ClassVar[str] = "the answer"
+    """What a secret change moves."""
+    counts_records: ClassVar[bool] = False
+    """Whether every output is a number of records."""
+    adds_up: ClassVar[bool] = False
+    """Whether every record is counted in exactly one output."""
+    divided: ClassVar[bool] = False
+    """Whether the answer is divided by the number of records."""
+    instead_of_parts: ClassVar[str | None] = None
+    """What to do instead, where the query cannot be released for each part of a table."""
+
+    kinds: ClassVar[dict[str, type[Query]]] = {}
+    """Every kind of query that is defined, by its keyword."""
 
     attributes: tuple[str, ...]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make a kind of query known by its keyword."""
+        super().__init_subclass__(**options)
+        if "keyword" in vars(cls):
+            Query.kinds[cls.keyword] = cls
+
+    def says(self) -> str:
+        """Say what is asked, for a reader who does not know the query."""
+        return f"The {self.keyword} of {named(self.attributes)}"
+
+    def amount(self, domain: Domain) -> str:
+        """Say how many numbers are released."""
+        outputs = self.on(domain).outputs
+        return f"{outputs:,} numbers" if outputs > 1 else "one number"
+
+    def labels(self, domain: Domain) -> list[str] | None:
+        """Name the outputs, where they have names."""
+        return None
 
     @abstractmethod
     def on(self, domain: Domain) -> LinearForm:
@@ -119,6 +157,12 @@ class LinearForm(ABC):
                 hint="ask for fewer outputs, or look at fewer values.",
             )
         return np.array([self.column(cell) for cell in self.domain.cells()], dtype=np.int64).T
+
+
+def named(attributes: Sequence[str]) -> str:
+    """Write attributes in a sentence."""
+    *others, last = map(quoted, attributes)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def some_edge(graph: SecretGraph) -> Edge | None:

@@ -9,7 +9,7 @@ from typing import Any
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.queries.histogram import HistogramForm
-from blowfish_privacy.queries.query import Query, checked_attribute
+from blowfish_privacy.queries.query import Query, checked_attribute, named
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,10 @@ class RangeGrid(Query):
 
     keyword = "range_grid"
     needs_records = True
+    answer = "grid"
+    result = "grid"
+    changed = "the counts"
+    counts_records = True
 
     def __post_init__(self) -> None:
         named = (checked_attribute(self.first), checked_attribute(self.second))
@@ -36,6 +40,10 @@ class RangeGrid(Query):
             if not own[name].ordered:
                 raise QueryError(f"{name} has categories, and categories have no order.", hint="use a histogram.")
         return HistogramForm(own)
+
+    def says(self) -> str:
+        """Name the attributes."""
+        return f"How many records fall into rectangles of {named(self.attributes)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         """Write ``{range_grid: [first, second]}``."""

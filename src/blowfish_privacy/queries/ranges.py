@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from blowfish_privacy.domain import Domain, choice_to_file
+from blowfish_privacy.domain import Domain, choice_to_file, quoted
 from blowfish_privacy.errors import DomainError, QueryError, brief
 from blowfish_privacy.queries.cumulative import Cumulative, CumulativeForm
 
@@ -22,6 +22,7 @@ class Ranges(Cumulative):
 
     keyword = "ranges"
     options = ("of",)
+    result = "ranges"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -41,6 +42,11 @@ class Ranges(Cumulative):
             except DomainError as error:
                 raise QueryError(f"{self.attribute}: {error.message}", hint=error.hint) from None
         return form
+
+    def says(self) -> str:
+        """Say where the counts come from."""
+        name = quoted(self.attribute)
+        return f"How many records fall into ranges of {name}, from how many are at or below each of its values"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         """Write ``{ranges: name, of: [[a, b], ..]}``."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, Domain, Integer
+from blowfish_privacy.domain import Cell, Domain, Integer, quoted
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.policies.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute
@@ -24,6 +24,9 @@ class Sum(Query):
     attributes: tuple[str, ...] = field(init=False)
 
     keyword = "sum"
+    result = "number"
+    error_of = "the sum"
+    changed = "the sum"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
@@ -37,6 +40,10 @@ class Sum(Query):
                 hint="give each bin or category a number: Linear(function, attributes=[..]).",
             )
         return SumForm(own)
+
+    def says(self) -> str:
+        """Name the attribute."""
+        return f"The {self.keyword} of {quoted(self.attribute)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         """Write ``{sum: name}`` or ``{mean: name}``."""
@@ -54,6 +61,9 @@ class Mean(Sum):
 
     keyword = "mean"
     needs_records = True
+    error_of = "the mean"
+    divided = True
+    instead_of_parts = "release Sum, and divide by the part's size."
 
 
 @dataclass(frozen=True)

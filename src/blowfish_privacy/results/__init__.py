@@ -5,8 +5,6 @@ from typing import Any
 
 from blowfish_privacy import document
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.mechanisms import OrderedFamily
-from blowfish_privacy.queries import KMeans, RangeGrid
 from blowfish_privacy.results.clusters import ClustersResult
 from blowfish_privacy.results.cumulative import CumulativeResult, QuantilesResult, RangesResult
 from blowfish_privacy.results.grid import GridResult
@@ -16,17 +14,11 @@ from blowfish_privacy.results.parallel import ParallelResult
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.results.vector import VectorResult
 
-KINDS: dict[str, type[Result]] = {"histogram": HistogramResult, "sum": NumberResult, "mean": NumberResult}
-
 
 def _kind(release: document.Release) -> type[Result]:
-    if isinstance(release.mechanism, OrderedFamily):
-        return {"quantiles": QuantilesResult, "ranges": RangesResult}.get(release.query.keyword, CumulativeResult)
-    if isinstance(release.query, KMeans):
-        return ClustersResult
-    if isinstance(release.query, RangeGrid):
-        return GridResult
-    return KINDS.get(release.query.keyword, VectorResult)
+    """Find the kind of result that the query asks for; numbers that it cannot read are shown as they are."""
+    kind = Result.kinds.get(release.query.result, VectorResult)
+    return kind if kind.reads(release) else VectorResult
 
 
 def from_text(text: str) -> Any:
@@ -56,6 +48,8 @@ __all__ = [
     "HistogramResult",
     "NumberResult",
     "ParallelResult",
+    "QuantilesResult",
+    "RangesResult",
     "Result",
     "VectorResult",
     "from_text",

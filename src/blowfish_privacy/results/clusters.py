@@ -19,7 +19,7 @@ from blowfish_privacy.exact import exact
 from blowfish_privacy.mechanisms import Points, Synopsis
 from blowfish_privacy.mechanisms.grid_choice import MOST_DIMENSIONS
 from blowfish_privacy.progress import spinner
-from blowfish_privacy.queries import KMeans
+from blowfish_privacy.queries.kmeans import clusters_asked
 from blowfish_privacy.results.result import Result
 
 Floats = npt.NDArray[np.float64]
@@ -31,6 +31,8 @@ class ClustersResult(Result):
     Equal documents give equal centres: the restarts are seeded by the document.
     """
 
+    kind = "clusters"
+
     @property
     def domain(self) -> Domain:
         """The clustered attributes."""
@@ -39,8 +41,7 @@ class ClustersResult(Result):
     @property
     def k(self) -> int:
         """The number of clusters asked for."""
-        query = self.release.query
-        return query.k if isinstance(query, KMeans) else 1
+        return clusters_asked(self.release.query)
 
     @cached_property
     def points(self) -> Points:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.document import Release
 from blowfish_privacy.domain import Attribute, Binned
 from blowfish_privacy.errors import QueryError, RefusalError
 from blowfish_privacy.exact import exact, show
@@ -26,6 +27,13 @@ class CumulativeResult(Result):
     Answers come from the ordered estimate, which never decreases and ends at the public total; :attr:`linear` is the
     unbiased one before that step.
     """
+
+    kind = "cumulative"
+
+    @classmethod
+    def reads(cls, release: Release) -> bool:
+        """Mechanisms for ordered data estimate the whole cumulative histogram."""
+        return isinstance(release.mechanism, OrderedFamily)
 
     @property
     def _mechanism(self) -> OrderedFamily:
@@ -166,6 +174,8 @@ class CumulativeResult(Result):
 class QuantilesResult(CumulativeResult):
     """A cumulative histogram that shows some quantiles first."""
 
+    kind = "quantiles"
+
     @property
     def header(self) -> list[str]:
         """The share and the value."""
@@ -173,13 +183,14 @@ class QuantilesResult(CumulativeResult):
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each share asked for."""
-        query = self.release.query
-        for share in query.shares if isinstance(query, Quantiles) else ():
+        for share in cast(Quantiles, self.release.query).shares:
             yield [show(share), str(self.quantile(share))]
 
 
 class RangesResult(CumulativeResult):
     """A cumulative histogram that shows some ranges first."""
+
+    kind = "ranges"
 
     @property
     def header(self) -> list[str]:
@@ -188,8 +199,7 @@ class RangesResult(CumulativeResult):
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each range asked for."""
-        query = self.release.query
-        for low, high in query.of if isinstance(query, Ranges) else ():
+        for low, high in cast(Ranges, self.release.query).of:
             yield [str(low), str(high), round(self.range(low, high), 3)]
 
 

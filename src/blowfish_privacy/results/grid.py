@@ -29,6 +29,8 @@ class Box:
 class GridResult(Result):
     """Estimated counts of the cells; rectangles are looked up in a table of their sums."""
 
+    kind = "grid"
+
     @property
     def domain(self) -> Domain:
         """The two attributes."""

@@ -16,6 +16,8 @@ from blowfish_privacy.results.result import Result, as_float
 class HistogramResult(Result):
     """A count for every cell: unbiased, so some may be negative, and a consistent version beside it."""
 
+    kind = "histogram"
+
     @property
     def counts(self) -> npt.NDArray[np.int64]:
         """The unbiased noisy counts, shaped like the attributes."""

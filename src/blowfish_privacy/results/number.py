@@ -12,6 +12,8 @@ from blowfish_privacy.results.result import Result
 class NumberResult(Result):
     """A single answer."""
 
+    kind = "number"
+
     @property
     def value(self) -> float | int:
         """The unbiased noisy answer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,22 @@ from blowfish_privacy.mechanisms import Certificate, Error
 
 class Result(ABC):
     """The noisy answers of one release. Everything here is post-processing: free, as often as one likes."""
+
+    kind: ClassVar[str]
+    """How queries ask for it."""
+    kinds: ClassVar[dict[str, type[Result]]] = {}
+    """Every kind of result that is defined."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make a kind of result known."""
+        super().__init_subclass__(**options)
+        if "kind" in vars(cls):
+            Result.kinds[cls.kind] = cls
+
+    @classmethod
+    def reads(cls, release: Release) -> bool:
+        """Say whether it can show what the release's mechanism returned."""
+        return True
 
     def __init__(self, release: Release, text: str) -> None:
         self.release = release

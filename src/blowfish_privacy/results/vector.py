@@ -6,19 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from blowfish_privacy.plots import plain_text
-from blowfish_privacy.queries import Cumulative
 from blowfish_privacy.results.result import Result, as_float
 
 
 class VectorResult(Result):
     """A list of answers."""
 
+    kind = "vector"
+
     def labels(self) -> list[str]:
         """Name the outputs: the values of an ordered attribute, or their numbers."""
-        if isinstance(self.release.query, Cumulative):
-            attribute = self.release.policy.domain[self.release.query.attribute]
-            return [attribute.show(place) for place in range(attribute.size)]
-        return [str(output) for output in range(len(self.values))]
+        named = self.release.query.labels(self.release.policy.domain)
+        return [str(output) for output in range(len(self.values))] if named is None else named
 
     @property
     def header(self) -> list[str]:
@@ -39,6 +38,6 @@ class VectorResult(Result):
         shown = list(places)[:: max(1, len(values) // 8)]
         axes.set_xticks(shown, [plain_text(self.labels()[place]) for place in shown])
         about = ", ".join(self.release.query.attributes)
-        cumulative = isinstance(self.release.query, Cumulative)
-        axes.set_xlabel(plain_text(about if cumulative else f"number of the answer about {about}"))
+        named = self.release.query.labels(self.release.policy.domain) is not None
+        axes.set_xlabel(plain_text(about if named else f"number of the answer about {about}"))
         axes.set_ylabel("answer, with its 95 % interval" if width else "exact answer")

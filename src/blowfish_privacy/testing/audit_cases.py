@@ -22,7 +22,7 @@ from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.mechanisms.exact import Counted
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.policies import DistanceThreshold, Policy
-from blowfish_privacy.queries import QUERIES, Linear, Query, RangeGrid
+from blowfish_privacy.queries import Cumulative, Histogram, KMeans, Linear, Mean, Query, RangeGrid, Sum
 from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.testing.known_facts import random_facts, random_secrets
 from blowfish_privacy.testing.oracle import moves_together
@@ -151,17 +151,14 @@ def _queries(source: random.Random, domain: Domain, fewest: int) -> Iterator[Que
     weights = [[source.randint(-2, 3) for _ in range(domain.size)] for _ in range(2)]
     grids = [RangeGrid(a, b) for a in domain.names for b in domain.names if a != b]
     many = [fewest, fewest, 2]
-    clusters = [kind(list(domain.names), k=source.choice(many)) for kind in QUERIES if kind.keyword == "kmeans"]  # type: ignore[call-arg]
-    singles = [kind(domain.names[-1]) for kind in QUERIES if kind.keyword in _SINGLE]  # type: ignore[call-arg]
+    clusters = [KMeans(list(domain.names), k=source.choice(many))]
+    singles = [kind(domain.names[-1]) for kind in (Histogram, Cumulative, Sum, Mean)]
     for query in (*singles, *singles, Linear(weights, domain.names), *grids, *clusters):
         try:
             query.on(domain)
         except BlowfishError:
             continue
         yield query
-
-
-_SINGLE = {"histogram", "cumulative", "sum", "mean"}
 
 
 def _worst(
