@@ -17,7 +17,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import explain_pair, unprotected
 from blowfish_privacy.progress import spinner
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.common import common_queries
+from blowfish_privacy.queries.overview import overview
 from blowfish_privacy.sensitivities import sensitivity
 
 
@@ -108,7 +108,7 @@ def explain(file: str, pair: tuple[str, str] | None, as_json: bool) -> None:  # 
 
 def common_sensitivities(loaded: Policy) -> list[dict[str, Any]]:
     """Derive the sensitivities of the queries people ask first."""
-    return [_row(title, query, loaded) for title, query in common_queries(loaded.domain)]
+    return [_row(title, query, loaded) for title, query in overview(loaded.domain)]
 
 
 def _row(title: str, query: Query, loaded: Policy) -> dict[str, Any]:

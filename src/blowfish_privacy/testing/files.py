@@ -30,7 +30,7 @@ from blowfish_privacy import spec
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning
 from blowfish_privacy.known_facts.words import what_facts_do
 from blowfish_privacy.plan import make_plan
-from blowfish_privacy.queries.common import common_queries
+from blowfish_privacy.queries.overview import overview
 from blowfish_privacy.sensitivities import sensitivity
 from blowfish_privacy.testing.file_corpus import CORPUS
 from blowfish_privacy.testing.file_mutations import mutated_file
@@ -61,7 +61,7 @@ def examine(path: Path) -> str:
         return type(error).__name__
     policy = loaded.policy
     _attempt(lambda: (policy.words(), policy.connected, [fact.words(policy.domain) for fact in policy.known]))
-    for _, query in common_queries(policy.domain):
+    for _, query in overview(policy.domain):
         _attempt(lambda query=query: sensitivity(query, policy))
     _attempt(policy.explain)
     _attempt(lambda: [*what_facts_do(policy)] if policy.known else [])

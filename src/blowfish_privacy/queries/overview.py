@@ -9,7 +9,7 @@ from blowfish_privacy.queries.query import Query
 from blowfish_privacy.queries.sums import Sum
 
 
-def common_queries(domain: Domain) -> list[tuple[str, Query]]:
+def overview(domain: Domain) -> list[tuple[str, Query]]:
     """Name, with a title, the whole table, and the counts, cumulative counts and sum of each attribute."""
     queries: list[tuple[str, Query]] = [("histogram of all attributes", Histogram(*domain.names))]
     for name in domain:
