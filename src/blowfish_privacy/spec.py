@@ -147,7 +147,7 @@ def dumps(policy: Policy) -> str:
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of a policy file."""
     written = FileSection.model_json_schema()
-    kinds = sorted(Secrets.__subclasses__(), key=lambda kind: kind.keyword)
+    kinds = [Secrets.kinds[keyword] for keyword in sorted(Secrets.kinds)]
     written["$defs"]["PolicySection"]["properties"] |= {
         "domain": {
             "type": "object",

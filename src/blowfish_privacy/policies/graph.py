@@ -62,6 +62,13 @@ class Secrets(ABC):
     """How the choice is spelt in a policy file."""
     file_schema: ClassVar[dict[str, Any]]
     """The JSON Schema of that spelling."""
+    kinds: ClassVar[dict[str, type[Secrets]]] = {}
+    """Every kind of secrets that is defined, by its keyword."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make a kind of secrets known by its keyword."""
+        super().__init_subclass__(**options)
+        Secrets.kinds[cls.keyword] = cls
 
     @abstractmethod
     def on(self, domain: Domain) -> SecretGraph:
@@ -79,7 +86,7 @@ class Secrets(ABC):
     @classmethod
     def read(cls, body: Any, domain: Domain) -> Secrets:
         """Find the kind of secrets that a policy file names, and read it."""
-        kinds = {kind.keyword: kind for kind in Secrets.__subclasses__()}
+        kinds = Secrets.kinds
         if body is None:
             raise SpecError("secrets are missing.", hint=f"write one of {', '.join(sorted(kinds))}.")
         names: list[str] = (

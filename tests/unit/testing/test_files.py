@@ -33,7 +33,7 @@ def words(value: Any) -> set[str]:
 
 def test_the_corpus_has_every_keyword_and_loads():
     said = set().union(*map(words, CORPUS))
-    kinds = [*spec.ATTRIBUTES, *(kind.keyword for kind in Secrets.__subclasses__()), *MECHANISMS, "outside", "missing"]
+    kinds = [*spec.ATTRIBUTES, *Secrets.kinds, *MECHANISMS, "outside", "missing"]
     queries = [word for kind in QUERIES for word in (kind.keyword, *kind.options)]
     fields = [*spec.FileSection.model_fields, *spec.PolicySection.model_fields, "epsilon", "error", "mechanism"]
     assert {*kinds, *queries, *fields, "marginal", "counts", "count", "equals", "scale", "range", "values"} <= said
