@@ -27,14 +27,17 @@ from blowfish_privacy.queries.query import LinearForm, Query
 from blowfish_privacy.results import Result, load
 from blowfish_privacy.sensitivities import sensitivity_of
 from blowfish_privacy.testing.oracle import hops_by_search
-
-REGISTRIES = (Secrets.kinds, Query.kinds, Mechanism.kinds, Result.kinds)
+from registries import forgotten
 
 
 @pytest.fixture(scope="module")
 def extension():
-    """Define everything, and forget it afterwards: other tests look at what the package itself defines."""
-    before = [dict(registry) for registry in REGISTRIES]
+    with forgotten():
+        yield define()
+
+
+def define():
+    """Define a kind of everything."""
 
     @dataclass(frozen=True)
     class Parity(Secrets):
@@ -234,10 +237,7 @@ def extension():
         def close(self):
             pass
 
-    yield Parity, Evens, Listed, EvensResult
-    for registry, old in zip(REGISTRIES, before, strict=True):
-        registry.clear()
-        registry.update(old)
+    return Parity, Evens, Listed, EvensResult
 
 
 DOMAIN = bp.Domain(v=bp.Integer(0, 9))

@@ -17,7 +17,6 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from blowfish_privacy.domain import Cell, Subset
 from blowfish_privacy.errors import RefusalError
@@ -124,6 +123,8 @@ def cliques(along: Sequence[Meetings], pieces: Pieces) -> ClassPairs:
 
 def _together(block: Ints, member: Ints, size: int) -> Ints:
     """Pair the members of each block."""
+    from scipy.sparse import csr_array
+
     counts = np.bincount(block)
     _check(int((counts * (counts - 1) // 2).max(initial=0)))
     shape = (int(block.max(initial=0)) + 1, size)
