@@ -15,7 +15,7 @@ from blowfish_privacy.cli.main import run
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.policies import Secrets
-from blowfish_privacy.queries import QUERIES
+from blowfish_privacy.queries import Query
 from blowfish_privacy.testing import files
 from blowfish_privacy.testing.file_corpus import CORPUS
 from blowfish_privacy.testing.file_mutations import mutated_file
@@ -34,7 +34,7 @@ def words(value: Any) -> set[str]:
 def test_the_corpus_has_every_keyword_and_loads():
     said = set().union(*map(words, CORPUS))
     kinds = [*spec.ATTRIBUTES, *Secrets.kinds, *MECHANISMS, "outside", "missing"]
-    queries = [word for kind in QUERIES for word in (kind.keyword, *kind.options)]
+    queries = [word for kind in Query.kinds.values() for word in (kind.keyword, *kind.options)]
     fields = [*spec.FileSection.model_fields, *spec.PolicySection.model_fields, "epsilon", "error", "mechanism"]
     assert {*kinds, *queries, *fields, "marginal", "counts", "count", "equals", "scale", "range", "values"} <= said
     for body in CORPUS:
