@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from copy import copy
+from functools import cache, partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from blowfish_privacy.clustering import nearest_centre
 from blowfish_privacy.domain import Domain, Integer
-from blowfish_privacy.engines.arrays import ArrayEngine
+from blowfish_privacy.engines.arrays import ArrayEngine, Column
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, brief
 from blowfish_privacy.exact import positive
 from blowfish_privacy.policies import Policy
@@ -76,16 +77,16 @@ class KMeansEstimator(BaseEstimator):
         if self.epsilon is None:
             raise QueryError("epsilon is needed.", hint='KMeansEstimator(policy=policy, epsilon="0.5").')
         positive(self.epsilon, "epsilon", error=QueryError)
-        table, names = _table(self, X)
-        policy = self._policy_for(table.shape[1])
+        (rows, width), names = _form(self, X)
+        policy = self._policy_for(width)
         domain = policy.domain
         _check_names(names, domain)
-        if table.shape[1] != len(domain.names):
+        if width != len(domain.names):
             raise DataError(
-                f"X has {table.shape[1]} columns, but the domain has {len(domain.names)} attributes.",
+                f"X has {width} columns, but the domain has {len(domain.names)} attributes.",
                 hint=f"one column for each of {', '.join(domain.names)}, in this order.",
             )
-        engine = ArrayEngine({name: _column(domain, name, table[:, axis]) for axis, name in enumerate(domain.names)})
+        engine = ArrayEngine(_columns(self, X, domain), rows)
         budget = self.epsilon if self.ledger is None else None
         session = Session(engine, policy, budget=budget, ledger=self.ledger)
         query = KMeans(domain.names, self.n_clusters)
@@ -100,8 +101,9 @@ class KMeansEstimator(BaseEstimator):
     def predict(self, X: Any) -> npt.NDArray[np.int64]:  # noqa: N803
         """Return the number of the centre nearest to each point of X."""
         check_is_fitted(self)
-        table, names = _table(self, X)
+        _, names = _form(self, X)
         _check_names(names, self.release_.release.policy.domain)
+        table = _table(self, X)
         with _without_values():
             validate_data(self, X, reset=False, skip_check_array=True)
         return nearest_centre(table, self.cluster_centers_)
@@ -112,16 +114,29 @@ class KMeansEstimator(BaseEstimator):
         return self.policy
 
 
-def _table(estimator: KMeansEstimator, given: Any) -> tuple[Floats, list[str] | None]:
-    """Let scikit-learn check the form of X; return its numbers, and the names that scikit-learn would keep.
+def _form(estimator: KMeansEstimator, given: Any) -> tuple[tuple[int, int], list[str] | None]:
+    """Let scikit-learn check the form of X, whatever its values; return its shape, and the names it would keep.
 
     It looks on a copy: where a header is missing, the names of the columns are the values of a person.
     """
     probe: Any = copy(estimator)
     with _without_values():
-        checked: Any = validate_data(probe, given, reset=True, dtype=np.float64)
+        checked: Any = validate_data(probe, given, reset=True, dtype=None, ensure_all_finite=False)
     names: Any = getattr(probe, "feature_names_in_", None)
-    return cast(Floats, checked), None if names is None else list(names)
+    return checked.shape, None if names is None else list(names)
+
+
+def _table(estimator: KMeansEstimator, given: Any) -> Floats:
+    """Let scikit-learn turn X into finite numbers."""
+    with _without_values():
+        checked: Any = validate_data(copy(estimator), given, reset=True, dtype=np.float64)
+    return cast(Floats, checked)
+
+
+def _columns(estimator: KMeansEstimator, given: Any, domain: Domain) -> dict[str, Column]:
+    """Hand over the columns of X when they are read, after the charge: until then no value decides over anything."""
+    table = cache(lambda: _table(estimator, given))
+    return {name: partial(_column, domain, name, axis, table) for axis, name in enumerate(domain.names)}
 
 
 @contextmanager
@@ -146,7 +161,8 @@ def _check_names(names: list[str] | None, domain: Domain) -> None:
         )
 
 
-def _column(domain: Domain, name: str, column: Floats) -> npt.NDArray[Any]:
+def _column(domain: Domain, name: str, axis: int, table: Callable[[], Floats]) -> npt.NDArray[Any]:
+    column = table()[:, axis]
     if not isinstance(domain[name], Integer):
         return column
     if (column != np.floor(column)).any() or (np.abs(column) > 2**53).any():

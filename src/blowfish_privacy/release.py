@@ -153,19 +153,18 @@ class Door:
         return spec.dumps(self.policy)
 
     def _compare(self, engine: Engine, plan: Plan) -> None:
-        """Compare the data with the counts that everybody is said to know; say which is wrong, never by how much.
+        """Compare the data with the counts that everybody is said to know; say that one is wrong, never which.
 
         The answer is exact: the ledger counts what fails before anybody hears of it.
         """
-        wrong = [*contradicted(plan.policy, lambda names: _counted(engine, plan, names))]
-        if not wrong:
+        if not [*contradicted(plan.policy, lambda names: _counted(engine, plan, names))]:
             return
         self.ledger.fail(plan.key)
-        said = "; ".join(fact.words(plan.policy.domain) for fact in wrong[:3])
+        # Which of the facts would be one more exact answer for each of them.
         raise DataError(
-            f"the data contradict a known fact of the policy: {said}.",
-            hint="correct the fact, or the data; nothing was handed out. The check is exact, so only a few policies "
-            "may fail it: blowfish data check compares before anything is spent.",
+            "the data contradict a fact whose count the policy states.",
+            hint="blowfish data check tells the custodian which, before anything is spent. Correct the fact, or the "
+            "data; nothing was handed out. The check is exact, so only a few policies may fail it.",
         )
 
     def _write(self, plan: Plan, noisy: npt.NDArray[Any], records: int | None, entry: Entry) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from blowfish_privacy.engines.dialect import POSTGRES
 from blowfish_privacy.errors import DataError, QueryError
 from effort import examples
 from engines.conftest import Way
-from engines.reference import judge, to_table
+from engines.reference import handed, judge, to_table
 
 TYPES = {"a": pa.int64(), "b": pa.float64()}
 SOFT = Softness(halving=7, bits=10)
@@ -84,7 +84,7 @@ def test_sums_equal_assigning_by_hand(way: Way, case: tuple[Domain, Assignment, 
         engine.close()
     assert open_engine(Counts(counts)).assigned(domain, domain.names, assignment).tolist() == wanted
     if rows:
-        arrays = ArrayEngine({name: np.array([row[name] for row in rows]) for name in domain.names})
+        arrays = ArrayEngine(*handed({name: np.array([row[name] for row in rows]) for name in domain.names}))
         assert arrays.assigned(domain, domain.names, assignment).tolist() == wanted
 
 

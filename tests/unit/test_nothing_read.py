@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import blowfish_privacy as bp
@@ -173,3 +174,33 @@ def test_help_says_what_is_read(command, capsys):
     assert "no data" not in said
     assert "number of rows" in said
     assert "no value" in said
+
+
+ODD = {"text": "SECRET", "half": 30.5, "missing": None}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_values_of_objects_decide_over_nothing_before_the_charge(tmp_path, odd):
+    domain = bp.Domain(age=bp.Integer(0, 99))
+    policy = bp.Policy(domain, secrets=bp.FullDomain())
+    table = pd.DataFrame({"age": pd.Series([30, 31, odd, 33], dtype=object)})
+    session = bp.Session(table, policy, budget=1, ledger=tmp_path / "l", create=True)
+    with pytest.raises(bp.BudgetError):
+        session.release(bp.Histogram("age"), epsilon=5)
+    with pytest.raises(bp.DataError) as caught:
+        session.release(bp.Histogram("age"), epsilon="0.25")
+    assert "SECRET" not in str(caught.value)
+    assert session.remaining == Fraction(3, 4)
+
+
+@pytest.mark.parametrize("odd", [30.5, np.nan, np.inf, 1e300])
+def test_values_of_an_array_decide_over_nothing_before_the_charge(tmp_path, odd):
+    policy = bp.Policy(bp.Domain(age=bp.Integer(0, 99)), secrets=bp.FullDomain())
+    table = np.full((50, 1), 30.0)
+    table[7] = odd
+    session = bp.Session(bp.Counts(np.zeros(100, dtype=int)), policy, budget=1, ledger=tmp_path / "l", create=True)
+    with pytest.raises(bp.BudgetError):
+        bp.KMeansEstimator(1, policy=policy, epsilon=5, ledger=session.ledger).fit(table)
+    with pytest.raises(bp.DataError):
+        bp.KMeansEstimator(1, policy=policy, epsilon="0.25", ledger=session.ledger).fit(table)
+    assert session.remaining == Fraction(3, 4)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.progress import Progress
 from blowfish_privacy.errors import DataError
 
+Column: TypeAlias = Callable[[], npt.NDArray[Any]]
+"""Hands over a column when it is read, and not before: what its values are is nobody's business until then."""
+
 
 class ArrayEngine:
     """Counts columns given as numpy arrays; a column is numbered once, when it is first asked for."""
@@ -21,12 +24,9 @@ class ArrayEngine:
     positional: ClassVar[bool] = True
     """Its columns have no names of their own: the order of the domain says which is which."""
 
-    def __init__(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-        lengths = {len(column) for column in columns.values()}
-        if len(lengths) != 1:
-            raise DataError("the columns differ in length." if lengths else "there is no column.")
+    def __init__(self, columns: Mapping[str, Column], rows: int) -> None:
         self._columns = dict(columns)
-        self._rows = lengths.pop()
+        self._rows = rows
         self._positions: dict[tuple[str, object], npt.NDArray[np.int64]] = {}
         self.reads = 0
 
@@ -90,8 +90,9 @@ class ArrayEngine:
     def _numbered(self, own: Domain, name: str) -> npt.NDArray[np.int64]:
         key = (name, own[name])
         if key not in self._positions:
+            column = self._columns[name]()
             try:
-                self._positions[key] = own[name].encode(self._columns[name])
+                self._positions[key] = own[name].encode(column)
             except DataError as error:
                 raise error.within(name) from None
         return self._positions[key]

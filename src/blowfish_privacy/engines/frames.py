@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
 from sqlglot import exp
 
+from blowfish_privacy.engines.columns import ColumnType
 from blowfish_privacy.engines.sources import Choice, Opened, Source, column_type, numbered
 from blowfish_privacy.engines.sql import SOURCE
 from blowfish_privacy.engines.workbench import DIALECT, Workbench
@@ -66,6 +68,16 @@ class FrameSource(Source):
     def columns(self, places: Sequence[int]) -> list[Any]:
         """Return the columns at some places as Arrow arrays, whole or in chunks."""
 
+    @abstractmethod
+    def without_rows(self) -> Any:
+        """Return the table's columns with their types, and no row."""
+
+    def types(self, choose: Choice) -> Sequence[ColumnType]:
+        """Look at a table without rows: a column of objects fits everything until its values are read."""
+        bare = copy(self)
+        bare._data = self.without_rows()
+        return bare.open(choose).types
+
     def open(self, choose: Choice) -> Opened:
         """Hand over the columns as an Arrow table."""
         import pyarrow
@@ -95,6 +107,10 @@ class ArrowSource(FrameSource):
         """The schema's names, which may repeat."""
         return list(self._data.schema.names)
 
+    def without_rows(self) -> Any:
+        """Keep the schema."""
+        return self._data.slice(0, 0)
+
     def columns(self, places: Sequence[int]) -> list[Any]:
         """Choose columns by place."""
         return [self._data.column(place) for place in places]
@@ -112,6 +128,10 @@ class PandasSource(FrameSource):
     def names(self) -> Sequence[object]:
         """The columns' labels, which may be of any kind and may repeat."""
         return list(self._data.columns)
+
+    def without_rows(self) -> Any:
+        """Keep the columns' types."""
+        return self._data.iloc[:0]
 
     def columns(self, places: Sequence[int]) -> list[Any]:
         """Turn columns into Arrow arrays, every value of a column of objects being looked at.
@@ -138,6 +158,10 @@ class PolarsSource(FrameSource):
     def names(self) -> Sequence[object]:
         """The schema's names."""
         return list(self._data.lazy().collect_schema().names())
+
+    def without_rows(self) -> Any:
+        """Keep the schema; a lazy table is not collected."""
+        return self._data.lazy().collect_schema().to_frame()
 
     def columns(self, places: Sequence[int]) -> list[Any]:
         """Collect the columns, by place: a name such as ^a.*$ would be taken for a pattern."""

@@ -57,6 +57,10 @@ class Source(ABC):
     def open(self, choose: Choice) -> Opened:
         """Open the columns that are chosen from the names of all; no row is read yet."""
 
+    def types(self, choose: Choice) -> Sequence[ColumnType]:
+        """Tell the types of the columns that are chosen, without looking at a row."""
+        return self.open(choose).types
+
     def rows(self) -> int:
         """Count the rows."""
         counted = exp.select(exp.Count(this=exp.Star())).from_(exp.table_(SOURCE, quoted=True))

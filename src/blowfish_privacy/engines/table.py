@@ -18,7 +18,7 @@ from blowfish_privacy.engines.columns import ColumnType, accepts, wanted
 from blowfish_privacy.engines.faults import shielded
 from blowfish_privacy.engines.progress import Progress, watched
 from blowfish_privacy.engines.soft import problems_query, raise_problems, soft_query, soft_sums
-from blowfish_privacy.engines.sources import Opened, Source
+from blowfish_privacy.engines.sources import Choice, Opened, Source
 from blowfish_privacy.engines.sql import check_query, counts_query, plain_counts_query
 from blowfish_privacy.errors import DataError
 
@@ -90,7 +90,7 @@ class TableEngine:
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check columns and types from the source's description alone."""
         own = domain.project(names)
-        self._safely(lambda: self._open(own))
+        self._safely(lambda: _check_types(own, self._source.types(_places(own))))
 
     def rows(self) -> int:
         """Count the rows."""
@@ -134,10 +134,8 @@ class TableEngine:
                 self._source.rest()
 
     def _open(self, domain: Domain) -> Opened:
-        opened = self._source.open(lambda names: [_find(name, names) for name in domain.names])
-        for name, attribute, column in zip(domain.names, domain.attributes, opened.types, strict=True):
-            if not accepts(attribute, column):
-                raise _wrong_type(name, attribute, column)
+        opened = self._source.open(_places(domain))
+        _check_types(domain, opened.types)
         return opened
 
     def _tallied(self, domain: Domain, found: Sequence[str], fitting: Sequence[str]) -> DataCheck:
@@ -173,6 +171,16 @@ class TableEngine:
                 )
             )
         return DataCheck(rows, tuple(columns))
+
+
+def _places(domain: Domain) -> Choice:
+    return lambda names: [_find(name, names) for name in domain.names]
+
+
+def _check_types(domain: Domain, types: Sequence[ColumnType]) -> None:
+    for name, attribute, column in zip(domain.names, domain.attributes, types, strict=True):
+        if not accepts(attribute, column):
+            raise _wrong_type(name, attribute, column)
 
 
 def _find(name: str, names: Sequence[object]) -> int:

@@ -77,7 +77,9 @@ def test_a_ledger_is_charged_when_given(tmp_path):
         KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="0.5", ledger=tmp_path / "absent").fit(table)
 
 
-@pytest.mark.parametrize("table", [[["secret", "b"]], [31415.0, 2.0], np.full((9, 2), 31415j), [[31415, np.inf]]])
+@pytest.mark.parametrize(
+    "table", [[["secret", "b"]] * 99, [31415.0, 2.0], np.full((9, 2), 31415j), [[31415, np.inf]] * 99]
+)
 def test_no_error_quotes_a_value(table):
     with pytest.raises(bp.DataError) as caught:
         KMeansEstimator(n_clusters=1, policy=POLICY, epsilon="1").fit(table)

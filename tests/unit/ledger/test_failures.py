@@ -84,7 +84,7 @@ def test_a_search_by_many_threads_ends_too(ledger: SqliteLedger) -> None:
 
 
 def test_a_corrected_policy_is_released_from_the_same_ledger(ledger: SqliteLedger) -> None:
-    with pytest.raises(DataError, match="contradict a known fact"):
+    with pytest.raises(DataError, match="contradict a fact whose count"):
         release(ledger, stating(1), "a", epsilon="0.25")
     assert (ledger.base, ledger.spent) == (None, Fraction(1, 4))
     release(ledger, stating(SECRET), "b", epsilon="0.25")
