@@ -169,3 +169,18 @@ def test_steps_with_known_facts_hold_the_odds_of_whoever_knows_them():
 
 def counted(policy, x, y):
     return policy.distance(policy.domain.record(x), policy.domain.record(y))
+
+
+def test_secret_moves_promise_nothing_to_attackers_who_know_less():
+    domain = bp.Domain(v=bp.Integer(0, 3))
+    for compensation, lost in (("secret-moves", 0), ("anywhere", 2)):
+        policy = bp.Policy(
+            domain,
+            secrets=bp.ExplicitGraph([({"v": 2}, {"v": 3})]),
+            known=[bp.KnownCount({"v": 3}, 1)],
+            size=2,
+            compensation=compensation,
+        )
+        assert policy.distance({"v": 2}, {"v": 3}) == 1
+        # The tables (2, 3) and (3, 0) of an attacker who thinks 2 or 3, and 0 or 3.
+        assert bp.sensitivity(bp.Histogram("v"), policy).value == lost

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from blowfish_privacy.cli.output import as_json, load_file, print_json, print_table
+from blowfish_privacy.cli.output import as_json, load_file, print_json, print_table, warnings_in_words
 from blowfish_privacy.cli.policy import record
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import LedgerError, SpecError
@@ -41,7 +41,8 @@ def mention_missing_ledger(file: str, loaded: PolicyFile) -> None:
 def _open(file: str) -> Ledger:
     if not is_address(file) and not Path(file).exists():
         raise LedgerError(f"there is no ledger {file}.", hint="give the path that 'ledger:' names in the policy file.")
-    return open_ledger(file, load_policy=load_policy)
+    with warnings_in_words():
+        return open_ledger(file, load_policy=load_policy)
 
 
 @ledger.command()

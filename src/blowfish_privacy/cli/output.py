@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -23,14 +24,20 @@ def print_json(value: Any) -> None:
     echo(json.dumps(value, indent=2))
 
 
-def load_file(file: str) -> spec.PolicyFile:
-    """Load a policy file, showing warnings as sentences."""
+@contextmanager
+def warnings_in_words() -> Generator[None]:
+    """Show our warnings as sentences, without the line of code that they come from."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", BlowfishWarning)
-        loaded = spec.load(file)
+        yield
     for warning in caught:
         warn(str(warning.message))
-    return loaded
+
+
+def load_file(file: str) -> spec.PolicyFile:
+    """Load a policy file, showing warnings as sentences."""
+    with warnings_in_words():
+        return spec.load(file)
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -13,7 +13,7 @@ import click
 
 from blowfish_privacy import results, spec
 from blowfish_privacy.cli.ledger import ledger_of, mention_missing_ledger
-from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table
+from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warnings_in_words
 from blowfish_privacy.cli.outputs import Outputs
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import located, open_engine
@@ -134,7 +134,8 @@ def open_session(file: str, loaded: spec.PolicyFile) -> Session:
     if loaded.ledger is None:
         raise SpecError("the file names no ledger.", hint="add ledger: table.ledger and budget: 1.0.")
     ledger = ledger_of(file, loaded.ledger)
-    return Session(located(loaded.data, Path(file).parent), loaded.policy, budget=loaded.budget, ledger=ledger)
+    with warnings_in_words():
+        return Session(located(loaded.data, Path(file).parent), loaded.policy, budget=loaded.budget, ledger=ledger)
 
 
 def _plans(file: str, loaded: spec.PolicyFile, *, needed: bool) -> list[Plan]:

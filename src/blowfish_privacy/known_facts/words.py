@@ -109,7 +109,7 @@ def _determined(policy: Policy) -> bool:
 def _nothing_left(policy: Policy) -> str:
     if _determined(policy):
         return "discloses the whole table by itself: nothing is left that could be protected."
-    return "leaves no secret pair that any table with this count allows."
+    return "leaves no secret pair that changes the full table while this count holds."
 
 
 def _table(policy: Policy) -> Found | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import blowfish_privacy as bp
+from blowfish_privacy.cli.main import run
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import SqliteLedger, sqlite_formats
 from blowfish_privacy.session import load_policy
@@ -174,3 +175,10 @@ def test_a_crash_leaves_it_old_or_new(old: Path) -> None:
             break
         assert done.returncode == 7, done.stderr
     assert set(versions) == {1, 2}
+
+
+def test_the_command_warns_in_words(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old.chmod(0o644)
+    assert run(["ledger", "show", str(old)]) == 0
+    said = capsys.readouterr().err
+    assert said == f"Warning: the ledger {old.name} is open to other users of this machine. Hint: chmod 600 it.\n"
