@@ -48,8 +48,8 @@ class Place:
             raise LedgerError(
                 f"{self.name} is not the file that was here before: it was restored from a backup, or replaced by a "
                 "copy. Charges made since the copy are not in it, and could be spent again.",
-                hint="put the right file back. Where it is lost, count what your records say is missing as spent, release no "
-                f"more than the rest, and run: blowfish ledger moved {self.name}.",
+                hint="put the right file back. Where it is lost, count what your records say is missing as spent, "
+                f"release no more than the rest, and run: blowfish ledger moved {self.name}.",
             )
         raise LedgerError(
             f"{self.name} is not in its place: the ledger was recorded as {recorded.name} in "
