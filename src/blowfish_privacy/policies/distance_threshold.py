@@ -16,6 +16,7 @@ from blowfish_privacy.errors import PolicyError, SpecError, brief, nearest
 from blowfish_privacy.exact import Number, plain, positive, show
 from blowfish_privacy.policies.class_pairs import ClassPairs, Pieces, everything, keys_of
 from blowfish_privacy.policies.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, only_keys
+from blowfish_privacy.policies.reach import largest_gap, narrowest, widest
 from blowfish_privacy.policies.rectangles import near
 from blowfish_privacy.policies.spending import PricedAxis, furthest
 from blowfish_privacy.policies.stepping import Stride, fewest_steps
@@ -162,7 +163,7 @@ class ThresholdGraph(SecretGraph):
         axis = self.domain.axis(name)
         if self._frozen[axis]:
             return None
-        first, last = _widest(self.domain[name], self.theta / self.weights[axis])
+        first, last = widest(self.domain[name], self.theta / self.weights[axis])
         origin = (0,) * len(self.weights)
         return (*origin[:axis], first, *origin[axis + 1 :]), (*origin[:axis], last, *origin[axis + 1 :])
 
@@ -191,7 +192,7 @@ class ThresholdGraph(SecretGraph):
     def _axes(self, prices: Sequence[Fraction | int]) -> list[PricedAxis]:
         parts = zip(self.domain.attributes, self.weights, self._moves, prices, strict=True)
         return [
-            PricedAxis(Fraction(price), weight * _narrowest(attribute), move, binned=not attribute.gap(0, 1))
+            PricedAxis(Fraction(price), weight * narrowest(attribute), move, binned=not attribute.gap(0, 1))
             for attribute, weight, move, price in parts
             if move and price
         ]
@@ -240,7 +241,7 @@ class ThresholdGraph(SecretGraph):
             common = Fraction(gcd(*(int(w * self._denominator) for _, _, w in parts)), self._denominator)
             theta = theta // common * common
         elif len(self.domain.names) == 1:
-            theta = _largest_gap(self.domain.attributes[0], theta / self.weights[0]) * self.weights[0]
+            theta = largest_gap(self.domain.attributes[0], theta / self.weights[0]) * self.weights[0]
         return {"threshold": {name: str(theta / weight) for name, _, weight in parts}}
 
     @property
@@ -276,13 +277,6 @@ class ThresholdGraph(SecretGraph):
         )
 
 
-def _narrowest(attribute: Attribute) -> Fraction:
-    """Return the least distance that another position takes, beyond the first where that is free."""
-    if not isinstance(attribute, Binned):
-        return attribute.gap(0, 1)
-    return min(high - low for low, high in pairwise(attribute.bounds))
-
-
 def _closest(first: Subset, second: Subset) -> Iterator[tuple[int, int]]:
     """Go through pairs of positions, one of each set, among which one is closest."""
     if first == second:
@@ -303,24 +297,3 @@ def _stride(attribute: Attribute, weight: Fraction, start: int, end: int) -> Str
     crossed = [weight * bound for bound in attribute.bounds[low : high + 2]]
     # The order of the bins matters where several attributes move at once, so a move down is mirrored, not reversed.
     return Stride(high - low, None, tuple(crossed if start < end else [-bound for bound in reversed(crossed)]))
-
-
-def _largest_gap(attribute: Attribute, reach: Fraction) -> Fraction:
-    """Return the largest distance of two bins that is at most ``reach``: thresholds in between have the same edges."""
-    largest, last = Fraction(0), 0
-    for first in range(attribute.size):
-        while last + 1 < attribute.size and attribute.gap(first, last + 1) <= reach:
-            last += 1
-        largest = max(largest, attribute.gap(first, last))
-    return largest
-
-
-def _widest(attribute: Attribute, reach: Fraction) -> tuple[int, int]:
-    if not isinstance(attribute, Binned):
-        return 0, min(int(reach), attribute.size - 1)
-    best, last = (0, 0), 0
-    for first in range(attribute.size):
-        while last + 1 < attribute.size and attribute.gap(first, last + 1) <= reach:
-            last += 1
-        best = max(best, (first, last), key=lambda pair: pair[1] - pair[0])
-    return best

@@ -26,7 +26,7 @@ from blowfish_privacy.policies.graph import (
     only_keys,
 )
 from blowfish_privacy.policies.recognition import recognised
-from blowfish_privacy.policies.stretches import Move, Stretches, joined
+from blowfish_privacy.policies.stretches import Stretches, joined
 
 _MOST_COMPARED = 20_000
 
@@ -216,7 +216,8 @@ class ExplicitEdges(SecretGraph):
     def stretches(self, name: str) -> tuple[Stretches, ...]:
         """Cut where no edge lies across."""
         axis = self.domain.axis(name)
-        return joined((_ordered(x[axis], y[axis]) for x, y in self.pairs if x[axis] != y[axis]), self.domain[name].size)
+        ends = (sorted((x[axis], y[axis])) for x, y in self.pairs if x[axis] != y[axis])
+        return joined(((low, high) for low, high in ends), self.domain[name].size)
 
     def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
         """Compare all edges, where they are not too many."""
@@ -284,10 +285,6 @@ class ExplicitEdges(SecretGraph):
             return None
         first = self.domain.unflat(0)
         return next((first, cell) for cell in self.domain.cells() if self.component(cell) != self.component(first))
-
-
-def _ordered(a: int, b: int) -> Move:
-    return (a, b) if a < b else (b, a)
 
 
 def _spelt(domain: Domain, cell: Cell) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
-from blowfish_privacy.domain import Attribute, Domain, Subset
+from blowfish_privacy.domain import Domain, Subset
 from blowfish_privacy.policies.blocks import ListedBlocks
 from blowfish_privacy.policies.distance_threshold import ThresholdGraph
 from blowfish_privacy.policies.full_domain import FullDomainGraph
 from blowfish_privacy.policies.graph import Edge, SecretGraph, differing
 from blowfish_privacy.policies.partition import PartitionGraph
 from blowfish_privacy.policies.per_attribute import CartesianGraph
+from blowfish_privacy.policies.reach import within
 
 GraphOf: TypeAlias = Callable[[Domain, frozenset[Edge]], SecretGraph]
 
@@ -57,19 +58,9 @@ def _threshold(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph | None:
     theta = max(attribute.gap(x[0], y[0]) for x, y in pairs)
     # Neighbouring bins are no distance apart: any theta below the narrowest bin joins them and nothing else.
     theta = theta or min(attribute.gap(first, first + 2) for first in range(attribute.size - 2)) / 2
-    if _within(attribute, theta) != len(pairs):
+    if sum(last - first for first, last in within(attribute, theta)) != len(pairs):
         return None
     return ThresholdGraph(domain, theta, (Fraction(1),))
-
-
-def _within(attribute: Attribute, theta: Fraction) -> int:
-    """Count the pairs of positions at most theta apart."""
-    total = last = 0
-    for first in range(attribute.size):
-        while last + 1 < attribute.size and attribute.gap(first, last + 1) <= theta:
-            last += 1
-        total += last - first
-    return total
 
 
 def _partition(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph | None:
