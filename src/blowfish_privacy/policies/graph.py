@@ -68,7 +68,8 @@ class Secrets(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Make a kind of secrets known by its keyword."""
         super().__init_subclass__(**options)
-        Secrets.kinds[cls.keyword] = cls
+        if "keyword" in vars(cls):
+            Secrets.kinds[cls.keyword] = cls
 
     @abstractmethod
     def on(self, domain: Domain) -> SecretGraph:
