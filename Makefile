@@ -84,10 +84,10 @@ bench-scale: $(VENV)/.engines
 	$(BIN)/python benchmarks/scale.py
 
 audit: $(VENV)/.test
-	$(BIN)/python -m blowfish_privacy.testing.audit --out audit-report
-	$(BIN)/python -m blowfish_privacy.testing.known_facts --instances $(INSTANCES)
-	$(BIN)/python -m blowfish_privacy.testing.odds --instances $(INSTANCES)
-	$(BIN)/python -m blowfish_privacy.testing.files --instances $(FILES) examples/census.yaml
+	$(BIN)/python -m blowfish_lab.audit.black_box --out audit-report
+	$(BIN)/python -m blowfish_lab.audit.known_facts --instances $(INSTANCES)
+	$(BIN)/python -m blowfish_lab.audit.odds --instances $(INSTANCES)
+	$(BIN)/python -m blowfish_lab.audit.files --instances $(FILES) examples/census.yaml
 	BLOWFISH_EFFORT=$(EFFORT) $(BIN)/python -m pytest -n $(WORKERS) tests/contracts tests/unit/testing
 
 reproduce: $(VENV)/.test
@@ -95,13 +95,13 @@ reproduce: $(VENV)/.test
 	$(BIN)/python -m pytest -v tests/contracts/test_neighbours.py tests/contracts/test_constraint_errata.py
 
 docs: $(VENV)/.test
-	$(BIN)/python -m blowfish_privacy.plots.secret_graph docs/pictures
+	$(BIN)/python -m blowfish_privacy.results.pictures.secret_graph docs/pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python -m pytest -n $(WORKERS) tests/docs
 	@echo "The site is in site/: open site/index.html, or python3 -m http.server -d site for the search."
 
 schema: $(VENV)/.base
-	$(BIN)/python -m blowfish_privacy.spec > docs/policy-file.schema.json
+	$(BIN)/python -m blowfish_privacy.release.spec > docs/policy-file.schema.json
 
 clean:
 	rm -rf $(VENV) $(PEERS) build dist site demo-output* examples-output .pytest_cache .hypothesis

@@ -25,12 +25,12 @@ import numpy as np
 from sklearn.cluster import KMeans as Lloyd
 
 import blowfish_privacy as bp
-from blowfish_privacy.clustering import cluster, nearest_centre
-from blowfish_privacy.domain import Axis, Lattice, Run
+from blowfish_privacy.aggregates import Axis, Lattice, Run
+from blowfish_privacy.aggregates.aggregates import Counted, Placed
 from blowfish_privacy.engines import open_engine
-from blowfish_privacy.mechanisms.exact import Counted, Placed
+from blowfish_privacy.mechanisms.clusters.centres import cluster, nearest_centre
 from blowfish_privacy.noise import SystemSource
-from blowfish_privacy.plan import make_plan
+from blowfish_privacy.release.plan import make_plan
 from report import AHEAD, NOTHING, PRICE, Row
 
 EPSILONS = ("0.1", "0.5", "1")

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 import blowfish_privacy as bp
-from blowfish_privacy.known_facts.setting import setting
+from blowfish_privacy.known_facts.classes.setting import setting
 from report import AHEAD, Row
 
 REPEATS = 3

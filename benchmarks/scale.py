@@ -40,9 +40,9 @@ from sqlglot import exp
 
 import blowfish_privacy as bp
 from blowfish_privacy import results
-from blowfish_privacy.engines.cells import Layout
-from blowfish_privacy.engines.sql import counts_query, plain_counts_query
-from blowfish_privacy.engines.table import TableEngine
+from blowfish_privacy.engines.sql.cells import Layout
+from blowfish_privacy.engines.sql.sql import counts_query, plain_counts_query
+from blowfish_privacy.engines.sql.table import TableEngine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 COLUMNS = {"a": (10**3, 7_919), "b": (10**5, 104_729), "c": (10**7, 15_485_863)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from blowfish_privacy.graphs.graph import Secrets
 from blowfish_privacy.mechanisms import Mechanism
-from blowfish_privacy.policies.graph import Secrets
 from blowfish_privacy.queries.query import Query
 from blowfish_privacy.results import Result
 

@@ -25,21 +25,20 @@ if TYPE_CHECKING:
         SpecError,
     )
     from blowfish_privacy.estimator import KMeansEstimator
-    from blowfish_privacy.policies import (
+    from blowfish_privacy.graphs import (
         Attributes,
         DistanceThreshold,
         ExplicitGraph,
         FullDomain,
-        KnownCount,
-        KnownMarginal,
         Partition,
         PerAttribute,
-        Policy,
         Public,
     )
+    from blowfish_privacy.known_facts.facts import KnownCount, KnownMarginal
+    from blowfish_privacy.policies import Policy
+    from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity
     from blowfish_privacy.queries import Cumulative, Histogram, KMeans, Linear, Mean, Quantiles, RangeGrid, Ranges, Sum
     from blowfish_privacy.results import load
-    from blowfish_privacy.sensitivities import Sensitivity, sensitivity
     from blowfish_privacy.session import Session
 
 _HOME = {
@@ -58,21 +57,12 @@ _HOME = {
         "RefusalError",
         "SpecError",
     ],
-    "policies": [
-        "Attributes",
-        "DistanceThreshold",
-        "ExplicitGraph",
-        "FullDomain",
-        "KnownCount",
-        "KnownMarginal",
-        "Partition",
-        "PerAttribute",
-        "Policy",
-        "Public",
-    ],
+    "graphs": ["Attributes", "DistanceThreshold", "ExplicitGraph", "FullDomain", "Partition", "PerAttribute", "Public"],
+    "known_facts.facts": ["KnownCount", "KnownMarginal"],
+    "policies": ["Policy"],
+    "privacy.sensitivity": ["Sensitivity", "sensitivity"],
     "queries": ["Cumulative", "Histogram", "KMeans", "Linear", "Mean", "Quantiles", "RangeGrid", "Ranges", "Sum"],
     "results": ["load"],
-    "sensitivities": ["Sensitivity", "sensitivity"],
     "session": ["Session"],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -13,14 +13,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from blowfish_privacy.clustering import nearest_centre
 from blowfish_privacy.domain import Domain, Integer
-from blowfish_privacy.engines.arrays import ArrayEngine, Column
+from blowfish_privacy.engines.sources.arrays import ArrayEngine, Column
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, brief
-from blowfish_privacy.exact import positive
+from blowfish_privacy.mechanisms.clusters.centres import nearest_centre
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import KMeans
 from blowfish_privacy.session import Session
+from blowfish_privacy.support.exact import positive
 
 Floats = npt.NDArray[np.float64]
 

@@ -8,17 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from blowfish_privacy import results, spec
+from blowfish_privacy import results
 from blowfish_privacy.engines import Engine, open_engine
 from blowfish_privacy.errors import DataError, LedgerError, PolicyError, QueryError, RefusalError, brief
-from blowfish_privacy.exact import positive, show
 from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger, create_ledger, open_ledger
-from blowfish_privacy.limits import PARALLEL_PARTS
 from blowfish_privacy.noise import BitSource, SystemSource
-from blowfish_privacy.plan import Plan, costs, make_plan
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
-from blowfish_privacy.release import Door
+from blowfish_privacy.release import spec
+from blowfish_privacy.release.plan import Plan, costs, make_plan
+from blowfish_privacy.release.run import Door
+from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.support.limits import PARALLEL_PARTS
 
 
 class Session:

@@ -13,10 +13,10 @@ import pytest
 from scipy.stats import binom
 
 import blowfish_privacy as bp
+from blowfish_lab.audit import averaging
 from blowfish_privacy.cli.attack import LENGTHS
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.mechanisms.laplace import Laplace
-from blowfish_privacy.testing import averaging
 from blowfish_privacy.testing.seeded import SeededSource
 
 PAGE = Path(__file__).parents[2] / "docs/known-facts-attack.md"

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 import blowfish_privacy as bp
-from blowfish_privacy import document
-from blowfish_privacy.card import make_card
-from blowfish_privacy.card_page import markdown, page
-from blowfish_privacy.card_registry import registry
-from blowfish_privacy.card_words import certainty, factor
 from blowfish_privacy.cli.main import run
+from blowfish_privacy.release import document
+from blowfish_privacy.statements.card import make_card
+from blowfish_privacy.statements.card_page import markdown, page
+from blowfish_privacy.statements.card_registry import registry
+from blowfish_privacy.statements.card_words import certainty, factor
 from blowfish_privacy.testing.seeded import SeededSource
 
 HOSTILE = [

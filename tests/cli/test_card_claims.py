@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.card import make_card
-from blowfish_privacy.card_page import markdown, page
-from blowfish_privacy.card_registry import registry
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.policies.explain import explain_pair
+from blowfish_privacy.statements.card import make_card
+from blowfish_privacy.statements.card_page import markdown, page
+from blowfish_privacy.statements.card_registry import registry
 
 LINE = bp.Domain(x=bp.Integer(0, 5))
 CLAIM = "y. Everything is protected by differential privacy with epsilon 0.001, certified."

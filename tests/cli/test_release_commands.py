@@ -205,7 +205,7 @@ def changes(body):
 
 
 def test_a_changed_document_is_noticed(folder, capsys):
-    from blowfish_privacy import document
+    from blowfish_privacy.release import document
 
     blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out")
     file = folder / "out/ages.release.json"
@@ -417,7 +417,7 @@ def test_a_full_disk_loses_nothing(folder, capsys, monkeypatch):
 
 CRASH = """
 import os, sys
-from blowfish_privacy import release
+from blowfish_privacy.release import run as release
 point = sys.argv.pop(1)
 def crash(*_, **__): os._exit(9)
 if point == "before reading": release.Reading.counts = crash

@@ -9,9 +9,9 @@ from itertools import combinations, combinations_with_replacement, product
 import networkx as nx
 
 import blowfish_privacy as bp
-from blowfish_privacy.known_facts.arcs import class_arcs
-from blowfish_privacy.known_facts.classes import classes_of
-from blowfish_privacy.known_facts.policy_graph import policy_graph
+from blowfish_privacy.known_facts.classes.arcs import class_arcs
+from blowfish_privacy.known_facts.classes.classes import classes_of
+from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
 from blowfish_privacy.testing import oracle
 
 

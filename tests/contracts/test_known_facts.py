@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.known_facts import simple_cycles
+from blowfish_lab.audit.known_facts import Tally, check, instances, report
+from blowfish_privacy.known_facts.theorems import simple_cycles
 from blowfish_privacy.ledger.composition import check_parallel
 from blowfish_privacy.testing import oracle
-from blowfish_privacy.testing.known_facts import Tally, check, instances, report
 from blowfish_privacy.testing.oracle import linear_sensitivity, moves_together, neighbours
 from blowfish_privacy.testing.strategies import policies
 from effort import examples

@@ -10,7 +10,7 @@ from inspect import isabstract
 from itertools import count
 from math import exp, log
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import numpy as np
 import pytest
@@ -35,8 +35,8 @@ INDEPENDENT = pytest.mark.parametrize(
 """Flows and what is measured in two steps are checked in tests/unit/mechanisms: test_grid.py, test_soft_grid.py."""
 NOISY = [
     found.name
-    for found in iter_modules(blowfish_privacy.mechanisms.__path__)
-    if hasattr(import_module(f"blowfish_privacy.mechanisms.{found.name}"), "discrete_laplace")
+    for found in walk_packages(blowfish_privacy.mechanisms.__path__, "blowfish_privacy.mechanisms.")
+    if hasattr(import_module(found.name), "discrete_laplace")
 ]
 """The modules that draw noise."""
 EPSILONS = st.sampled_from([Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(5, 2)])
@@ -110,14 +110,14 @@ def zeros(scale, size, source=None):
 @pytest.fixture
 def silent(monkeypatch):
     for module in NOISY:
-        monkeypatch.setattr(f"blowfish_privacy.mechanisms.{module}.discrete_laplace", zeros)
+        monkeypatch.setattr(f"{module}.discrete_laplace", zeros)
 
 
 def measured_with(noise, mechanism, counts):
     """What is measured when the noise comes from this function."""
     with pytest.MonkeyPatch.context() as patch:
         for module in NOISY:
-            patch.setattr(f"blowfish_privacy.mechanisms.{module}.discrete_laplace", noise)
+            patch.setattr(f"{module}.discrete_laplace", noise)
         return mechanism.measure(counts, NoNoise())
 
 

@@ -12,9 +12,9 @@ import networkx as nx
 import pytest
 
 import blowfish_privacy as bp
+from blowfish_lab.audit.known_facts import instances
+from blowfish_lab.audit.odds import all_effects, can_be_matched, random_effects
 from blowfish_privacy.testing import oracle
-from blowfish_privacy.testing.known_facts import instances
-from blowfish_privacy.testing.odds import all_effects, can_be_matched, random_effects
 from effort import examples
 
 

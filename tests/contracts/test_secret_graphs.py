@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_privacy.domain import Domain, Integer
-from blowfish_privacy.plan import make_plan
-from blowfish_privacy.policies import ExplicitGraph, Partition, PerAttribute, Policy, Secrets
-from blowfish_privacy.policies.graph import differing
+from blowfish_privacy.graphs import ExplicitGraph, Partition, PerAttribute, Secrets
+from blowfish_privacy.graphs.graph import differing
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Cumulative
+from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.testing.oracle import hops_by_search
 from blowfish_privacy.testing.strategies import MAKERS, policies
 from effort import examples

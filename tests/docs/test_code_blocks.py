@@ -11,10 +11,11 @@ import click
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy import spec, yaml_text
 from blowfish_privacy.cli.demo import synthetic_census
 from blowfish_privacy.cli.main import GROUPS, cli
-from blowfish_privacy.plots.secret_graph import CHOICES, draw_all, draw_secret_graph
+from blowfish_privacy.release import spec
+from blowfish_privacy.results.pictures.secret_graph import CHOICES, draw_all, draw_secret_graph
+from blowfish_privacy.support import yaml_text
 from docs.pages import LANGUAGES, PAGES, ROOT, blocks, blocks_of, matches, run_console, run_page
 
 
@@ -156,7 +157,7 @@ def test_every_public_name_and_command_is_in_the_reference():
 def test_every_kind_of_secrets_is_drawn_and_the_pictures_are_reproducible(tmp_path):
     for drawn in draw_all(tmp_path):
         assert drawn.read_bytes() == (ROOT / "docs/pictures" / drawn.name).read_bytes(), (
-            f"{drawn.name} is out of date: python -m blowfish_privacy.plots.secret_graph docs/pictures"
+            f"{drawn.name} is out of date: python -m blowfish_privacy.results.pictures.secret_graph docs/pictures"
         )
         assert f"pictures/{drawn.name}" in (ROOT / "docs/choose-a-policy.md").read_text()
     kinds = {type(secrets) for secrets in CHOICES.values()}
@@ -180,7 +181,8 @@ def test_links_lead_somewhere(page):
 
 def test_every_file_of_the_known_facts_is_named_beside_its_proof():
     said = "".join((ROOT / f"docs/proofs/{page}.md").read_text() for page in ("known_facts", "policy_graph"))
-    files = {file.name for file in (ROOT / "src/blowfish_privacy/known_facts").glob("*.py")} - {"__init__.py"}
+    rooms = [ROOT / "src/blowfish_privacy/known_facts" / room for room in ("classes", "search", "theorems")]
+    files = {file.name for room in rooms for file in room.glob("*.py")} - {"__init__.py"}
     assert {file for file in files if f"{file}`" not in said} == set()
 
 

@@ -14,12 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from blowfish_privacy.domain import Assignment, Binned, Domain, Integer, Softness
+from blowfish_privacy.aggregates import Assignment, Softness
+from blowfish_privacy.domain import Binned, Domain, Integer
 from blowfish_privacy.engines import Counts, open_engine
-from blowfish_privacy.engines.arrays import ArrayEngine
-from blowfish_privacy.engines.assigned import assigned_query
-from blowfish_privacy.engines.columns import ColumnType
-from blowfish_privacy.engines.dialect import POSTGRES
+from blowfish_privacy.engines.sources.arrays import ArrayEngine
+from blowfish_privacy.engines.sql.assigned import assigned_query
+from blowfish_privacy.engines.sql.columns import ColumnType
+from blowfish_privacy.engines.sql.dialect import POSTGRES
 from blowfish_privacy.errors import DataError, QueryError
 from effort import examples
 from engines.conftest import Way

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from blowfish_privacy import spec
 from blowfish_privacy.engines import located, open_engine
+from blowfish_privacy.release import spec
 from engines.conftest import Way, as_arrow
 
 FILE = """

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from blowfish_privacy.domain import Axis, Binned, Domain, Integer, Lattice, Run
+from blowfish_privacy.aggregates import Axis, Lattice, Run
+from blowfish_privacy.domain import Binned, Domain, Integer
 from blowfish_privacy.engines import Counts, open_engine
-from blowfish_privacy.engines.arrays import ArrayEngine
+from blowfish_privacy.engines.sources.arrays import ArrayEngine
 from blowfish_privacy.errors import DataError, QueryError
 from effort import examples
 from engines.conftest import Way

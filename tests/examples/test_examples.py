@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy import spec
-from blowfish_privacy.verification import problems
+from blowfish_privacy.release import spec
+from blowfish_privacy.release.verification import problems
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REPEATABLE = """

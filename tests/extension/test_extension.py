@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy import spec, verification
-from blowfish_privacy.card import make_card
-from blowfish_privacy.card_page import markdown
 from blowfish_privacy.errors import PolicyError, SpecError
-from blowfish_privacy.exact import exact
+from blowfish_privacy.graphs.graph import Rule, SecretGraph, Secrets, Words
 from blowfish_privacy.mechanisms import Mechanism
-from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.noise import discrete_laplace
-from blowfish_privacy.policies.graph import Rule, SecretGraph, Secrets, Words
+from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.queries.query import LinearForm, Query
+from blowfish_privacy.release import spec, verification
 from blowfish_privacy.results import Result, load
-from blowfish_privacy.sensitivities import sensitivity_of
+from blowfish_privacy.statements.card import make_card
+from blowfish_privacy.statements.card_page import markdown
+from blowfish_privacy.support.exact import exact
 from blowfish_privacy.testing.oracle import hops_by_search
 from registries import forgotten
 

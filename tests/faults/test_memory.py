@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy import document, results
+from blowfish_privacy import results
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.ledger import SqliteLedger
+from blowfish_privacy.release import document
 from blowfish_privacy.results import HistogramResult
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from blowfish_privacy import files
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.ledger import SqliteLedger
+from blowfish_privacy.support import files
 
 BODY: dict[str, Any] = {"domain": {"x": {"integer": [0, 2]}}, "secrets": "full"}
 ENDINGS = ("release.json", "csv", "png")

@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from blowfish_privacy.temporary import PREFIX, PrivateFolder, sweep
+from blowfish_privacy.support.temporary import PREFIX, PrivateFolder, sweep
 from faults.child import MAIN, Release, kill
 
 VALUES = 30_000_000
@@ -123,7 +123,7 @@ def test_only_folders_of_processes_that_are_gone_are_swept(tmp_path: Path, monke
     (tmp_path / f"{PREFIX}link").symlink_to(tmp_path / "precious")
     left, alive = tmp_path / f"{PREFIX}left", PrivateFolder()
     Path(alive.path, "rows").touch()
-    code = "from blowfish_privacy import temporary; print(temporary.PrivateFolder().path, flush=True); input()"
+    code = "from blowfish_privacy.support import temporary; print(temporary.PrivateFolder().path, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)}, stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, text=True,
@@ -146,7 +146,7 @@ def test_only_folders_of_processes_that_are_gone_are_swept(tmp_path: Path, monke
 
 
 def test_a_connection_that_cannot_be_closed_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from blowfish_privacy.engines import workbench
+    from blowfish_privacy.engines.sources import workbench
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(workbench, "_PATIENCE", 0.1)

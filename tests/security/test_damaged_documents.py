@@ -15,9 +15,10 @@ import pyarrow as pa
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy import document, results, verification
-from blowfish_privacy.card import make_card
+from blowfish_privacy import results
 from blowfish_privacy.errors import BlowfishError, QueryError
+from blowfish_privacy.release import document, verification
+from blowfish_privacy.statements.card import make_card
 from effort import examples
 
 MUTATIONS = examples(3000)

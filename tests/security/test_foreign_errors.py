@@ -49,7 +49,7 @@ def test_what_is_meant_to_pass_passes(stop: type[BaseException]) -> None:
         def rest(self) -> None:
             pass
 
-    from blowfish_privacy.engines.table import TableEngine
+    from blowfish_privacy.engines.sql.table import TableEngine
 
     with pytest.raises(stop):
         TableEngine(Stopping()).counts(DOMAIN, ["x"])  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from blowfish_privacy.errors import PolicyError
-from blowfish_privacy.exact import exact, positive, show
+from blowfish_privacy.support.exact import exact, positive, show
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.engines import open_engine
-from blowfish_privacy.engines.table import TableEngine
+from blowfish_privacy.engines.sql.table import TableEngine
 
 DOMAIN = bp.Domain(a=bp.Integer(0, 7), b=bp.Integer(0, 7), open=bp.Integer(0, 1))
 POLICY = bp.Policy(DOMAIN, secrets=bp.PerAttribute(a=bp.DistanceThreshold(2), b=bp.FullDomain(), open=bp.Public()))

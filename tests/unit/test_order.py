@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy import spec, verification
 from blowfish_privacy.estimator import KMeansEstimator
-from blowfish_privacy.plan import make_plan
+from blowfish_privacy.release import spec, verification
+from blowfish_privacy.release.plan import make_plan
 
 COUNTS = np.array([[5, 0, 0, 1], [0, 7, 0, 0], [0, 0, 2, 0], [9, 0, 0, 0]])
 """The axes are the public attribute and the secret one."""

@@ -1,7 +1,7 @@
 import io
 import time
 
-from blowfish_privacy import progress
+from blowfish_privacy.support import progress
 
 
 class Terminal(io.StringIO):

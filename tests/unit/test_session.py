@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy import results, verification
+from blowfish_privacy import results
 from blowfish_privacy.engines import Counts, open_engine
-from blowfish_privacy.plan import make_plan
+from blowfish_privacy.release import verification
+from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.testing.seeded import SeededSource
 
 DOMAIN = bp.Domain(age=bp.Integer(0, 9), region=bp.Categorical(["N", "S"]))

@@ -12,13 +12,13 @@ from blowfish_privacy.cli.output import as_json, print_json, print_table
 from blowfish_privacy.cli.stage import new_folder, say, title
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.exact import positive, show
-from blowfish_privacy.progress import spinner
+from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.support.progress import spinner
 
 if TYPE_CHECKING:
+    from blowfish_lab.audit.averaging import Attacked, Comparison
     from blowfish_privacy.mechanisms import Error
     from blowfish_privacy.noise import BitSource
-    from blowfish_privacy.testing.averaging import Attacked, Comparison
 
 LENGTHS = (2, 4, 8, 16, 32, 64, 128)
 _SHOWN = 8
@@ -36,8 +36,8 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
     On synthetic data, where sums of adjacent cells are public: plain differentially private counts are averaged into
     near-exact ones; those of a policy that names the sums are not.
     """
-    from blowfish_privacy.plots.attack import averaging_attack
-    from blowfish_privacy.testing.averaging import compare, first_cell_mechanism
+    from blowfish_lab.audit.averaging import compare, first_cell_mechanism
+    from blowfish_lab.audit.averaging_picture import averaging_attack
 
     amount = positive(epsilon, "epsilon", error=SpecError)
     source = _source(seed)
@@ -67,7 +67,7 @@ def _source(seed: int | None) -> BitSource:
 
 def _example(cells: int, epsilon: Fraction, source: BitSource) -> list[dict[str, Any]]:
     """Release one chain once in each way, attack both releases, and return the first cells."""
-    from blowfish_privacy.testing import averaging
+    from blowfish_lab.audit import averaging
 
     counts = averaging.synthetic_counts(cells)
     sums = averaging.adjacent_sums(counts)

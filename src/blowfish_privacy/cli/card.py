@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from blowfish_privacy.card import make_card
-from blowfish_privacy.card_page import is_card, markdown, page
-from blowfish_privacy.card_registry import registry
 from blowfish_privacy.cli.output import as_json, print_json
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.files import write_atomically
-from blowfish_privacy.progress import spinner
+from blowfish_privacy.statements.card import make_card
+from blowfish_privacy.statements.card_page import is_card, markdown, page
+from blowfish_privacy.statements.card_registry import registry
+from blowfish_privacy.support.files import write_atomically
+from blowfish_privacy.support.progress import spinner
 
 
 @click.command()

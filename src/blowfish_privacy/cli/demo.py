@@ -12,9 +12,9 @@ from blowfish_privacy.cli.attack import attack
 from blowfish_privacy.cli.output import load_file
 from blowfish_privacy.cli.stage import new_folder, say, title
 from blowfish_privacy.cli.terminal import echo
-from blowfish_privacy.files import write_atomically
 from blowfish_privacy.policies.explain import explain_pair
-from blowfish_privacy.spec import PolicyFile
+from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.support.files import write_atomically
 
 ROWS = 20_000
 REGIONS = ("North", "East", "South", "West")
@@ -111,8 +111,8 @@ def synthetic_census(rows: int) -> Iterator[str]:
 
 
 def _draw_comparison(loaded: PolicyFile, folder: Path) -> None:
-    from blowfish_privacy.plan import make_plan
-    from blowfish_privacy.plots import compare_plans
+    from blowfish_privacy.release.plan import make_plan
+    from blowfish_privacy.results.pictures import compare_plans
 
     plans = [
         make_plan(r.query, loaded.policy, epsilon=r.epsilon, error=r.error, name=r.name, records=ROWS)

@@ -11,12 +11,12 @@ from blowfish_privacy.cli.output import as_json, load_file, print_json, print_ta
 from blowfish_privacy.cli.policy import record
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import LedgerError, SpecError
-from blowfish_privacy.exact import positive, show
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
 from blowfish_privacy.ledger.postgres import PostgresLedger
-from blowfish_privacy.postgresql import is_address
+from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import load_policy
-from blowfish_privacy.spec import PolicyFile
+from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.support.postgresql import is_address
 
 _PAIR = click.option("--pair", nargs=2, metavar="A B", help="""Two values as JSON: '{"age": 30}' '{"age": 31}'.""")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from blowfish_privacy import spec
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.errors import BlowfishWarning
-from blowfish_privacy.printable import printable
+from blowfish_privacy.release import spec
+from blowfish_privacy.support.printable import printable
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 file_argument = click.argument("file", type=click.Path(dir_okay=False))

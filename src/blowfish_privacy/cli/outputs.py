@@ -8,10 +8,10 @@ from pathlib import Path
 
 from blowfish_privacy import results
 from blowfish_privacy.errors import BlowfishError, SpecError
-from blowfish_privacy.files import IN_THE_LEDGER
-from blowfish_privacy.plots import drawn_from
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.spec import PlannedRelease
+from blowfish_privacy.release.spec import PlannedRelease
+from blowfish_privacy.results.pictures import drawn_from
+from blowfish_privacy.support.files import IN_THE_LEDGER
 
 
 @dataclass(frozen=True)

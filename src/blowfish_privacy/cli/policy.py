@@ -12,13 +12,13 @@ import click
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.errors import BlowfishError, RefusalError, SpecError
-from blowfish_privacy.exact import show
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import explain_pair, unprotected
-from blowfish_privacy.progress import spinner
+from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.overview import overview
-from blowfish_privacy.sensitivities import sensitivity
+from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.progress import spinner
 
 
 @click.group()
@@ -64,7 +64,7 @@ def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT00
     rows = [[row["query"], row["sensitivity"] or "refused", row["note"]] for row in found["sensitivities"]]
     print_table(["query", "sensitivity", ""], rows)
     if loaded.known:
-        from blowfish_privacy.known_facts.words import what_facts_do
+        from blowfish_privacy.policies.fact_words import what_facts_do
 
         echo("\nWhat the known facts do:")
         for sentence in what_facts_do(loaded):
@@ -76,7 +76,7 @@ def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT00
 def _draw(loaded: Policy, path: str) -> str | None:
     if not loaded.known or path == "-":
         return None
-    from blowfish_privacy.plots.policy_graph import draw_policy_graph
+    from blowfish_privacy.results.pictures.policy_graph import draw_policy_graph
 
     try:
         with spinner("Drawing the policy graph"):

@@ -11,19 +11,20 @@ from typing import Any
 
 import click
 
-from blowfish_privacy import results, spec
+from blowfish_privacy import results
 from blowfish_privacy.cli.ledger import ledger_of, mention_missing_ledger
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warnings_in_words
 from blowfish_privacy.cli.outputs import Outputs
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, SpecError
-from blowfish_privacy.exact import rounded, show
 from blowfish_privacy.ledger import Entry
-from blowfish_privacy.plan import Plan, costs, make_plan
-from blowfish_privacy.plan_words import compare, number
-from blowfish_privacy.release import describe
+from blowfish_privacy.release import spec
+from blowfish_privacy.release.explain import compare, number
+from blowfish_privacy.release.plan import Plan, costs, make_plan
+from blowfish_privacy.release.run import describe
 from blowfish_privacy.session import Session
+from blowfish_privacy.support.exact import rounded, show
 
 
 @click.command()

@@ -14,7 +14,7 @@ from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import DataError, SpecError, nearest
 
 if TYPE_CHECKING:
-    from blowfish_privacy.paper.runner import Produced
+    from blowfish_lab.paper.runner import Produced
 
 
 @click.command()
@@ -40,9 +40,9 @@ def reproduce(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from blowfish_privacy.paper.figures import FIGURES
-    from blowfish_privacy.paper.run import Run
-    from blowfish_privacy.paper.runner import reproduce as run_figures
+    from blowfish_lab.paper.figures import FIGURES
+    from blowfish_lab.paper.run import Run
+    from blowfish_lab.paper.runner import reproduce as run_figures
 
     if figure is not None and figure not in FIGURES:
         raise SpecError(f"there is no figure {figure!r}.", hint=nearest(figure, FIGURES))

@@ -13,7 +13,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any, NoReturn
 
-from blowfish_privacy import temporary
+from blowfish_privacy.support import temporary
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _PATIENCE = 5.0

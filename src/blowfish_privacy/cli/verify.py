@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from blowfish_privacy import document, verification
 from blowfish_privacy.cli.output import as_json, print_json
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
+from blowfish_privacy.release import document, verification
 
 
 @click.command()

@@ -1,30 +1,23 @@
 """The declared domain of a table."""
 
-from blowfish_privacy.domain.assignment import Assignment, Softness
 from blowfish_privacy.domain.attribute import Attribute, Positions
 from blowfish_privacy.domain.binned import Bin, Binned, coarser
 from blowfish_privacy.domain.categorical import Categorical
 from blowfish_privacy.domain.choice import choice_from_file, choice_to_file
 from blowfish_privacy.domain.integer import Integer
-from blowfish_privacy.domain.lattice import Axis, Lattice, Run
 from blowfish_privacy.domain.product import Cell, Domain
 from blowfish_privacy.domain.quotation import one_line, quoted, worded
 from blowfish_privacy.domain.subset import Subset
 
 __all__ = [
-    "Assignment",
     "Attribute",
-    "Axis",
     "Bin",
     "Binned",
     "Categorical",
     "Cell",
     "Domain",
     "Integer",
-    "Lattice",
     "Positions",
-    "Run",
-    "Softness",
     "Subset",
     "choice_from_file",
     "choice_to_file",

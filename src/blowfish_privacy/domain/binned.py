@@ -20,7 +20,7 @@ from blowfish_privacy.domain.attribute import ERROR, Attribute, Outside, Positio
 from blowfish_privacy.domain.integer import Integer
 from blowfish_privacy.domain.subset import Subset
 from blowfish_privacy.errors import DataError, DomainError, SpecError, brief
-from blowfish_privacy.exact import Number, exact, plain, show
+from blowfish_privacy.support.exact import Number, exact, plain, show
 
 _LARGEST = 10**300
 

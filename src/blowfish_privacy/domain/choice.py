@@ -16,7 +16,7 @@ import numpy as np
 from blowfish_privacy.domain.attribute import Attribute
 from blowfish_privacy.domain.binned import Bin
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.exact import exact, plain
+from blowfish_privacy.support.exact import exact, plain
 
 
 def choice_from_file(attribute: Attribute, written: Any) -> Any:

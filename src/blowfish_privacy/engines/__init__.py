@@ -1,10 +1,10 @@
 """Data engines: exact counts over the cells of a declared domain, and nothing else."""
 
-from blowfish_privacy.engines.cells import check_countable
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.engine import Engine, located, open_engine
-from blowfish_privacy.engines.memory import Counts
 from blowfish_privacy.engines.progress import Progress, scan_bar
+from blowfish_privacy.engines.sources.memory import Counts
+from blowfish_privacy.engines.sql.cells import check_countable
 
 __all__ = [
     "ColumnCheck",

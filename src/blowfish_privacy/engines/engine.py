@@ -9,12 +9,13 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Assignment, Domain, Lattice
+from blowfish_privacy.aggregates import Assignment, Lattice
+from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.check import DataCheck
-from blowfish_privacy.engines.memory import Counts, MemoryEngine
 from blowfish_privacy.engines.progress import Progress
+from blowfish_privacy.engines.sources.memory import Counts, MemoryEngine
 from blowfish_privacy.errors import DataError
-from blowfish_privacy.postgresql import is_address
+from blowfish_privacy.support.postgresql import is_address
 
 SPARK = "spark"
 """What an address for Spark begins with."""
@@ -100,9 +101,9 @@ def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
     - a pandas or Polars table (a lazy one too), a pyarrow Table or RecordBatch;
     - a DuckDB relation, which is queried on its own connection;
     - an address of PostgreSQL that names a table or a query:
-      ``postgresql://user@host/database?table=schema.table``, see :mod:`blowfish_privacy.engines.postgres`;
+      ``postgresql://user@host/database?table=schema.table``, see :mod:`blowfish_privacy.engines.sources.postgres`;
     - a Spark DataFrame; ``spark:PATH`` for Parquet files that Spark reads, ``spark:?table=schema.table`` for a table of
-      its catalog, see :mod:`blowfish_privacy.engines.spark`;
+      its catalog, see :mod:`blowfish_privacy.engines.sources.spark`;
     - :class:`Counts`, or an engine, which is returned as it is.
 
     ``memory_limit``, such as ``"2GB"``, bounds the engine's memory; what does not fit goes to a private
@@ -110,21 +111,21 @@ def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
     """
     if isinstance(data, Counts):
         return MemoryEngine(data)
-    from blowfish_privacy.engines.table import TableEngine
+    from blowfish_privacy.engines.sql.table import TableEngine
 
     if isinstance(data, str) and is_address(data):
-        from blowfish_privacy.engines.postgres import open_postgres
+        from blowfish_privacy.engines.sources.postgres import open_postgres
 
         return TableEngine(open_postgres(data))
     if isinstance(data, str) and data.startswith(f"{SPARK}:"):
-        from blowfish_privacy.engines.spark import open_spark
+        from blowfish_privacy.engines.sources.spark import open_spark
 
         return TableEngine(open_spark(data.removeprefix(f"{SPARK}:")))
     if isinstance(data, str | os.PathLike):
-        from blowfish_privacy.engines.files import open_path
+        from blowfish_privacy.engines.sources.files import open_path
 
         return TableEngine(open_path(os.fspath(data), memory_limit))
-    from blowfish_privacy.engines.frames import open_table
+    from blowfish_privacy.engines.sources.frames import open_table
 
     source = open_table(data, memory_limit)
     if source is not None:

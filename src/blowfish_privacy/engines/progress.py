@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TypeAlias
 
-from blowfish_privacy.progress import PATIENCE
+from blowfish_privacy.support.progress import PATIENCE
 
 Progress: TypeAlias = Callable[[float | None], None]
 """Told the finished share of a scan, 0 to 1, from a thread of its own, and only when it takes over two seconds.

@@ -12,12 +12,12 @@ from math import inf
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.known_facts.setting import Setting, setting
-from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.graph import Hops, differing
+from blowfish_privacy.graphs.graph import Hops, differing
+from blowfish_privacy.known_facts.classes.setting import Setting, setting
+from blowfish_privacy.known_facts.facts.assumptions import Assumptions
 
 
-def steps(policy: Policy, x: Cell, y: Cell) -> Hops:
+def steps(policy: Assumptions, x: Cell, y: Cell) -> Hops:
     """Count the steps between two values for which the promise is proved; ``math.inf`` where there are none."""
     hops = policy.graph.hops(x, y)
     here = _facts_alone(policy)
@@ -29,7 +29,7 @@ def steps(policy: Policy, x: Cell, y: Cell) -> Hops:
     return hops if hops == 1 or _add_up(policy, here, ends) or _beside_the_facts(policy, here, x, y) else inf
 
 
-def steps_add_up(policy: Policy) -> bool:
+def steps_add_up(policy: Assumptions) -> bool:
     """Say whether steps may be counted between all values that anybody can have."""
     if policy.graph.complete:
         # There are no values several steps apart.
@@ -38,7 +38,7 @@ def steps_add_up(policy: Policy) -> bool:
     return here is not None and _add_up(policy, here, [])
 
 
-def _add_up(policy: Policy, here: Setting, ends: list[int]) -> bool:
+def _add_up(policy: Assumptions, here: Setting, ends: list[int]) -> bool:
     """Say whether steps add up between two classes, each of which holds somebody, or between any."""
     if not here.crossing.exists:
         # A chain of secret pairs stays in one class: whoever can have one of its values can have all.
@@ -49,18 +49,18 @@ def _add_up(policy: Policy, here: Setting, ends: list[int]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _facts_alone(policy: Policy) -> Setting | None:
+def _facts_alone(policy: Assumptions) -> Setting | None:
     try:
         return setting(policy, ())
     except RefusalError:
         return None
 
 
-def _class_of(policy: Policy, here: Setting, cell: Cell) -> int:
+def _class_of(policy: Assumptions, here: Setting, cell: Cell) -> int:
     return here.classes.of(tuple(cell[policy.domain.axis(name)] for name in here.classes.domain.names))
 
 
-def _beside_the_facts(policy: Policy, here: Setting, x: Cell, y: Cell) -> bool:
+def _beside_the_facts(policy: Assumptions, here: Setting, x: Cell, y: Cell) -> bool:
     """Say whether a shortest chain changes no known count, since none depends on the attributes that differ."""
     if not policy.graph.homogeneous:
         return False

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Protocol
 
 from blowfish_privacy.errors import BudgetError
-from blowfish_privacy.exact import show
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, chained, write_amount
+from blowfish_privacy.support.exact import show
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from blowfish_privacy.errors import LedgerError, RefusalError
-from blowfish_privacy.exact import show
 from blowfish_privacy.ledger.composition import Price
 from blowfish_privacy.ledger.entry import Document, Entry, sha256
 from blowfish_privacy.ledger.store import Store
+from blowfish_privacy.support.exact import show
 
 
 def already_made(store: Store, wanted: Entry) -> Entry | None:

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from math import inf
 
 from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.graphs.covering import steps_covering
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.covering import steps_covering
 
 _OWN_LEDGER = (
     "release under the ledger's policy. A second ledger does not make the loss smaller: on every pair of values the "
@@ -94,7 +94,7 @@ def check_parallel(policy: Policy, attribute: str) -> None:
 
 def _inside_parts(policy: Policy, attribute: str) -> bool:
     """Say whether known facts never tie records of different parts together."""
-    from blowfish_privacy.known_facts import crosses
+    from blowfish_privacy.known_facts.theorems.dispatch import crosses
 
     if not crosses(policy):
         return True

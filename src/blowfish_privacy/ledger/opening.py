@@ -10,7 +10,7 @@ from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.ledger import Ledger
 from blowfish_privacy.ledger.shelf import PolicyLoader
 from blowfish_privacy.ledger.sqlite import SqliteLedger
-from blowfish_privacy.postgresql import is_address, refuse_address
+from blowfish_privacy.support.postgresql import is_address, refuse_address
 
 
 def open_ledger(

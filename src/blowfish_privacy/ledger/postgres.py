@@ -15,7 +15,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from blowfish_privacy.errors import LedgerError, brief
-from blowfish_privacy.exact import positive, show
 from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.ledger import Clock, Ledger, system_clock, write_time
 from blowfish_privacy.ledger.postgres_making import check_durable, inspect, make, quoted
@@ -23,7 +22,8 @@ from blowfish_privacy.ledger.postgres_schema import DEFAULT_NAME, grants
 from blowfish_privacy.ledger.postgres_store import PostgresStore
 from blowfish_privacy.ledger.shelf import PolicyLoader
 from blowfish_privacy.ledger.store import Store
-from blowfish_privacy.postgresql import Address, driver, trouble
+from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.support.postgresql import Address, driver, trouble
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.exact import exact, show
 from blowfish_privacy.ledger.entry import Entry, StoredPolicy
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.support.exact import exact, show
 
 _LONGEST_KEY = 500
 

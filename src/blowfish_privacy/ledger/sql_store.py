@@ -9,14 +9,7 @@ from typing import Any
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
-from blowfish_privacy.ledger.rows import (
-    account_row,
-    entry_row,
-    read_account,
-    read_document,
-    read_entry,
-    read_failure,
-)
+from blowfish_privacy.ledger.rows import account_row, entry_row, read_account, read_document, read_entry, read_failure
 from blowfish_privacy.ledger.store import Store
 
 _ENTRIES = (

@@ -15,13 +15,13 @@ from fractions import Fraction
 from pathlib import Path
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
-from blowfish_privacy.exact import positive, show
 from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.ledger import Clock, Ledger, system_clock, write_time
 from blowfish_privacy.ledger.shelf import PolicyLoader
 from blowfish_privacy.ledger.sqlite_access import TIMEOUT, findable, plainly, transaction
 from blowfish_privacy.ledger.sqlite_making import inspect, make, record_move
 from blowfish_privacy.ledger.sqlite_store import SqliteStore
+from blowfish_privacy.support.exact import positive, show
 
 
 class SqliteLedger(Ledger):

@@ -8,11 +8,11 @@ from fractions import Fraction
 from itertools import count
 
 from blowfish_privacy.errors import BlowfishError, LedgerError
-from blowfish_privacy.exact import show
 from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
 from blowfish_privacy.ledger.shelf import PolicyShelf
 from blowfish_privacy.ledger.store import Store
+from blowfish_privacy.support.exact import show
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,20 @@
 from collections.abc import Mapping
 
 from blowfish_privacy.errors import QueryError, RefusalError, nearest
-from blowfish_privacy.mechanisms.certificate import Certificate
+from blowfish_privacy.mechanisms.clusters.grid_choice import TooFewError
+from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
+from blowfish_privacy.mechanisms.clusters.soft_grid import SoftGrid
+from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
+from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis
 from blowfish_privacy.mechanisms.error import Error, ExpectedError
-from blowfish_privacy.mechanisms.grid_choice import TooFewError
-from blowfish_privacy.mechanisms.grid_flow import GridFlow
-from blowfish_privacy.mechanisms.grid_hierarchy import GridHierarchy
+from blowfish_privacy.mechanisms.grid.grid_flow import GridFlow
+from blowfish_privacy.mechanisms.grid.grid_hierarchy import GridHierarchy
 from blowfish_privacy.mechanisms.laplace import Laplace
-from blowfish_privacy.mechanisms.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.mechanism import Mechanism
-from blowfish_privacy.mechanisms.ordered import Ordered
-from blowfish_privacy.mechanisms.ordered_family import OrderedFamily
-from blowfish_privacy.mechanisms.ordered_hierarchical import OrderedHierarchical
-from blowfish_privacy.mechanisms.smooth_hierarchy import SmoothHierarchy
-from blowfish_privacy.mechanisms.soft_grid import SoftGrid
-from blowfish_privacy.mechanisms.soft_mesh import SoftMesh
-from blowfish_privacy.mechanisms.synopsis import Points, Synopsis
+from blowfish_privacy.mechanisms.ordered.ordered import Ordered
+from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
+from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import OrderedHierarchical
+from blowfish_privacy.mechanisms.ordered.smooth_hierarchy import SmoothHierarchy
 from blowfish_privacy.queries import Query
 
 MECHANISMS: Mapping[str, type[Mechanism]] = Mechanism.kinds
@@ -37,7 +36,6 @@ def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
 
 __all__ = [
     "MECHANISMS",
-    "Certificate",
     "Error",
     "ExpectedError",
     "GridFlow",

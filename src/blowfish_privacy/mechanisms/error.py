@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import sqrt
 from typing import Protocol
 
-from blowfish_privacy.exact import Number
+from blowfish_privacy.support.exact import Number
 
 
 class Error(Protocol):

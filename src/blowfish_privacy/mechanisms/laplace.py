@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
-from blowfish_privacy.exact import exact, rounded
-from blowfish_privacy.mechanisms.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.queries import LinearForm, Query
-from blowfish_privacy.sensitivities import sensitivity_of
+from blowfish_privacy.support.exact import exact, rounded
 
 _MOST_SECRET_RECORDS = 2**40
 

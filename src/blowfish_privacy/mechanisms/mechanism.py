@@ -15,14 +15,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.aggregates.aggregates import Exact
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.mechanisms.certificate import Certificate
 from blowfish_privacy.mechanisms.error import Error
-from blowfish_privacy.mechanisms.exact import Exact
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.progress import spinner
+from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.queries import Query
+from blowfish_privacy.support.progress import spinner
 
 LARGEST_ANSWER = 2**61
 """Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added."""

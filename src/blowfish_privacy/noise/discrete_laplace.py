@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.exact import Number, positive
 from blowfish_privacy.noise.digit import Digit, DigitLaw
 from blowfish_privacy.noise.source import BitSource, SystemSource
+from blowfish_privacy.support.exact import Number, positive
 
 Integers: TypeAlias = NDArray[np.int64]
 

@@ -6,9 +6,9 @@ import math
 from fractions import Fraction
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.exact import Number, exact, show
 from blowfish_privacy.noise.discrete_laplace import checked_scale
 from blowfish_privacy.noise.exponential import exp_negative
+from blowfish_privacy.support.exact import Number, exact, show
 
 # exp(-x) is below the smallest float from here on.
 _UNDERFLOW = 1000

@@ -7,7 +7,7 @@ from math import exp, isinf
 from typing import TYPE_CHECKING
 
 from blowfish_privacy.domain import quoted
-from blowfish_privacy.policies.graph import Hops
+from blowfish_privacy.graphs.graph import Hops
 
 if TYPE_CHECKING:
     from blowfish_privacy.policies.policy import Policy
@@ -169,7 +169,7 @@ def _public(policy: Policy) -> Iterator[str]:
 
 
 def _facts(policy: Policy) -> Iterator[str]:
-    from blowfish_privacy.known_facts.words import what_facts_do
+    from blowfish_privacy.policies.fact_words import what_facts_do
 
     yield from what_facts_do(policy)
 

@@ -14,14 +14,14 @@ from typing import Any, Literal, TypeAlias
 
 from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import BlowfishWarning, DomainError, PolicyError, brief
-from blowfish_privacy.limits import RECORDS
-from blowfish_privacy.policies.consistency import check_facts
-from blowfish_privacy.policies.graph import Hops, SecretGraph, Secrets, Words
-from blowfish_privacy.policies.known import KnownFact
-from blowfish_privacy.policies.known_count import KnownCount
-from blowfish_privacy.policies.known_marginal import KnownMarginal
+from blowfish_privacy.graphs.graph import Hops, SecretGraph, Secrets, Words
+from blowfish_privacy.known_facts.facts.assumptions import Compensation
+from blowfish_privacy.known_facts.facts.consistency import check_facts
+from blowfish_privacy.known_facts.facts.known_count import KnownCount
+from blowfish_privacy.known_facts.facts.known_fact import KnownFact
+from blowfish_privacy.known_facts.facts.known_marginal import KnownMarginal
+from blowfish_privacy.support.limits import RECORDS
 
-Compensation: TypeAlias = Literal["anywhere", "secret-moves"]
 Size: TypeAlias = Literal["known", "unknown"] | int
 
 _MOST_NAMED = 4
@@ -88,14 +88,22 @@ class Policy:
                 hint="aggregate to one row per person, or leave out the known facts.",
             )
 
-    @cached_property
+    @property
     def graph(self) -> SecretGraph:
         """The secret graph on the domain."""
+        return self._graph
+
+    @property
+    def records(self) -> int | None:
+        """The number of records, where the policy states it or it follows from the known facts."""
+        return self._records
+
+    @cached_property
+    def _graph(self) -> SecretGraph:
         return self.secrets.on(self.domain)
 
     @cached_property
-    def records(self) -> int | None:
-        """The number of records, where the policy states it or it follows from the known facts."""
+    def _records(self) -> int | None:
         return check_facts(self.domain, self.known, self.size if isinstance(self.size, int) else None)
 
     def distance(self, first: Mapping[str, object], second: Mapping[str, object]) -> Hops:

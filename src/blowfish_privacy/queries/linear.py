@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError, brief
-from blowfish_privacy.exact import exact, plain
-from blowfish_privacy.policies.graph import MOST_PAIRS, Edge, SecretGraph
+from blowfish_privacy.graphs.graph import MOST_PAIRS, Edge, SecretGraph
 from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Query, checked_attribute, named
+from blowfish_privacy.support.exact import exact, plain
 
 _MOST_SIGNS = 10
 _LARGEST = 2**40

@@ -9,8 +9,8 @@ from typing import Any
 
 from blowfish_privacy.domain import Domain, quoted
 from blowfish_privacy.errors import QueryError, brief
-from blowfish_privacy.exact import exact, plain, show
 from blowfish_privacy.queries.cumulative import Cumulative
+from blowfish_privacy.support.exact import exact, plain, show
 
 
 @dataclass(frozen=True)

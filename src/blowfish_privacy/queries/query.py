@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import QueryError, RefusalError, brief, nearest
-from blowfish_privacy.policies.graph import Edge, SecretGraph
+from blowfish_privacy.graphs.graph import Edge, SecretGraph
 
 MOST_NUMBERS = 5_000_000
 """The largest matrix that is written out."""

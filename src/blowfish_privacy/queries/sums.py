@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain, Integer, quoted
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.policies.graph import Edge, SecretGraph
+from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute
 
 

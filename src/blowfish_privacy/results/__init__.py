@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from blowfish_privacy import document
 from blowfish_privacy.errors import SpecError
+from blowfish_privacy.release import document
 from blowfish_privacy.results.clusters import ClustersResult
 from blowfish_privacy.results.cumulative import CumulativeResult, QuantilesResult, RangesResult
 from blowfish_privacy.results.grid import GridResult

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.clustering import Clusters, cluster, nearest_centre
-from blowfish_privacy.document import seal
 from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.errors import QueryError, brief
-from blowfish_privacy.exact import exact
 from blowfish_privacy.mechanisms import Points, Synopsis
-from blowfish_privacy.mechanisms.grid_choice import MOST_DIMENSIONS
-from blowfish_privacy.progress import spinner
+from blowfish_privacy.mechanisms.clusters.centres import Clusters, cluster, nearest_centre
+from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
 from blowfish_privacy.queries.kmeans import clusters_asked
+from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.support.exact import exact
+from blowfish_privacy.support.progress import spinner
 
 Floats = npt.NDArray[np.float64]
 
@@ -152,13 +152,13 @@ class ClustersResult(Result):
 
     def draw(self, axes: Any) -> None:
         """Draw the centres over the noisy density of the first two attributes."""
-        from blowfish_privacy.plots.clusters import draw_clusters
+        from blowfish_privacy.results.pictures.clusters import draw_clusters
 
         draw_clusters(self, axes)
 
     def plot(self, path: str | Path) -> None:
         """Draw the centres over the noisy density; for more than two attributes, a panel for each pair."""
-        from blowfish_privacy.plots.clusters import plot_clusters
+        from blowfish_privacy.results.pictures.clusters import plot_clusters
 
         plot_clusters(self, path)
 

@@ -10,15 +10,15 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.document import Release
 from blowfish_privacy.domain import Attribute, Binned
 from blowfish_privacy.errors import QueryError, RefusalError
-from blowfish_privacy.exact import exact, show
 from blowfish_privacy.mechanisms import OrderedFamily
-from blowfish_privacy.mechanisms.typical import BootstrapError
-from blowfish_privacy.plots import label_values
+from blowfish_privacy.mechanisms.ordered.typical import BootstrapError
 from blowfish_privacy.queries import Quantiles, Ranges
+from blowfish_privacy.release.document import Release
+from blowfish_privacy.results.pictures import label_values
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.support.exact import exact, show
 
 
 class CumulativeResult(Result):
@@ -143,7 +143,7 @@ class CumulativeResult(Result):
 
     def plot_error(self, path: str | Path) -> None:
         """Draw the error by range width: estimated, guaranteed, and under plain differential privacy."""
-        from blowfish_privacy.plots import error_by_width
+        from blowfish_privacy.results.pictures import error_by_width
 
         error_by_width(self, path)
 

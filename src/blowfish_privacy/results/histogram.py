@@ -49,7 +49,7 @@ class HistogramResult(Result):
 
     def draw(self, axes: Any) -> None:
         """Draw bars with error bars for one attribute, lines for the second, a picture of colours beyond."""
-        from blowfish_privacy.plots import draw_histogram
+        from blowfish_privacy.results.pictures import draw_histogram
 
         draw_histogram(self, axes)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from blowfish_privacy.files import IN_THE_LEDGER, csv_table, write_atomically
-from blowfish_privacy.mechanisms import Certificate
+from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
 
 class ParallelResult(Mapping[Any, Result]):
@@ -57,6 +57,6 @@ class ParallelResult(Mapping[Any, Result]):
 
     def plot(self, path: str | Path) -> None:
         """Draw all parts below each other."""
-        from blowfish_privacy.plots import pictures
+        from blowfish_privacy.results.pictures import pictures
 
         pictures(list(self.values()), path)

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.document import Release
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.files import IN_THE_LEDGER, csv_table, write_atomically
-from blowfish_privacy.mechanisms import Certificate, Error
+from blowfish_privacy.mechanisms import Error
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.release.document import Release
+from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
 
 class Result(ABC):
@@ -109,7 +110,7 @@ class Result(ABC):
 
     def plot(self, path: str | Path) -> None:
         """Draw the answers with their error and save the picture."""
-        from blowfish_privacy.plots import picture
+        from blowfish_privacy.results.pictures import picture
 
         picture(self, path)
 

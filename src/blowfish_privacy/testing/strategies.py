@@ -10,20 +10,18 @@ from hypothesis import strategies as st
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
 from blowfish_privacy.errors import BlowfishWarning
-from blowfish_privacy.policies import (
+from blowfish_privacy.graphs import (
     Attributes,
     DistanceThreshold,
     ExplicitGraph,
     FullDomain,
-    KnownCount,
-    KnownFact,
-    KnownMarginal,
     Partition,
     PerAttribute,
-    Policy,
     Public,
     Secrets,
 )
+from blowfish_privacy.known_facts.facts import KnownCount, KnownFact, KnownMarginal
+from blowfish_privacy.policies import Policy
 
 NAMES = ("age", "capital loss", "zone", "sex")
 THETAS = st.one_of(st.integers(1, 12), st.sampled_from(["1/2", "5/2", "0.3", "7/3", "10"]))

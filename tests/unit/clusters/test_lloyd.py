@@ -9,14 +9,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy import verification
-from blowfish_privacy.clustering import cluster, nearest_centre
-from blowfish_privacy.domain import Assignment, Softness
+from blowfish_privacy.aggregates import Assignment, Softness
+from blowfish_privacy.aggregates.aggregates import Placed
 from blowfish_privacy.mechanisms import NoisyLloyd
-from blowfish_privacy.mechanisms.assigned_change import Assigning
-from blowfish_privacy.mechanisms.exact import Placed
+from blowfish_privacy.mechanisms.clusters.assigned_change import Assigning
+from blowfish_privacy.mechanisms.clusters.centres import cluster, nearest_centre
 from blowfish_privacy.noise import SystemSource
-from blowfish_privacy.plan import make_plan
+from blowfish_privacy.release import verification
+from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
 

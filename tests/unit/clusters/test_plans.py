@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.plan import make_plan
+from blowfish_privacy.release.plan import make_plan
 
 SQUARE = bp.Domain(x=bp.Integer(0, 31), y=bp.Integer(0, 31))
 QUERY = bp.KMeans(["x", "y"], k=2)

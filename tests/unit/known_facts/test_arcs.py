@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.known_facts.arcs import class_arcs
-from blowfish_privacy.known_facts.classes import classes_of
-from blowfish_privacy.policies.graph import SecretGraph
-from blowfish_privacy.policies.per_attribute import CartesianGraph
+from blowfish_privacy.graphs.graph import SecretGraph
+from blowfish_privacy.graphs.per_attribute import CartesianGraph
+from blowfish_privacy.known_facts.classes.arcs import class_arcs
+from blowfish_privacy.known_facts.classes.classes import classes_of
 from blowfish_privacy.testing.strategies import MAKERS, domains, known_facts, secrets
 from effort import examples
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.graphs import covering
 from blowfish_privacy.ledger.composition import SAME_POLICY, check_parallel, price
-from blowfish_privacy.policies import covering
 
 LINE = bp.Domain(a=bp.Integer(0, 6))
 BINS = bp.Domain(a=bp.Binned([0, 1, 2, 5, 6, 10, 11]))

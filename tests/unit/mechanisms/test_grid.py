@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
 from blowfish_privacy.mechanisms import GridFlow, GridHierarchy
-from blowfish_privacy.mechanisms.grid_flow import divergence
-from blowfish_privacy.mechanisms.line import DIVISIONS, Line
+from blowfish_privacy.mechanisms.grid.grid_flow import divergence
+from blowfish_privacy.mechanisms.grid.line import DIVISIONS, Line
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.testing.strategies import policies
 
@@ -145,7 +145,7 @@ def test_flows_keep_the_total_and_the_answers_are_looked_up():
 
 
 def test_grids_have_tables_pictures_and_files(tmp_path):
-    from blowfish_privacy import verification
+    from blowfish_privacy.release import verification
 
     session = bp.Session(Counts(np.ones((6, 7), dtype=np.int64)), policy(6, 7, 1), budget=100)
     for mechanism in ("grid-flow", "grid-hierarchy", "laplace"):

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.mechanisms.ordered_hierarchical import OrderedHierarchical, _split
-from blowfish_privacy.mechanisms.tree import Tree
+from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import OrderedHierarchical, _split
+from blowfish_privacy.mechanisms.ordered.tree import Tree
 
 
 def form(size):

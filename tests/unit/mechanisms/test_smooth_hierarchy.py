@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import Ordered, SmoothHierarchy
-from blowfish_privacy.mechanisms.least_squares import LeastSquares
-from blowfish_privacy.mechanisms.levels import CumulativeLevel, DifferenceLevel
-from blowfish_privacy.mechanisms.spacings import Shape, calibrated_levels, choose_levels
+from blowfish_privacy.mechanisms.ordered.least_squares import LeastSquares
+from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel
+from blowfish_privacy.mechanisms.ordered.spacings import Shape, calibrated_levels, choose_levels
 from blowfish_privacy.noise import SystemSource
 
 QUERY = bp.Cumulative("v")
@@ -113,7 +113,7 @@ def test_simulation_with_the_real_noise_agrees(size, theta):
 
 def test_beyond_exact_sizes_the_error_is_simulated_and_says_how_well(monkeypatch):
     exact = mechanism(1500, 30).expected_error().mse
-    monkeypatch.setattr("blowfish_privacy.mechanisms.segment.EXACT_SIZE", 100)
+    monkeypatch.setattr("blowfish_privacy.mechanisms.ordered.segment.EXACT_SIZE", 100)
     simulated = mechanism(1500, 30).expected_error()
     assert 0 < simulated.precision < 0.1
     assert simulated.mse == pytest.approx(exact, rel=8 * simulated.precision)

@@ -9,16 +9,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy import verification
-from blowfish_privacy.domain import Axis, Lattice, Run
+from blowfish_privacy.aggregates import Axis, Lattice, Run
+from blowfish_privacy.aggregates.aggregates import Counted
 from blowfish_privacy.mechanisms import MECHANISMS, SoftGrid, SoftMesh
-from blowfish_privacy.mechanisms.block_grids import coarsened
-from blowfish_privacy.mechanisms.deconvolution import keep_largest, project
-from blowfish_privacy.mechanisms.exact import Counted
-from blowfish_privacy.mechanisms.lattice_sensitivity import change, lattice_sensitivity
-from blowfish_privacy.mechanisms.mesh import Mesh
-from blowfish_privacy.mechanisms.stretches import stretches
+from blowfish_privacy.mechanisms.clusters.block_grids import coarsened
+from blowfish_privacy.mechanisms.clusters.deconvolution import keep_largest, project
+from blowfish_privacy.mechanisms.clusters.lattice_sensitivity import change, lattice_sensitivity
+from blowfish_privacy.mechanisms.clusters.mesh import Mesh
+from blowfish_privacy.mechanisms.clusters.stretches import stretches
 from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.release import verification
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
 
@@ -83,9 +83,9 @@ def test_no_secret_pair_leaves_a_stretch(policy):
 
 
 def exact_rows(mechanism, counts, patch):
-    patch.setattr("blowfish_privacy.mechanisms.soft_grid.discrete_laplace", silent)
-    patch.setattr("blowfish_privacy.mechanisms.soft_mesh.discrete_laplace", silent)
-    patch.setattr("blowfish_privacy.mechanisms.block_grids.discrete_laplace", silent)
+    patch.setattr("blowfish_privacy.mechanisms.clusters.soft_grid.discrete_laplace", silent)
+    patch.setattr("blowfish_privacy.mechanisms.clusters.soft_mesh.discrete_laplace", silent)
+    patch.setattr("blowfish_privacy.mechanisms.clusters.block_grids.discrete_laplace", silent)
     return mechanism.draw(Counted(counts), SystemSource())
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from blowfish_lab.paper import data
+from blowfish_lab.paper.run import Run
 from blowfish_privacy.errors import DataError
-from blowfish_privacy.paper import data
-from blowfish_privacy.paper.run import Run
 
 LOSSES = ["capital_loss", *["0"] * 10_000, *["4356"] * 10]
 COLOURS = ["b\tg\tr\tclass", *["1\t2\t255\t1"] * 10_000]

@@ -9,14 +9,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from blowfish_privacy.paper import data, runner
-from blowfish_privacy.paper.curves import FULL, PRINTED, SOUND
-from blowfish_privacy.paper.figure import OURS, PUBLISHED
-from blowfish_privacy.paper.figure_1d import QUOTIENT
-from blowfish_privacy.paper.figures import FIGURES
-from blowfish_privacy.paper.ordered_curves import paper_mechanism, policy_of
-from blowfish_privacy.paper.run import EPSILONS, Run
-from blowfish_privacy.paper.sulq import cluster_sums
+from blowfish_lab.paper import data, runner
+from blowfish_lab.paper.curves import FULL, PRINTED, SOUND
+from blowfish_lab.paper.figure import OURS, PUBLISHED
+from blowfish_lab.paper.figure_1d import QUOTIENT
+from blowfish_lab.paper.figures import FIGURES
+from blowfish_lab.paper.ordered_curves import paper_mechanism, policy_of
+from blowfish_lab.paper.run import EPSILONS, Run
+from blowfish_lab.paper.sulq import cluster_sums
 
 QUICK = Run(None, quick=True)
 NAMES = [

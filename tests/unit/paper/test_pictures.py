@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 from matplotlib.figure import Figure
 
-from blowfish_privacy.known_facts.policy_graph import policy_graph
-from blowfish_privacy.paper import runner
-from blowfish_privacy.paper.curves import Curves
-from blowfish_privacy.paper.figure import OURS
-from blowfish_privacy.paper.figures import FIGURES
-from blowfish_privacy.paper.ordered_curves import UNORDERED, OrderedCurves
-from blowfish_privacy.paper.run import Run
-from blowfish_privacy.plots import attack, bars
-from blowfish_privacy.plots.panels import Panel, draw_panels
-from blowfish_privacy.plots.policy_graph import _read_colours
+from blowfish_lab.audit import averaging_picture as attack
+from blowfish_lab.paper import runner
+from blowfish_lab.paper.curves import Curves
+from blowfish_lab.paper.figure import OURS
+from blowfish_lab.paper.figures import FIGURES
+from blowfish_lab.paper.ordered_curves import UNORDERED, OrderedCurves
+from blowfish_lab.paper.run import Run
+from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
+from blowfish_privacy.results.pictures import bars
+from blowfish_privacy.results.pictures.panels import Panel, draw_panels
+from blowfish_privacy.results.pictures.policy_graph import _read_colours
 
 QUICK = Run(None, quick=True)
 NUMBERS = {"mean": 2.0, "lower": 1.0, "upper": 3.0, "repeats": 3, "seconds": 0.1, "expected": 2.0}

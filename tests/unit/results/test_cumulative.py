@@ -109,7 +109,7 @@ def test_named_mechanisms_release_tables_pictures_and_files(mechanism, tmp_path)
     assert again.values.tolist() == result.values.tolist()
     assert len(result.to_frame()) == 100
     result.plot(tmp_path / "x.png")
-    from blowfish_privacy import verification
+    from blowfish_privacy.release import verification
 
     assert verification.problems((tmp_path / "x.release.json").read_text()) == []
 
@@ -166,7 +166,7 @@ def test_plans_say_the_typical_error_on_public_shapes():
 
 
 def test_honest_documents_of_large_domains_verify():
-    from blowfish_privacy import verification
+    from blowfish_privacy.release import verification
 
     domain = bp.Domain(v=bp.Integer(0, 19_999))
     session = bp.Session(Counts(np.full(20_000, 3)), bp.Policy(domain, secrets=bp.DistanceThreshold(20)), budget=100)

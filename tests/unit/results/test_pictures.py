@@ -9,9 +9,9 @@ import pytest
 from matplotlib.figure import Figure
 
 import blowfish_privacy as bp
-from blowfish_privacy import plots
-from blowfish_privacy.plan import Plan
-from blowfish_privacy.plots import clusters as cluster_plots
+from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.results import pictures as plots
+from blowfish_privacy.results.pictures import clusters as cluster_plots
 
 DOMAIN = bp.Domain(
     age=bp.Integer(17, 90),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy import document, verification
-from blowfish_privacy.plan import make_plan
+from blowfish_privacy.release import document, verification
+from blowfish_privacy.release.plan import make_plan
 
 AGES = bp.Policy(bp.Domain(age=bp.Integer(0, 63)), secrets=bp.DistanceThreshold(4))
 ZONES = bp.Domain(zone=bp.Categorical(["A", "B", "C"]), age=bp.Integer(0, 9))

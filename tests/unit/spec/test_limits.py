@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy import limits, postgresql, spec, yaml_text
 from blowfish_privacy.domain import coarser
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import BlowfishError, QueryError, SpecError, nearest
-from blowfish_privacy.known_facts import setting
-from blowfish_privacy.mechanisms.ordered_family import ordered_form
-from blowfish_privacy.plan import make_plan
-from blowfish_privacy.policies.per_attribute import CartesianGraph
+from blowfish_privacy.graphs.per_attribute import CartesianGraph
+from blowfish_privacy.known_facts.classes import setting
+from blowfish_privacy.mechanisms.ordered.ordered_family import ordered_form
+from blowfish_privacy.release import spec
+from blowfish_privacy.release.plan import make_plan
+from blowfish_privacy.support import limits, postgresql, yaml_text
 
 ROOT = Path(__file__).parents[3]
 WIDE = [5 * 10**6, 2**31, 10**12, 10**18]

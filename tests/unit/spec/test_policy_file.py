@@ -9,7 +9,8 @@ import yaml
 from hypothesis import given, settings
 
 import blowfish_privacy as bp
-from blowfish_privacy import spec, yaml_text
+from blowfish_privacy.release import spec
+from blowfish_privacy.support import yaml_text
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
 

@@ -11,13 +11,13 @@ import pytest
 from scipy.stats import binom
 
 import blowfish_privacy.mechanisms
+from blowfish_lab.audit.attacker import clopper_pearson, lower_bound
+from blowfish_lab.audit.black_box import listed_tests, run_test, showing
+from blowfish_lab.audit.cases import exact_rows, make_case
+from blowfish_lab.audit.following import follower
+from blowfish_lab.audit.report import FALSE_ALARMS, MOST_TESTS, TELLING, Finding, verdict
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.noise import discrete_laplace
-from blowfish_privacy.testing.audit import listed_tests, run_test, showing
-from blowfish_privacy.testing.audit_attacker import clopper_pearson, lower_bound
-from blowfish_privacy.testing.audit_cases import exact_rows, make_case
-from blowfish_privacy.testing.audit_following import follower
-from blowfish_privacy.testing.audit_report import FALSE_ALARMS, MOST_TESTS, TELLING, Finding, verdict
 from blowfish_privacy.testing.oracle import are_neighbours
 
 LEVEL = FALSE_ALARMS / MOST_TESTS
@@ -74,8 +74,8 @@ def noise_that_ends(scale, size, source=None):
 def draw(noise, monkeypatch):
     """Replace the noise in every module of the mechanisms."""
     patched = 0
-    for found in pkgutil.iter_modules(blowfish_privacy.mechanisms.__path__):
-        module = importlib.import_module(f"blowfish_privacy.mechanisms.{found.name}")
+    for found in pkgutil.walk_packages(blowfish_privacy.mechanisms.__path__, "blowfish_privacy.mechanisms."):
+        module = importlib.import_module(found.name)
         if hasattr(module, "discrete_laplace"):
             monkeypatch.setattr(module, "discrete_laplace", noise)
             patched += 1

@@ -1,4 +1,4 @@
-"""Spoilt policy files: a sample of what ``python -m blowfish_privacy.testing.files`` does to many thousands."""
+"""Spoilt policy files: a sample of what ``python -m blowfish_lab.audit.files`` does to many thousands."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 import yaml
 
-from blowfish_privacy import spec, yaml_text
+from blowfish_lab.audit import files
+from blowfish_lab.audit.file_corpus import CORPUS
+from blowfish_lab.audit.file_mutations import mutated_file
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.errors import SpecError
+from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.mechanisms import MECHANISMS
-from blowfish_privacy.policies import Secrets
 from blowfish_privacy.queries import Query
-from blowfish_privacy.testing import files
-from blowfish_privacy.testing.file_corpus import CORPUS
-from blowfish_privacy.testing.file_mutations import mutated_file
+from blowfish_privacy.release import spec
+from blowfish_privacy.support import yaml_text
 from effort import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore::blowfish_privacy.errors.BlowfishWarning")

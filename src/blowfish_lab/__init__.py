@@ -1,0 +1,1 @@
+"""Evidence about the library: the paper's experiments reproduced, and a black-box audit."""

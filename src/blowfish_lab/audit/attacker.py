@@ -1,0 +1,133 @@
+"""The attacker of an audit: who knows both tables, chooses an event on some outputs, and counts it on fresh ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from math import inf
+from time import process_time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_lab.audit.cases import Case, exact_rows, outputs
+from blowfish_lab.audit.following import follower
+from blowfish_privacy.mechanisms import Mechanism
+
+TRAINING = 0.4
+"""For choosing the event so many times as many outputs are drawn as for counting it."""
+_PILOT, _SECONDS, _LEAST = 20, 5.0, 3_000
+"""A slow mechanism gets fewer outputs: what it draws in about so many seconds, from one table."""
+
+Floats = npt.NDArray[np.float64]
+Rows = list[npt.NDArray[Any]]
+Score = Callable[[Rows], Floats]
+Hits = npt.NDArray[np.bool_]
+
+
+def affordable(mechanism: Mechanism, case: Case, samples: int, seconds: float = _SECONDS) -> int:
+    """Return how many outputs to draw, at most those asked for; it is settled before any of them is seen."""
+    start = process_time()
+    outputs(mechanism, case.tables[0], _PILOT)
+    return min(samples, max(_LEAST, int(seconds * _PILOT / max(process_time() - start, 1e-6))))
+
+
+def lower_bound(mechanism: Mechanism, case: Case, *, samples: int, level: float) -> float:
+    """Return a number that the loss between the two tables exceeds, except with probability ``level``."""
+    training = [outputs(mechanism, table, int(TRAINING * samples)) for table in case.tables]
+    scores = _scores(mechanism, case, training)
+    event = choose_event(scores, training, samples, level)
+    hits = [np.array([int(event(outputs(mechanism, table, samples)).sum())]) for table in case.tables]
+    return float(clopper_pearson(hits[0], hits[1], samples, level)[0])
+
+
+def clopper_pearson(first: npt.NDArray[Any], second: npt.NDArray[Any], samples: int, level: float) -> Floats:
+    """Bound log(p / q) from below by how often events with probabilities p and q happened; wrong at most at level."""
+    from scipy.stats import beta
+
+    below = np.where(first > 0, beta.ppf(level / 2, np.maximum(first, 1), samples - first + 1), 0.0)
+    above = np.where(second < samples, beta.ppf(1 - level / 2, second + 1, np.maximum(samples - second, 1)), 1.0)
+    with np.errstate(divide="ignore"):
+        return np.log(below) - np.log(above)
+
+
+def choose_event(
+    scores: Iterable[Score], training: Sequence[Rows], samples: int, level: float
+) -> Callable[[Rows], Hits]:
+    """Choose on the training outputs the score and the threshold that promise the largest bound."""
+    best: tuple[float, Score, float] = (-inf, _flat, inf)
+    for score in scores:
+        found = [score(rows) for rows in training]
+        thresholds = np.unique(np.quantile(found[0], _QUANTILES))
+        scale = samples / len(training[0])
+        hits = [np.array([int(scale * (each >= t).sum()) for t in thresholds]) for each in found]
+        bounds = clopper_pearson(hits[0], hits[1], samples, level)
+        if bounds.max() > best[0]:
+            best = (float(bounds.max()), score, float(thresholds[bounds.argmax()]))
+    return lambda drawn: best[1](drawn) >= best[2]
+
+
+_QUANTILES = np.concatenate([np.linspace(0.3, 0.95, 40), 1 - np.geomspace(0.05, 0.002, 20)])
+
+
+def _flat(rows: Rows) -> Floats:
+    return np.zeros(len(rows))
+
+
+def _scores(mechanism: Mechanism, case: Case, training: Sequence[Rows]) -> Iterator[Score]:
+    """Follow the mechanism; or try the likelihood ratio of independent Laplace noise, and how far one row goes.
+
+    Both are tried on running sums too. A single row shows noise that ends too early, which no likelihood ratio does.
+    """
+    follow = follower(case)
+    if follow is not None:
+        yield lambda rows: np.array([follow(row).gain for row in rows])
+        return
+    shown = [exact_rows(mechanism, table) for table in case.tables]
+    for seen in _VIEWS:
+        here, there = (seen(row) for row in shown)
+        off = [np.abs(seen(np.array(drawn)) - exact) for drawn, exact in zip(training, (here, there), strict=True)]
+        spread = np.maximum(np.concatenate(off).mean(axis=0), 0.05)
+        yield _likelihood_ratio(seen, here, there, spread)
+        yield _how_far(seen, (here - there) / spread)
+
+
+_VIEWS: tuple[Callable[[npt.NDArray[Any]], Floats], ...] = (
+    lambda rows: rows.astype(np.float64),
+    lambda rows: np.cumsum(rows, axis=-1).astype(np.float64),
+)
+
+
+def _likelihood_ratio(seen: Any, here: Floats, there: Floats, spread: Floats) -> Score:
+    moved = np.flatnonzero(here != there)
+
+    def score(rows: Rows) -> Floats:
+        view = seen(np.array(rows))[:, moved]
+        gain = np.abs(view - there[moved]) - np.abs(view - here[moved])
+        # Equal outputs must score equally, whatever the order of additions did to the last digit.
+        return np.round((gain / spread[moved]).sum(axis=1), 9)
+
+    return score
+
+
+def _how_far(seen: Any, moves: Floats) -> Score:
+    row = int(np.abs(moves).argmax())
+    return lambda rows: np.sign(moves[row]) * seen(np.array(rows))[:, row]
+
+
+@lru_cache(maxsize=256)
+def shown_loss(case: Case) -> float:
+    """Estimate the loss that an attacker can see on the two tables, to find cases that show much.
+
+    It goes by the noise that is certified. Noise that is too small must not lead the audit away from where it shows.
+    """
+    follow = follower(case)
+    if follow is not None:
+        return float(np.mean([follow(row).loss for row in outputs(case.mechanism, case.tables[0], _FOLLOWED)]))
+    lost, scales = float(case.lost(case.mechanism)), case.mechanism.certify(case.policy).scales
+    here, there = (exact_rows(case.mechanism, table) for table in case.tables)
+    return min(lost, float(np.abs(here - there).sum() / float(scales[0]))) if len(scales) == 1 else lost
+
+
+_FOLLOWED = 40

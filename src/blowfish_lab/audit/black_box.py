@@ -1,0 +1,151 @@
+"""A black-box privacy audit of every mechanism: ``python -m blowfish_lab.audit.black_box --out audit-report``.
+
+An attacker who knows both of two neighbouring tables looks at many outputs of a mechanism and must tell which table
+they come from. On one sample the attacker chooses an event; on a fresh one the audit counts how often it happens on
+each table. Clopper-Pearson bounds, with the error probability shared among all tests of the run, give a number that
+the true privacy loss exceeds; when that number exceeds the certificate, the mechanism is broken. Sound mechanisms raise
+an alarm in one run out of ``1 / FALSE_ALARMS`` at most.
+
+The audit also shows that it can see: mechanisms with half the noise must be caught, as a whole and part by part.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+
+from blowfish_lab.audit.attacker import affordable, lower_bound, shown_loss
+from blowfish_lab.audit.cases import Case, make_case, parts, weakened
+from blowfish_lab.audit.report import FALSE_ALARMS, MOST_TESTS, PARTS, WHOLE, WHOLE_WITH_FACTS, Finding, report, verdict
+from blowfish_privacy.mechanisms import MECHANISMS
+from blowfish_privacy.support.files import write_atomically
+from blowfish_privacy.support.workers import finished
+
+SAMPLES = 20_000
+_SEEDS = 80
+_VISIBLE = Fraction(7, 5)
+"""A mutant is tried where it loses so many times what is certified."""
+Test = tuple[str, int, int | None, int]
+"""Mechanism, seed, mutant (-1: none, a part, or None for all parts), and how many times the samples are drawn."""
+
+
+def run_test(name: str, seed: int, mutant: int | None, times: int, samples: int) -> Finding | None:
+    """Test the case of a seed; ``mutant`` is -1 for the mechanism itself, a part, or None for all parts halved."""
+    start = perf_counter()
+    case = make_case(name, seed)
+    if case is None:
+        return None
+    mechanism = case.mechanism if mutant == -1 else weakened(case, mutant)
+    samples = affordable(mechanism, case, times * samples)
+    bound = lower_bound(mechanism, case, samples=samples, level=FALSE_ALARMS / MOST_TESTS)
+    whole = WHOLE_WITH_FACTS if case.policy.known else WHOLE
+    said = {-1: "", None: whole}.get(mutant, f"part {mutant} halved")
+    claimed, many = float(case.claimed), parts(case.mechanism)
+    return Finding(name, case.words, seed, said, claimed, bound, case.sharp, many, samples, perf_counter() - start)
+
+
+def listed_tests(name: str, cases: int, mutants: int) -> list[Test]:
+    """List the tests of a mechanism: its cases, its noise halved where that shows, and itself on the same tables."""
+    found = {seed: case for seed in range(_SEEDS) if (case := make_case(name, seed)) is not None}
+    sharp = {seed: case for seed, case in found.items() if case.sharp and not case.policy.known}
+    sharp_with_facts = {seed: case for seed, case in found.items() if case.sharp and case.policy.known}
+    most = max((parts(case.mechanism) for case in sharp.values()), default=0)
+    tests: list[Test] = []
+    telling: dict[int, int] = {}
+    # Where the certificate is an upper bound, one part with half its noise may lose no more than it.
+    alone = most if most > 1 and MECHANISMS[name].independent_rows else 0
+    for own, part in ((sharp, None), (sharp_with_facts, None), *((sharp, part) for part in range(alone))):
+        times = 1 if part is None else PARTS
+        for seed in showing(own, part, mutants):
+            tests.append((name, seed, part, times))
+            telling[seed] = max(times, telling.get(seed, 0))
+    tests += [(name, seed, -1, times) for seed, times in telling.items()]
+    facts = [seed for seed, case in found.items() if case.policy.known][: cases // 2]
+    others = [seed for seed, case in found.items() if not case.policy.known][: cases - len(facts)]
+    return tests + [(name, seed, -1, 1) for seed in (*facts, *others) if seed not in telling]
+
+
+def showing(sharp: dict[int, Case], part: int | None, many: int) -> list[int]:
+    """Return the seeds of cases in which halving a part of the noise, or all of it, shows most."""
+    few: dict[int, int] = {}
+    for seed, case in sharp.items():
+        of_several = part is not None and part < parts(case.mechanism) and parts(case.mechanism) > 1
+        # Halving a part that these tables do not touch loses nothing.
+        if (part is None or of_several) and case.lost(weakened(case, part)) >= _VISIBLE * case.claimed:
+            few[seed] = case.mechanism.rows
+    # Where few rows are watched, a sample says much.
+    tried = sorted(few, key=few.__getitem__)[: 6 * many]
+
+    # With half the noise about twice as much is lost; what is above the certificate shows, less so over many rows.
+    def hidden(seed: int) -> float:
+        case = sharp[seed]
+        return float(case.claimed) - 2 * shown_loss(case) + case.mechanism.rows / 10
+
+    return sorted(tried, key=hidden)[:many]
+
+
+def audit(names: Sequence[str], *, cases: int, mutants: int, samples: int, workers: int, seen: Any) -> list[Finding]:
+    """Run all tests over several processes."""
+    with closing(finished(listed_tests, [(name, cases, mutants) for name in names], workers)) as listed:
+        by_name = {task[0]: own for task, own in listed}
+    tests = [test for name in names for test in by_name[name]]
+    if len(tests) > MOST_TESTS:
+        raise click.UsageError(f"an audit has at most {MOST_TESTS:,} tests; these are {len(tests):,}.")
+    findings: list[Finding] = []
+    with closing(finished(run_test, [(*test, samples) for test in tests], workers)) as results:
+        for _, finding in results:
+            if finding is not None:
+                findings.append(finding)
+            seen(len(tests))
+    return sorted(findings, key=lambda finding: (finding.mechanism, finding.mutant, finding.seed))
+
+
+@click.command()
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("audit-report"), show_default=True
+)
+@click.option("--mechanism", "names", multiple=True, type=click.Choice(list(MECHANISMS)), help="Default: all.")
+@click.option("--cases", default=16, show_default=True, help="Random policies for each mechanism.")
+@click.option("--mutants", default=3, show_default=True, help="Cases in which noise is halved.")
+@click.option(
+    "--samples", type=click.IntRange(10), default=SAMPLES, show_default=True, help="Outputs of each table for one test."
+)
+@click.option("--workers", default=os.cpu_count() or 1, show_default=True)
+def main(out: Path, names: tuple[str, ...], cases: int, mutants: int, samples: int, workers: int) -> None:
+    """Audit mechanisms and write report.md and report.json; fail when a certificate is refuted."""
+    done = 0
+
+    def seen(total: int) -> None:
+        nonlocal done
+        done += 1
+        click.echo(f"\rTests: {done} of {total}", nl=False, err=True)
+
+    chosen = names or tuple(MECHANISMS)
+    findings = audit(chosen, cases=cases, mutants=mutants, samples=samples, workers=workers, seen=seen)
+    click.echo("", err=True)
+    verdicts = [verdict(name, findings) for name in chosen]
+    out.mkdir(parents=True, exist_ok=True)
+    text = report(verdicts, samples)
+    write_atomically(out / "report.md", text.encode())
+    written = {
+        "false_alarm_rate": FALSE_ALARMS,
+        "samples asked for": samples,
+        "tests": [asdict(one) for one in findings],
+    }
+    write_atomically(out / "report.json", json.dumps(written, indent=2).encode())
+    click.echo(text)
+    sys.exit(not all(one.passed for one in verdicts))
+
+
+if __name__ == "__main__":
+    main()

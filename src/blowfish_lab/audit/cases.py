@@ -1,0 +1,281 @@
+"""What an audit looks at: mechanisms calibrated for random policies, each with two neighbouring tables."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import islice
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_lab.audit.known_facts import random_facts, random_secrets
+from blowfish_privacy.aggregates import Lattice
+from blowfish_privacy.aggregates.aggregates import Counted
+from blowfish_privacy.domain import Cell, Domain, Integer
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.graphs import DistanceThreshold
+from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
+from blowfish_privacy.noise import BitSource, SystemSource
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.queries import Cumulative, Histogram, KMeans, Linear, Mean, Query, RangeGrid, Sum
+from blowfish_privacy.queries.query import LinearForm
+from blowfish_privacy.testing.oracle import moves_together
+
+Counts = npt.NDArray[np.int64]
+Move = tuple[Cell, Cell | None]
+"""A record's value before and after; None for a record that leaves."""
+
+_SHAPES = [(2,), (3,), (5,), (8,), (16,), (40,), (120,), (2, 2), (2, 3), (3, 2), (4, 4), (6, 1), (1, 6), (12, 12)]
+_LARGEST_WITH_FACTS = 6
+_TOGETHER = 4
+_MOST_SETS = 5_000
+_NOISE = re.compile(r'"(scale|edge_loss)": "([^"]+)"')
+"""How mechanisms write their noise: proportional to a scale, inversely to the loss of an edge."""
+
+
+_ONE_SCALE = {"laplace", "ordered", "soft-grid"}
+"""All their rows get independent noise of the one scale that is certified."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A calibrated mechanism, what it certifies, and two tables that its policy makes neighbours."""
+
+    mechanism: Mechanism
+    query: Query
+    policy: Policy
+    claimed: Fraction
+    tables: tuple[Counts, Counts]
+    moves: tuple[Move, ...]
+    """The records that move, from the first table to the second."""
+    moved: tuple[Cell, Cell] | None
+    """The values between which records move, as the query sees them, where they all make the same move."""
+
+    @property
+    def sharp(self) -> bool:
+        """Whether the loss on these two tables is the certificate itself, as far as the mechanism knows its loss."""
+        return self.lost(self.mechanism) == self.claimed
+
+    def lost(self, mechanism: Mechanism) -> Fraction:
+        """Return what a mechanism loses on the two tables; 0 where neither it nor its rows tell."""
+        if self.moved:
+            return self.policy.rows_per_person * mechanism.loss(*self.moved)
+        if mechanism.name not in _ONE_SCALE:
+            return Fraction(0)
+        (scale,) = mechanism.certify(self.policy).scales
+        here, there = (exact_rows(mechanism, table) for table in self.tables)
+        return int(np.abs(here - there).sum()) / scale if len(here) == len(there) else Fraction(0)
+
+    @property
+    def words(self) -> str:
+        """Name the case in a report; everything in it is random, and nobody's."""
+        known = f", {len(self.policy.known)} known facts ({self.policy.compensation})" if self.policy.known else ""
+        shape = " x ".join(map(str, self.policy.domain.shape))
+        return f"{self.query.keyword} on {shape}, {type(self.policy.graph).__name__}{known}"
+
+
+def make_case(name: str, seed: int) -> Case | None:
+    """Make a case for a mechanism; None when the seed's policy has nothing for it to hide, or it refuses."""
+    source = random.Random(f"{name} {seed}")  # noqa: S311
+    kind = MECHANISMS[name]
+    shared = name in _STEADY and seed % 10 == _SHARED
+    shape = (120,) if shared else source.choice(_SHAPES)
+    domain = Domain({f"a{axis}": Integer(0, size - 1) for axis, size in enumerate(shape)})
+    fitting = [query for query in _queries(source, domain, fewest=2 if shared else 1) if kind.answers(query)]
+    if not fitting:
+        return None
+    with_facts = domain.size <= _LARGEST_WITH_FACTS and source.random() < 0.5
+    options: dict[str, Any] = {"rows_per_person": source.choice([1, 1, 1, 2])}
+    if with_facts:
+        compensation = source.choice(["anywhere", "secret-moves"])
+        options = {"known": random_facts(source, domain), "compensation": compensation}
+    elif source.random() < 0.15:
+        options["size"] = "unknown"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        secrets = DistanceThreshold(1) if shared else random_secrets(source, domain)
+        policy = Policy(domain, secrets=secrets, **options)
+    return _calibrate(source, kind, source.choice(fitting), policy)
+
+
+def _calibrate(source: random.Random, kind: type[Mechanism], query: Query, policy: Policy) -> Case | None:
+    cells = [*policy.domain.cells()]
+    base = [cell for cell in cells for _ in range(source.randint(0, 3))]
+    if kind.name in _STEADY:
+        # Rounds that follow each other stay near a crowd in the middle, so that each of them shows who moved.
+        base = [cells[len(cells) // 2]]
+    epsilon = source.choice(_EPSILONS if kind.name not in _STEADY else _LARGE_EPSILONS)
+    crowd = _CROWD if kind.name in _STEADY else 1
+    records = None if policy.size == "unknown" else crowd * len(base) + _TOGETHER
+    try:
+        mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=records)
+        certificate = mechanism.certify(policy)
+        found = _worst(mechanism, query, policy, source) if certificate.epsilon else []
+    except BlowfishError:
+        return None
+    cases: list[Case] = []
+    crowded = crowd * _counts(query, policy.domain, base)
+    for moves, moved in found:
+        # Those who do not move fill the tables up to the public number of records.
+        stay = [cells[0]] * (_TOGETHER - len(moves))
+        sides = [x for x, _ in moves], [y for _, y in moves if y is not None]
+        tables = [crowded + _counts(query, policy.domain, stay + side) for side in sides]
+        cases.append(Case(mechanism, query, policy, certificate.epsilon, (tables[0], tables[1]), tuple(moves), moved))
+    return max(cases, key=_shown) if len(cases) > 1 else cases[0] if cases else None
+
+
+_STEADY, _CROWD = {"lloyd"}, 60
+_SHARED = 5
+"""The last digit of seeds whose short threshold makes clusters share their records."""
+
+
+def _shown(case: Case) -> float:
+    """Return how much the rows differ between the two tables when there is no noise."""
+    rows = [exact_rows(case.mechanism, table) for table in case.tables]
+    return float(np.abs(rows[0] - rows[1]).sum()) if len(rows[0]) == len(rows[1]) else 0.0
+
+
+_EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(1), Fraction(2))
+_LARGE_EPSILONS = (Fraction(1), Fraction(2), Fraction(2), Fraction(2))
+"""Where there are many rows of noise, larger losses are easier to see."""
+
+
+def _queries(source: random.Random, domain: Domain, fewest: int) -> Iterator[Query]:
+    """Go through queries of every kind on a domain."""
+    weights = [[source.randint(-2, 3) for _ in range(domain.size)] for _ in range(2)]
+    grids = [RangeGrid(a, b) for a in domain.names for b in domain.names if a != b]
+    many = [fewest, fewest, 2]
+    clusters = [KMeans(list(domain.names), k=source.choice(many))]
+    singles = [kind(domain.names[-1]) for kind in (Histogram, Cumulative, Sum, Mean)]
+    for query in (*singles, *singles, Linear(weights, domain.names), *grids, *clusters):
+        try:
+            query.on(domain)
+        except BlowfishError:
+            continue
+        yield query
+
+
+def _worst(
+    mechanism: Mechanism, query: Query, policy: Policy, source: random.Random
+) -> list[tuple[Sequence[Move], tuple[Cell, Cell] | None]]:
+    """List sets of records that move so that most is lost; with the move they make, where it is the same."""
+    form: Any = query.on(policy.domain)
+    axes = [policy.domain.axis(name) for name in form.domain.names]
+
+    def own(cell: Cell) -> Cell:
+        return tuple(cell[axis] for axis in axes)
+
+    if policy.known:
+        sets = [*islice(moves_together(policy, _TOGETHER), _MOST_SETS)]
+        return [(max(sets, key=lambda moves: _change(form, own, moves)), None)] if sets else []
+    cells = [*policy.domain.cells()]
+    edges = [(x, y) for x in cells for y in cells if x < y and policy.graph.adjacent(x, y)]
+    losses = [mechanism.loss(own(x), own(y)) for x, y in edges]
+    rows = policy.rows_per_person
+    if policy.size == "unknown":
+        heaviest = max(cells, key=lambda cell: form.weight(own(cell)))
+        if not losses or form.weight(own(heaviest)) >= max(form.change(own(x), own(y)) for x, y in edges):
+            return [([(heaviest, None)] * rows, None)]
+    most = max(losses, default=Fraction(0))
+    if not most:
+        return []
+    worst = [edge for edge, loss in zip(edges, losses, strict=True) if loss == most]
+    tried = source.sample(worst, min(_TRIED.get(mechanism.name, 1), len(worst)))
+    return [([(x, y)] * rows, (own(x), own(y))) for x, y in tried]
+
+
+_TRIED = {"grid-flow": 12, "lloyd": 12}
+"""Where the loss is a bound, some of the worst pairs show more of it than others."""
+
+
+def _change(form: LinearForm, own: Any, moves: Sequence[tuple[Cell, Cell]]) -> int:
+    net = [0] * form.outputs
+    for x, y in moves:
+        net = [a + b - c for a, b, c in zip(net, form.column(own(y)), form.column(own(x)), strict=True)]
+    return sum(map(abs, net))
+
+
+def _counts(query: Query, domain: Domain, table: Sequence[Cell]) -> Counts:
+    own = query.own_domain(domain)
+    axes = [domain.axis(name) for name in own.names]
+    counts = np.zeros(own.shape, dtype=np.int64)
+    for cell in table:
+        counts[tuple(cell[axis] for axis in axes)] += 1
+    return counts
+
+
+class Remembered(Counted):
+    """Counts that answer a question once: between outputs only the noise changes."""
+
+    def soft(self, lattice: Lattice) -> Counts:
+        """Add up once."""
+        return self._once(lattice, super().soft)
+
+    def assigned(self, assignment: Any) -> Counts:
+        """Assign once."""
+        return self._once(assignment, super().assigned)
+
+    def _once(self, question: Any, answer: Callable[[Any], Counts]) -> Counts:
+        if question not in self._answers:
+            if len(self._answers) > _MOST_ANSWERS:
+                self._answers.clear()
+            self._answers[question] = answer(question)
+        return self._answers[question].copy()
+
+    @cached_property
+    def _answers(self) -> dict[Any, Counts]:
+        return {}
+
+
+_MOST_ANSWERS = 5_000
+
+
+def outputs(mechanism: Mechanism, table: Counts, many: int) -> list[npt.NDArray[Any]]:
+    """Run a mechanism many times on one table."""
+    return _run(mechanism, table, many, SystemSource())
+
+
+def exact_rows(mechanism: Mechanism, table: Counts) -> npt.NDArray[Any]:
+    """Return what a mechanism shows of a table when all its draws of noise are 0; an attacker who knows it can tell."""
+    return _run(mechanism, table, 1, _Silence())[0]
+
+
+def _run(mechanism: Mechanism, table: Counts, many: int, source: BitSource) -> list[npt.NDArray[Any]]:
+    exact = Remembered(table)
+    return [np.asarray(mechanism.draw(exact, source)).reshape(-1) for _ in range(many)]
+
+
+class _Silence:
+    """Words that draw no noise: below every threshold of the sampler's tables."""
+
+    kind: ClassVar[str] = "silence"
+    private: ClassVar[bool] = False
+
+    def words(self, count: int) -> npt.NDArray[np.uint32]:
+        return np.zeros(count, dtype=np.uint32)
+
+
+def parts(mechanism: Mechanism) -> int:
+    """Return how many noise scales a mechanism writes down."""
+    return len(_NOISE.findall(json.dumps(mechanism.to_document())))
+
+
+def weakened(case: Case, part: int | None) -> Mechanism:
+    """Return the mechanism with half the noise on one of its parts (None: on all), as a mistake in it would draw."""
+    places = iter(range(10**6))
+
+    def replacement(found: re.Match[str]) -> str:
+        times = Fraction(1, 2) if part in (None, next(places)) else Fraction(1)
+        return f'"{found[1]}": "{Fraction(found[2]) * (times if found[1] == "scale" else 1 / times)}"'
+
+    written = json.loads(_NOISE.sub(replacement, json.dumps(case.mechanism.to_document())))
+    records = None if case.policy.size == "unknown" else int(case.tables[0].sum())
+    return type(case.mechanism).from_document(case.query, case.policy, written, records)

@@ -1,0 +1,85 @@
+"""Following a mechanism that goes by its own noisy numbers: what its later steps would have shown without noise.
+
+Whoever sees an output knows every noisy number that led to the next question, and so the question itself. An attacker
+who knows both tables works out its exact answers on each of them, and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_lab.audit.cases import Case, Remembered
+from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
+from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
+
+Numbers = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The noisy numbers of one output, what either table would have shown, and the certified scales of the noise."""
+
+    noisy: Numbers
+    exact: tuple[Numbers, Numbers]
+    scales: Numbers
+
+    @property
+    def gain(self) -> float:
+        """The logarithm of how much likelier the first table is, for noise of these scales."""
+        here, there = (np.abs(self.noisy - each) for each in self.exact)
+        # Equal outputs must score equally, whatever the order of additions did to the last digit.
+        return round(float(((there - here) / self.scales).sum()), 9)
+
+    @property
+    def loss(self) -> float:
+        """The largest gain that noise could have led to, had it led to the same questions."""
+        return float((np.abs(self.exact[0] - self.exact[1]) / self.scales).sum())
+
+
+Follow = Callable[[Numbers], Followed]
+
+
+def follower(case: Case) -> Follow | None:
+    """Return how to follow the outputs of a mechanism; None where all its questions are fixed beforehand."""
+    tables = tuple(Remembered(table) for table in case.tables)
+    if isinstance(case.mechanism, NoisyLloyd):
+        return _rounds(case.mechanism, tables, int(case.tables[0].sum()))
+    return _mesh(case.mechanism, tables) if isinstance(case.mechanism, SoftMesh) else None
+
+
+def _rounds(mechanism: NoisyLloyd, tables: tuple[Remembered, ...], records: int) -> Follow:
+    own = [float(mechanism.size_scale), *[float(mechanism.sum_scale)] * len(mechanism.reaches)]
+    scales = np.tile(own, mechanism.rounds * len(mechanism.start))
+
+    def follow(row: Numbers) -> Followed:
+        rounds, centres = list(row.reshape(mechanism.rounds, -1)), mechanism.start
+        exact: list[list[Numbers]] = [[], []]
+        for number in range(mechanism.rounds):
+            if number:
+                centres = mechanism.moved(centres, rounds[:number], records)
+            for table, shown in zip(tables, exact, strict=True):
+                shown.append(table.assigned(mechanism.question(centres)).reshape(-1))
+        return Followed(row, (np.concatenate(exact[0]), np.concatenate(exact[1])), scales)
+
+    return follow
+
+
+def _mesh(mechanism: SoftMesh, tables: tuple[Remembered, ...]) -> Follow:
+    looks = [table.soft(mechanism.lattice(mechanism.first)).reshape(-1) for table in tables]
+
+    def follow(row: Numbers) -> Followed:
+        mesh, nodes = mechanism.parse(row)
+        level = next(level for level in mechanism.levels if level.depth == mesh.depth)
+        here, there = (
+            np.concatenate([look, mesh.restrict(table.soft(mechanism.lattice(level)))])
+            for look, table in zip(looks, tables, strict=True)
+        )
+        scales = np.repeat([float(mechanism.first.scale), float(level.scale)], [mechanism.rows, len(nodes)])
+        return Followed(np.concatenate([row[: mechanism.rows], nodes]), (here, there), scales)
+
+    return follow

@@ -1,0 +1,130 @@
+"""Running figures: over several processes, keeping every finished point, writing picture, table and CSV."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from blowfish_lab.paper.data import fingerprints
+from blowfish_lab.paper.figure import Figure, Measured, Point, Row
+from blowfish_lab.paper.figures import FIGURES
+from blowfish_lab.paper.run import Run
+from blowfish_privacy.support.files import csv_table, make_folder, write_atomically
+from blowfish_privacy.support.workers import finished
+
+
+@dataclass(frozen=True)
+class Produced:
+    """A finished figure."""
+
+    figure: Figure
+    rows: list[Row]
+    folder: Path
+
+
+def reproduce(
+    names: Iterable[str], run: Run, out: Path, *, workers: int, seen: Callable[[int, int], None]
+) -> list[Produced]:
+    """Measure every point that is not in the output folder yet, and write each figure when it has all of its points."""
+    chosen = [FIGURES[name] for name in names]
+    make_folder(out)
+    identities = {figure.name: run.identity(fingerprints(run, figure.real_data)) for figure in chosen}
+    todo = [(figure, point) for figure in chosen for point in figure.points(run)]
+    found: dict[tuple[str, Point], Measured] = {}
+    missing: list[tuple[Figure, Point]] = []
+    for figure, point in todo:
+        kept = _kept(_file(out, figure, point, run), figure, point, identities[figure.name])
+        if kept is None:
+            missing.append((figure, point))
+        else:
+            found[figure.name, point] = kept
+    seen(len(todo) - len(missing), len(todo))
+    left = Counter(figure.name for figure, _ in missing)
+    made = {figure.name: _write(figure, found, run, out) for figure in chosen if not left[figure.name]}
+    tasks = [(figure.name, point, run) for figure, point in missing]
+    with closing(finished(measure, tasks, workers)) as results:
+        for (name, point, _), measured in results:
+            figure = FIGURES[name]
+            file = _file(out, figure, point, run)
+            make_folder(file.parent)
+            written = {"run": identities[name], "point": point, "measured": measured}
+            write_atomically(file, json.dumps(written, indent=1).encode())
+            found[name, point] = measured
+            seen(len(found), len(todo))
+            left[name] -= 1
+            if not left[name]:
+                made[name] = _write(figure, found, run, out)
+    return [made[figure.name] for figure in chosen]
+
+
+def measure(name: str, point: Point, run: Run) -> Measured:
+    """Measure one point of a figure, in a process of its own."""
+    start = perf_counter()
+    measured = FIGURES[name].measure(point, run)
+    return {**measured, "seconds": round(perf_counter() - start, 3)}
+
+
+def _file(out: Path, figure: Figure, point: Point, run: Run) -> Path:
+    words = " ".join(point)
+    plain = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in words)
+    return out / figure.name / run.kept_in / f"{plain[:80]}-{sha256(words.encode()).hexdigest()[:8]}.json"
+
+
+def _kept(file: Path, figure: Figure, point: Point, identity: dict[str, Any]) -> Measured | None:
+    """Read a finished point, if it is this one and made in the same way; a damaged file counts as none."""
+    try:
+        written: Any = json.loads(file.read_text())
+        own = written["run"] == identity and written["point"] == [*point]
+        measured: Any = written["measured"] if own else None
+        return measured if figure.complete(measured) else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _write(figure: Figure, found: dict[tuple[str, Point], Measured], run: Run, out: Path) -> Produced:
+    own = {point: measured for (name, point), measured in found.items() if name == figure.name}
+    rows = figure.rows(own, run)
+    folder = out / figure.name
+    make_folder(folder)
+    header = list(dict.fromkeys(column for row in rows for column in row))
+    labels = {"data": "synthetic" if run.synthetic else "real"} if figure.real_data else {}
+    cells = [[*labels.values(), *(row.get(column, "") for column in header)] for row in rows]
+    write_atomically(folder / f"figure-{figure.name}.csv", csv_table([*labels, *header], cells))
+    figure.picture(rows, run, folder / f"figure-{figure.name}.png")
+    write_atomically(folder / f"figure-{figure.name}.md", table(figure, rows, run).encode())
+    return Produced(figure, rows, folder)
+
+
+def table(figure: Figure, rows: list[Row], run: Run) -> str:
+    """Write the short table in Markdown, quartiles beside their value."""
+    header = [column for column in dict.fromkeys(column for row in rows for column in row) if _QUARTILE not in column]
+    said = [f"{figure.units()} Seconds: of computing.", *(["A quick run."] if run.quick and figure.shrinks else [])]
+    lines = [f"# {figure.title}", "", *(f"{note}\n" for note in [*said, *figure.notes(run)])]
+    lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(_cell(row, column) for column in header) + " |" for row in rows]
+    return "\n".join([*lines, ""])
+
+
+_QUARTILE = " quartile"
+
+
+def _cell(row: Row, column: str) -> str:
+    ends = [shown(row[end]) for side in ("lower", "upper") if (end := f"{column}, {side}{_QUARTILE}") in row]
+    return f"{shown(row.get(column, ''))} ({' to '.join(ends)})" if ends else shown(row.get(column, ""))
+
+
+def shown(value: object) -> str:
+    """Write a number with the digits that mean something."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{float(f'{value:.4g}'):,.0f}" if 1000 <= abs(value) < _LARGE else f"{value:.4g}"
+
+
+_LARGE = 1e12

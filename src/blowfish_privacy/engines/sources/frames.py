@@ -1,0 +1,208 @@
+"""Tables that are already in memory, and relations of a DuckDB the caller has opened.
+
+Which library a table comes from is told by the name of its class, so that no library is imported for the question.
+Each table is handed over as Arrow, and only the columns asked for.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, cast
+
+from sqlglot import exp
+
+from blowfish_privacy.engines.sources.sources import Choice, Opened, Source, column_type, numbered
+from blowfish_privacy.engines.sources.workbench import DIALECT, Workbench
+from blowfish_privacy.engines.sql.columns import ColumnType
+from blowfish_privacy.engines.sql.sql import SOURCE
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
+
+def open_table(data: Any, memory_limit: str | None) -> Source | None:
+    """Open a table or relation; None when it is neither."""
+    for kind in type(data).__mro__:
+        opener = _OPENERS.get((kind.__module__.partition(".")[0].lstrip("_"), kind.__name__))
+        if opener is not None:
+            return opener(data, memory_limit)
+    return None
+
+
+class RelationSource(Source):
+    """A relation, queried on the connection it belongs to."""
+
+    label = "a DuckDB relation"
+
+    def __init__(self, data: DuckDBPyRelation, memory_limit: str | None) -> None:
+        self._relation = data
+
+    def open(self, choose: Choice) -> Opened:
+        """Choose columns of the relation."""
+        names = self._relation.columns
+        given = exp.Table(this=exp.to_identifier(SOURCE, quoted=True))
+        picked = _put(self._relation, numbered(given, len(names), choose(names)))
+        return Opened([column_type(each) for each in picked.types], lambda query: _put(picked, query))
+
+    def percentage(self) -> None:
+        """Say nothing: the connection is the caller's."""
+
+    def close(self) -> None:
+        """Do nothing: the connection is the caller's."""
+
+
+class FrameSource(Source):
+    """A table in memory."""
+
+    def __init__(self, data: Any, memory_limit: str | None) -> None:
+        self._data = data
+        self._bench = Workbench(memory_limit=memory_limit)
+
+    @abstractmethod
+    def names(self) -> Sequence[object]:
+        """The columns' names, exactly as the table spells them."""
+
+    @abstractmethod
+    def columns(self, places: Sequence[int]) -> list[Any]:
+        """Return the columns at some places as Arrow arrays, whole or in chunks."""
+
+    @abstractmethod
+    def without_rows(self) -> Any:
+        """Return the table's columns with their types, and no row."""
+
+    def types(self, choose: Choice) -> Sequence[ColumnType]:
+        """Look at a table without rows: a column of objects fits everything until its values are read."""
+        bare = copy(self)
+        bare._data = self.without_rows()
+        return bare.open(choose).types
+
+    def open(self, choose: Choice) -> Opened:
+        """Hand over the columns as an Arrow table."""
+        import pyarrow
+
+        places = choose(self.names())
+        names = [f"c{rank}" for rank in range(len(places))]
+        table = pyarrow.Table.from_arrays(self.columns(places), names=names)
+        self._bench.connection.register(SOURCE, table)
+        handed = self._bench.bind(exp.select(exp.Star()).from_(exp.table_(SOURCE, quoted=True)))
+        return Opened([column_type(each) for each in handed.types], self._bench.run)
+
+    def percentage(self) -> float:
+        """Ask DuckDB."""
+        return self._bench.connection.query_progress()
+
+    def close(self) -> None:
+        """Close the connection; the table is the caller's."""
+        self._bench.close()
+
+
+class ArrowSource(FrameSource):
+    """An Arrow table or record batch."""
+
+    label = "an Arrow table"
+
+    def names(self) -> Sequence[object]:
+        """The schema's names, which may repeat."""
+        return list(self._data.schema.names)
+
+    def without_rows(self) -> Any:
+        """Keep the schema."""
+        return self._data.slice(0, 0)
+
+    def columns(self, places: Sequence[int]) -> list[Any]:
+        """Choose columns by place."""
+        return [self._data.column(place) for place in places]
+
+    def rows(self) -> int:
+        """Ask the table."""
+        return int(self._data.num_rows)
+
+
+class PandasSource(FrameSource):
+    """A pandas table."""
+
+    label = "a pandas table"
+
+    def names(self) -> Sequence[object]:
+        """The columns' labels, which may be of any kind and may repeat."""
+        return list(self._data.columns)
+
+    def without_rows(self) -> Any:
+        """Keep the columns' types."""
+        return self._data.iloc[:0]
+
+    def columns(self, places: Sequence[int]) -> list[Any]:
+        """Turn columns into Arrow arrays, every value of a column of objects being looked at.
+
+        DuckDB would tell the type of such a column from a sample and convert the rest.
+        """
+        import pyarrow
+
+        def convert(column: Any) -> Any:
+            return pyarrow.array(column, from_pandas=True)
+
+        return [_typed(convert, self._data.iloc[:, place]) for place in places]
+
+    def rows(self) -> int:
+        """Ask the table."""
+        return len(self._data)
+
+
+class PolarsSource(FrameSource):
+    """A Polars table, or a lazy one, which is collected anew at each read."""
+
+    label = "a Polars table"
+
+    def names(self) -> Sequence[object]:
+        """The schema's names."""
+        return list(self._data.lazy().collect_schema().names())
+
+    def without_rows(self) -> Any:
+        """Keep the schema; a lazy table is not collected."""
+        return self._data.lazy().collect_schema().to_frame()
+
+    def columns(self, places: Sequence[int]) -> list[Any]:
+        """Collect the columns, by place: a name such as ^a.*$ would be taken for a pattern."""
+        import polars
+
+        chosen = self._data.lazy().select(polars.nth(*places)).collect()
+        return [_typed(lambda column: column.to_arrow(), column) for column in chosen.get_columns()]
+
+    def rows(self) -> int:
+        """Count without collecting columns."""
+        import polars
+
+        return int(self._data.lazy().select(polars.len()).collect().item())
+
+
+def _typed(convert: Callable[[Any], Any], column: Any) -> Any:
+    """Convert a column; one whose values Arrow has no single type for becomes bytes, which no attribute accepts."""
+    import pyarrow
+
+    try:
+        return convert(column)
+    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
+        return pyarrow.nulls(len(column), pyarrow.binary())
+
+
+def _put(relation: DuckDBPyRelation, query: exp.Select) -> DuckDBPyRelation:
+    return cast(Any, relation.query(SOURCE, query.sql(DIALECT)))
+
+
+def _spark_frame(data: Any, memory_limit: str | None) -> Source:  # noqa: ARG001  # as all openers
+    from blowfish_privacy.engines.sources.spark import SparkSource
+
+    return SparkSource(lambda: data, "a DataFrame")
+
+
+_OPENERS: dict[tuple[str, str], Callable[[Any, str | None], Source]] = {
+    ("pyspark", "DataFrame"): _spark_frame,
+    ("duckdb", "DuckDBPyRelation"): RelationSource,
+    ("pandas", "DataFrame"): PandasSource,
+    ("polars", "DataFrame"): PolarsSource,
+    ("polars", "LazyFrame"): PolarsSource,
+    ("pyarrow", "Table"): ArrowSource,
+    ("pyarrow", "RecordBatch"): ArrowSource,
+}

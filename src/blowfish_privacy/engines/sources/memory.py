@@ -1,0 +1,133 @@
+"""A histogram someone already has, in place of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.aggregates import Assignment, Lattice
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.engines.check import ColumnCheck, DataCheck
+from blowfish_privacy.engines.progress import Progress
+from blowfish_privacy.errors import DataError
+
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts:
+    """The number of rows of every cell, one axis for each attribute of the domain, in the domain's order.
+
+    The axes have no names, so the order counts: a plan made for another order of the same policy is refused.
+
+    >>> Counts([[3, 0, 1], [2, 2, 0]])
+    Counts of shape (2, 3)
+    """
+
+    array: npt.ArrayLike
+
+    def __post_init__(self) -> None:
+        try:
+            given = np.asarray(self.array)
+        except ValueError:
+            given = np.array([0.5])
+        if given.dtype.kind not in "iu":
+            raise DataError(
+                f"counts must be whole numbers, got an array of {given.dtype}.",
+                hint="no rounding is guessed; convert it yourself.",
+            )
+        if given.size and given.min() < 0:
+            raise DataError("counts must not be negative.")
+        if _total(given) > _LARGEST:
+            raise DataError("the counts add up to more than 64 bits can hold.")
+        # A copy: what is checked here must still hold when it is read.
+        kept = given.astype(np.int64, copy=True)
+        kept.flags.writeable = False
+        object.__setattr__(self, "array", kept)
+
+    def __repr__(self) -> str:
+        return f"Counts of shape {self.values.shape}"
+
+    @property
+    def values(self) -> npt.NDArray[np.int64]:
+        """The checked counts, read-only."""
+        return np.asarray(self.array, dtype=np.int64)
+
+
+class MemoryEngine:
+    """Counts cells by summing the axes that are not asked for."""
+
+    positional: ClassVar[bool] = True
+    """Its axes have no names of their own: the order of the domain says which is which."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts.values
+        self.reads = 0
+
+    def counts(
+        self, domain: Domain, names: Iterable[str], *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Sum the histogram down to some attributes of its domain, in the order named."""
+        chosen = [domain.axis(name) for name in domain.project(names).names]
+        self._check_shape(domain)
+        self.reads += 1
+        rest = tuple(axis for axis in range(len(domain.names)) if axis not in chosen)
+        # The total fits 64 bits, so every partial sum does.
+        summed = self._counts.sum(axis=rest, dtype=np.int64)
+        order = [sorted(chosen).index(axis) for axis in chosen]
+        return np.ascontiguousarray(np.asarray(summed).transpose(order)).copy()
+
+    def soft(
+        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add up what the records give the nodes of a lattice, one axis after the other."""
+        return lattice.contract(self.counts(domain, names))
+
+    def assigned(
+        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Assign the filled cells to their nearest centres."""
+        counts = self.counts(domain, names)
+        filled = np.nonzero(counts)
+        return assignment.sums(filled, counts[filled])
+
+    def prepare(self, domain: Domain, names: Iterable[str]) -> None:
+        """Check the shape."""
+        _ = domain.project(names)
+        self._check_shape(domain)
+
+    def rows(self) -> int:
+        """Return the sum of all counts."""
+        self.reads += 1
+        return int(self._counts.sum(dtype=np.int64))
+
+    def check(self, domain: Domain) -> DataCheck:
+        """Report that a histogram of the right shape has nothing missing and nothing outside."""
+        self._check_shape(domain)
+        fitting = [ColumnCheck(name, present=True, type_fits=True, missing=0, outside=0) for name in domain.names]
+        return DataCheck(self.rows(), tuple(fitting))
+
+    def describe(self) -> str:
+        """Name the engine."""
+        return "a given histogram"
+
+    def close(self) -> None:
+        """Do nothing: nothing is held."""
+
+    def _check_shape(self, domain: Domain) -> None:
+        if self._counts.shape != domain.shape:
+            raise DataError(
+                f"the counts have the shape {self._counts.shape}, but the domain has {domain.shape}.",
+                hint=f"one axis for each attribute, in the order {', '.join(domain.names)}.",
+            )
+
+
+def _total(array: npt.NDArray[np.signedinteger | np.unsignedinteger]) -> int:
+    """Add non-negative numbers without overflow: high and low halves apart."""
+    wide = array.astype(np.uint64, copy=False)
+    high, low = wide >> np.uint64(32), wide & np.uint64(2**32 - 1)
+    return (int(high.sum(dtype=np.uint64)) << 32) + int(low.sum(dtype=np.uint64))

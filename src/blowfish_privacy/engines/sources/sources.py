@@ -1,0 +1,144 @@
+"""Where the rows come from: a source shows its engine just the columns that are asked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast
+
+from sqlglot import exp
+
+from blowfish_privacy.engines.sources.workbench import Workbench
+from blowfish_privacy.engines.sql.columns import ColumnType
+from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
+from blowfish_privacy.engines.sql.sql import SOURCE
+
+_SIGNED = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
+_UNSIGNED = {"utinyint": 8, "usmallint": 16, "uinteger": 32, "ubigint": 64, "uhugeint": 128}
+_KINDS = {"float": "float", "double": "float", "enum": "enum", "boolean": "boolean", "null": "null"}
+
+
+Choice: TypeAlias = Callable[[Sequence[object]], Sequence[int]]
+"""Given the names of all columns, exactly as the data spell them, says the places of those wanted."""
+
+
+class Answer(Protocol):
+    """What a query gives, in the manner of DuckDB."""
+
+    def fetchnumpy(self) -> Any:
+        """Return the columns as arrays, by name."""
+        ...
+
+    def fetchall(self) -> Any:
+        """Return the rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Some columns of a source, named c0, c1, ... in the order asked; a query knows them as :data:`SOURCE`."""
+
+    types: Sequence[ColumnType]
+    ask: Callable[[exp.Select], Answer]
+    """Runs a query."""
+    dialect: Dialect = DUCKDB
+
+
+class Source(ABC):
+    """One table of data, as its engine sees it."""
+
+    engine: str = "DuckDB"
+    """The engine's name, for documents."""
+    label: str
+    """The kind of source, for documents."""
+
+    @abstractmethod
+    def open(self, choose: Choice) -> Opened:
+        """Open the columns that are chosen from the names of all; no row is read yet."""
+
+    def types(self, choose: Choice) -> Sequence[ColumnType]:
+        """Tell the types of the columns that are chosen, without looking at a row."""
+        return self.open(choose).types
+
+    def rows(self) -> int:
+        """Count the rows."""
+        counted = exp.select(exp.Count(this=exp.Star())).from_(exp.table_(SOURCE, quoted=True))
+        return int(self.open(lambda names: [0]).ask(counted).fetchall()[0][0])
+
+    @abstractmethod
+    def percentage(self) -> float | None:
+        """Say how much of the running query is done; -1 when that is not known yet, None when it never will be."""
+
+    def rest(self) -> None:  # noqa: B027  # most sources hold nothing between questions
+        """Let go of what one question needed, such as a connection; called after each."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of files and memory."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a stored table looks like at this moment: its columns' names, and the table to select from."""
+
+    names: Sequence[object]
+    table: exp.Table
+
+
+class StoredSource(Source):
+    """A table that a DuckDB of our own reads from files."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.bench = bench
+
+    @abstractmethod
+    def listing(self) -> Listing:
+        """Look up the table; its names are as the file spells them."""
+
+    def column_types(self, query: exp.Select) -> list[ColumnType]:
+        """Say what each column of a query holds."""
+        return [column_type(each) for each in self.bench.bind(query).types]
+
+    def open(self, choose: Choice) -> Opened:
+        """Choose columns by place: names may need quoting, differ only in case, or occur twice."""
+        listing = self.listing()
+        chosen = numbered(listing.table, len(listing.names), choose(listing.names))
+
+        def ask(query: exp.Select) -> Any:
+            return self.bench.run(query.with_(exp.to_identifier(SOURCE, quoted=True), as_=chosen, copy=False))
+
+        return Opened(self.column_types(chosen), ask)
+
+    def percentage(self) -> float:
+        """Ask DuckDB."""
+        return self.bench.connection.query_progress()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.bench.close()
+
+
+def numbered(table: exp.Table, width: int, places: Sequence[int]) -> exp.Select:
+    """Choose columns of a table by place and name them c0, c1, ..."""
+    everything = [exp.to_identifier(f"a{place}", quoted=True) for place in range(width)]
+    alias = exp.TableAlias(this=exp.to_identifier("numbered", quoted=True), columns=everything)
+    chosen = [exp.column(f"a{place}", quoted=True).as_(f"c{rank}", quoted=True) for rank, place in enumerate(places)]
+    table.set("alias", alias)
+    return exp.select(*chosen).from_(table, copy=False)
+
+
+def column_type(given: Any) -> ColumnType:
+    """Say what a DuckDB type holds."""
+    name = str(given.id)
+    if name in _SIGNED:
+        return ColumnType.integer(-(2 ** (_SIGNED[name] - 1)), 2 ** (_SIGNED[name] - 1) - 1)
+    if name in _UNSIGNED:
+        return ColumnType.integer(0, 2 ** _UNSIGNED[name] - 1)
+    if name == "decimal":
+        parts = dict(given.children)
+        return ColumnType.decimal(int(parts["precision"]), int(parts["scale"]))
+    if name == "varchar":
+        # JSON is stored as text, but equal values may be written differently.
+        return ColumnType("text" if str(given) == "VARCHAR" else "other")
+    return ColumnType(cast(Any, _KINDS.get(name, "other")))

@@ -1,0 +1,1 @@
+"""Counting in SQL: positions of values, cells, lattice sums, assignments."""

@@ -1,0 +1,128 @@
+"""Exact comparison of a column with a declared number, in the column's own type.
+
+A declared edge is an exact fraction. Against whole numbers and decimals it is first rounded up to the next
+number the column can hold, which changes no comparison; an edge beyond the column's reach becomes a constant,
+so no literal ever overflows the column's type. Floats are compared with the float nearest to the edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, lcm, nan
+
+from sqlglot import exp
+
+from blowfish_privacy.engines.sql.columns import ColumnType
+from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
+
+
+@dataclass(frozen=True)
+class Value:
+    """A column as read: its expression, its type, and for parsed text the text it was written as."""
+
+    expression: exp.Column
+    type: ColumnType
+    written: exp.Column | None = None
+    dialect: Dialect = DUCKDB
+
+    def at_least(self, edge: Fraction) -> exp.Condition:
+        """``value >= edge``."""
+        reached = self.always(edge)
+        if reached is not None:
+            return exp.true() if reached else exp.false()
+        value, edges = self.alongside([edge])
+        return exp.GTE(this=value, expression=edges[0])
+
+    def below(self, edge: Fraction) -> exp.Condition:
+        """``value < edge``."""
+        reached = self.always(edge)
+        if reached is not None:
+            return exp.false() if reached else exp.true()
+        value, edges = self.alongside([edge])
+        return exp.LT(this=value, expression=edges[0])
+
+    def alongside(self, edges: Sequence[Fraction]) -> tuple[exp.Expr, list[exp.Expr]]:
+        """Write the value and some edges so that they compare exactly.
+
+        Numbers of any fineness cannot be rounded to, so an edge such as 1/3 is multiplied out, with the value.
+        """
+        if not self.type.special:
+            return self.expression.copy(), [self.literal(edge) for edge in edges]
+        factor = lcm(*(edge.denominator for edge in edges))
+        value = exp.cast(self.expression.copy(), "DECIMAL")
+        scaled = value if factor == 1 else exp.Mul(this=value, expression=number(factor))
+        return scaled, [exp.cast(number(int(edge * factor)), "DECIMAL") for edge in edges]
+
+    def within(self, low: Fraction, high: Fraction) -> exp.Condition:
+        """``low <= value < high``, never true of a missing value."""
+        parts = [self.at_least(low), self.below(high)]
+        if any(isinstance(part, exp.Boolean) for part in parts):
+            # A constant says nothing about NULL, which a comparison would have refused.
+            parts.append(self.expression.is_(exp.null()).not_())
+        return every(parts)
+
+    def always(self, edge: Fraction) -> bool | None:
+        """Say whether every value, or none, reaches an edge; None when it depends on the value."""
+        if self.type.kind == "float" or self.type.special:
+            return None
+        rounded = self._rounded(edge)
+        if rounded <= self.type.low:
+            return True
+        return False if rounded > self.type.high else None
+
+    def literal(self, edge: Fraction) -> exp.Expr:
+        """Write an edge in the column's type."""
+        if self.type.kind == "float":
+            return double(float(edge))
+        rounded = self._rounded(edge)
+        if self.type.kind == "integer":
+            return number(int(rounded))
+        scale = len(str(self.type.step.denominator)) - 1
+        shifted = int(rounded / self.type.step)
+        digits = f"{abs(shifted):0{scale + 1}d}"
+        point = len(digits) - scale
+        text = f"{'-' if shifted < 0 else ''}{digits[:point]}.{digits[point:]}".rstrip(".")
+        return exp.Cast(this=exp.Literal.string(text), to=self._decimal())
+
+    def _decimal(self) -> exp.DataType:
+        scale = len(str(self.type.step.denominator)) - 1
+        size = [exp.DataTypeParam(this=exp.Literal.number(part)) for part in (self.type.digits, scale)]
+        return exp.DataType(this=exp.DType.DECIMAL, expressions=size)
+
+    def nothing(self) -> exp.Expr:
+        """Write NULL in the column's type, where a table needs one."""
+        if self.type.kind == "decimal":
+            return exp.Cast(this=exp.null(), to=self._decimal())
+        return exp.cast(exp.null(), "DOUBLE" if self.type.kind == "float" else "BIGINT")
+
+    def absent(self) -> exp.Condition:
+        """``value`` is missing; a float that is not a number counts as missing."""
+        missing: list[exp.Condition] = [(self.written or self.expression).is_(exp.null())]
+        if self.type.kind == "float":
+            missing.append(self.expression.eq(double(nan)))
+        if self.type.special:
+            not_a_number = exp.cast(exp.Literal.string("NaN"), "DECIMAL")
+            missing.append(exp.EQ(this=exp.cast(self.expression.copy(), "DECIMAL"), expression=not_a_number))
+        return exp.or_(*missing)
+
+    def _rounded(self, edge: Fraction) -> Fraction:
+        return ceil(edge / self.type.step) * self.type.step
+
+
+def number(value: int) -> exp.Expr:
+    """Write a whole number; a negative one in brackets of its own."""
+    return exp.Literal.number(value) if value >= 0 else exp.Paren(this=exp.Neg(this=exp.Literal.number(-value)))
+
+
+def double(value: float) -> exp.Expr:
+    """Write a float so that it is read back as itself."""
+    # Built by hand: the library would parse the type's name anew for each of thousands of edges.
+    return exp.Cast(this=exp.Literal.string(repr(value)), to=exp.DataType(this=exp.DType.DOUBLE))
+
+
+def every(parts: Iterable[exp.Condition]) -> exp.Condition:
+    """Join conditions, leaving out those that always hold."""
+    needed = [part for part in parts if not (isinstance(part, exp.Boolean) and part.this)]
+    return exp.and_(*needed) if needed else exp.true()

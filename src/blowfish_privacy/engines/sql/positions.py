@@ -1,0 +1,140 @@
+"""The position of one attribute's value as an SQL expression, with every value that has none accounted for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Integer
+from blowfish_privacy.engines.sql.bins import Lookup, bin_position
+from blowfish_privacy.engines.sql.cells import MALFORMED, MISSING, OUTSIDE, Layout
+from blowfish_privacy.engines.sql.comparisons import Value, number
+
+NARROW = 2**31
+"""Below this, numbers fit 32 bits."""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The numbers that stand for values without a position of their own."""
+
+    missing: int
+    below: int
+    above: int
+    malformed: int
+
+    @classmethod
+    def declared(cls, attribute: Attribute, layout: Layout, axis: int) -> Verdicts:
+        """Follow the declaration: clamp and replace where it says so, mark the row otherwise."""
+        substitute, outside = attribute.missing_position, layout.mark(axis, OUTSIDE)
+        return cls(
+            missing=layout.mark(axis, MISSING) if substitute is None else substitute,
+            below=0 if attribute.outside == "clamp" else outside,
+            above=attribute.size - 1 if attribute.outside == "clamp" else outside,
+            malformed=layout.mark(axis, MALFORMED),
+        )
+
+    @classmethod
+    def told(cls, attribute: Attribute) -> Verdicts:
+        """Follow the declaration, marking with the problem's own number."""
+        substitute, clamped = attribute.missing_position, attribute.outside == "clamp"
+        return cls(
+            missing=-MISSING if substitute is None else substitute,
+            below=0 if clamped else -OUTSIDE,
+            above=attribute.size - 1 if clamped else -OUTSIDE,
+            malformed=-MALFORMED,
+        )
+
+    @classmethod
+    def bare(cls) -> Verdicts:
+        """Mark everything, whatever the declaration says: for the custodian's check."""
+        return cls(missing=-MISSING, below=-OUTSIDE, above=-OUTSIDE, malformed=-MALFORMED)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A position as an expression, and the table it needs joined under its alias, if any.
+
+    ``plain`` is a condition and a short position that holds under it, when rows that miss it have no position at all.
+    """
+
+    position: exp.Expr
+    lookup: Lookup | None = None
+    plain: tuple[exp.Condition, exp.Expr] | None = None
+
+
+def place(attribute: Attribute, value: Value, verdicts: Verdicts, alias: str) -> Placement:
+    """Express the position of a value, or the verdict on it."""
+    if value.type.kind == "null":
+        return Placement(_whole(number(verdicts.missing)))
+    if isinstance(attribute, Integer):
+        return _place_integer(attribute, value, verdicts)
+    if isinstance(attribute, Binned):
+        inside = value.within(attribute.bounds[0], attribute.bounds[-1])
+        position, lookup = bin_position(value, attribute, alias)
+        below = value.below(attribute.bounds[0])
+        return Placement(_settled(value, inside, position, verdicts, below), lookup)
+    if not isinstance(attribute, Categorical):
+        raise TypeError(f"no engine knows how to count {type(attribute).__name__}.")
+    if attribute.kind is bool:
+        return _place_truth(attribute, value, verdicts)
+    return _place_category(attribute, value, verdicts, alias)
+
+
+def _place_integer(attribute: Integer, value: Value, verdicts: Verdicts) -> Placement:
+    low = value.type.step * attribute.low
+    inside = value.within(low, value.type.step * (attribute.high + 1))
+    # Inside the bounds the difference fits 64 bits, whatever the width of the column.
+    position = exp.Sub(this=_whole(value.expression.copy()), expression=number(attribute.low))
+    settled = _settled(value, inside, position, verdicts, value.below(low))
+    alone = value.written is None and max(verdicts.missing, verdicts.below, verdicts.above) < 0
+    # Engines count and divide 32-bit numbers faster; inside the bounds they suffice.
+    narrow = max(abs(attribute.low), abs(attribute.high), attribute.size) < NARROW
+    short = exp.Sub(this=exp.cast(value.expression.copy(), "INT"), expression=number(attribute.low))
+    return Placement(settled, plain=(inside, short if narrow else position) if alone else None)
+
+
+def _place_truth(attribute: Categorical, value: Value, verdicts: Verdicts) -> Placement:
+    places = {bool(category): position for position, category in enumerate(attribute.categories)}
+    position = (
+        exp.Case()
+        .when(value.expression.copy(), number(places.get(True, verdicts.above)))
+        .else_(number(places.get(False, verdicts.above)))
+    )
+    return Placement(_settled(value, value.expression.is_(exp.null()).not_(), position, verdicts, None))
+
+
+def _place_category(attribute: Categorical, value: Value, verdicts: Verdicts, alias: str) -> Placement:
+    key: exp.Expr = value.expression.copy()
+    if attribute.kind is int:
+        # Wide numbers must not reach the join, whose common type might not hold them.
+        low, high = min(attribute.categories), max(attribute.categories)
+        key = exp.Case().when(value.within(Fraction(low), Fraction(high) + 1), _whole(key))
+        rows = [(number(int(category)), number(place)) for place, category in enumerate(attribute.categories)]
+    else:
+        rows = [(exp.Literal.string(str(name)), number(place)) for place, name in enumerate(attribute.categories)]
+    found = exp.column("position", alias, quoted=True)
+    position = _settled(value, found.is_(exp.null()).not_(), found, verdicts, None)
+    return Placement(position, Lookup(rows=rows, columns=("category", "position"), key=key))
+
+
+def _settled(
+    value: Value,
+    inside: exp.Condition,
+    position: exp.Expr,
+    verdicts: Verdicts,
+    below: exp.Condition | None,
+) -> exp.Expr:
+    """Put the common case first: the engine evaluates the rest only for the rows that remain."""
+    case = exp.Case().when(inside, position).when(value.absent(), number(verdicts.missing))
+    if value.written is not None:
+        case = case.when(value.expression.is_(exp.null()), number(verdicts.malformed))
+    if below is not None and verdicts.below != verdicts.above:
+        case = case.when(below, number(verdicts.below))
+    return _whole(case.else_(number(verdicts.above)))
+
+
+def _whole(expression: exp.Expr) -> exp.Expr:
+    return exp.cast(expression, "BIGINT")

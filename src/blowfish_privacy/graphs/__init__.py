@@ -1,0 +1,21 @@
+"""Secret graphs: which pairs of values are secret, and every answer that follows."""
+
+from blowfish_privacy.graphs.distance_threshold import DistanceThreshold
+from blowfish_privacy.graphs.explicit import ExplicitGraph
+from blowfish_privacy.graphs.full_domain import FullDomain
+from blowfish_privacy.graphs.graph import SecretGraph, Secrets
+from blowfish_privacy.graphs.partition import Partition
+from blowfish_privacy.graphs.per_attribute import Attributes, PerAttribute
+from blowfish_privacy.graphs.public import Public
+
+__all__ = [
+    "Attributes",
+    "DistanceThreshold",
+    "ExplicitGraph",
+    "FullDomain",
+    "Partition",
+    "PerAttribute",
+    "Public",
+    "SecretGraph",
+    "Secrets",
+]

@@ -1,0 +1,177 @@
+"""Which classes of values secret pairs join.
+
+Known facts sort values into classes; where every record moves along a secret pair, the classes that it leaves and
+enters are joined. Found from the geometry of the pieces that make up the classes, never by going through the domain:
+cliques by the classes each block meets, Cartesian products attribute by attribute, distances by rectangles, listed
+pairs one by one. Where nothing better is known all classes are taken to be joined: more pairs only allow more, so
+bounds stay sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell, Subset
+from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.graphs.meetings import Meetings
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+MOST_LISTED = 20_000
+"""Pairs of values that are looked at one by one in any case."""
+_MOST_PAIRS = 1_000_000
+_MOST_WORK = 300_000_000
+_CHUNK = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A domain cut into pieces, one group of positions of each attribute, and the class of every piece."""
+
+    groups: Sequence[Sequence[Subset]]
+    labels: Ints
+    """The class of each piece, in the shape of the groups."""
+    classes: int
+
+    def along(self, axis: int) -> Pieces:
+        """Return the groups of one attribute, each as a class of its own."""
+        own = self.groups[axis]
+        return Pieces([own], np.arange(len(own)), len(own))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPairs:
+    """Joined classes as one number each (smaller class times the number of classes, plus the larger), in order."""
+
+    keys: Ints
+    ends: Bools
+    """For each class, whether secret pairs that leave it touch at least two of its values (or nobody knows)."""
+    exact: bool = True
+    """Whether each of these pairs is joined; every joined pair is here in any case."""
+    touched: Bools | None = None
+    """The pieces with values that a joining pair touches, where they were looked for."""
+
+
+class GroupOf:
+    """Finds the group that holds a position."""
+
+    def __init__(self, groups: Sequence[Subset]) -> None:
+        runs = sorted((start, number) for number, group in enumerate(groups) for start, _ in group.runs)
+        self._starts = np.array([start for start, _ in runs], dtype=np.int64)
+        self._numbers = np.array([number for _, number in runs], dtype=np.int64)
+
+    def __call__(self, position: int) -> int:
+        """Return the group's number."""
+        return int(self._numbers[np.searchsorted(self._starts, position, side="right") - 1])
+
+    def many(self, positions: Ints) -> Ints:
+        """Find the groups of many positions."""
+        return self._numbers[np.searchsorted(self._starts, positions, side="right") - 1]
+
+
+def everything(pieces: Pieces) -> ClassPairs:
+    """Take all classes to be joined."""
+    size = pieces.classes
+    _check(size * (size - 1) // 2)
+    return ClassPairs(keys_of(*np.triu_indices(size, 1), size), np.ones(size, dtype=bool), exact=False)
+
+
+def keys_of(first: Ints, second: Ints, size: int) -> Ints:
+    """Number pairs of classes, each once."""
+    return np.unique(np.minimum(first, second) * size + np.maximum(first, second))
+
+
+def listed(pairs: Iterable[tuple[Cell, Cell]], pieces: Pieces) -> ClassPairs:
+    """Look at each secret pair."""
+    labels, size = pieces.labels, pieces.classes
+    ends = np.array(list(pairs), dtype=np.int64).reshape(-1, 2, labels.ndim)
+    places = tuple(GroupOf(own).many(ends[:, :, axis]) for axis, own in enumerate(pieces.groups))
+    labelled = labels[places]
+    crossing = labelled[:, 0] != labelled[:, 1]
+    touched = np.column_stack([labelled[crossing].reshape(-1), ends[crossing].reshape(-1, labels.ndim)])
+    values = np.bincount(np.unique(touched, axis=0)[:, 0], minlength=size)
+    return ClassPairs(keys_of(labelled[crossing, 0], labelled[crossing, 1], size), values >= 2)
+
+
+def cliques(along: Sequence[Meetings], pieces: Pieces) -> ClassPairs:
+    """Join the classes that meet one block; a block is one kind of block for each attribute."""
+    labels, size = pieces.labels, pieces.classes
+    if prod(len(own.kind) for own in along) > _MOST_WORK // 10:
+        return everything(pieces)
+    kind = np.ravel_multi_index(np.ix_(*(own.kind for own in along)), tuple(own.kinds for own in along)).reshape(-1)
+    places = np.ravel_multi_index(np.ix_(*(own.group for own in along)), labels.shape).reshape(-1)
+    met = labels.reshape(-1)[places]
+    pairs, entry = np.unique(kind * size + met, return_inverse=True)
+    _, block = np.unique(pairs // size, return_inverse=True)
+    several = np.bincount(block) > 1
+    mixed = several[block[entry]]
+    values = reduce(np.multiply.outer, [own.values for own in along]).reshape(-1)
+    touched = np.zeros(labels.size, dtype=bool)
+    touched[places[mixed]] = True
+    inside = several[block]
+    keys = _together(block[inside], (pairs % size)[inside], size)
+    return ClassPairs(keys, np.bincount(met, values * mixed, size) >= 2, touched=touched.reshape(labels.shape))
+
+
+def _together(block: Ints, member: Ints, size: int) -> Ints:
+    """Pair the members of each block."""
+    from scipy.sparse import csr_array
+
+    counts = np.bincount(block)
+    _check(int((counts * (counts - 1) // 2).max(initial=0)))
+    shape = (int(block.max(initial=0)) + 1, size)
+    incidence = csr_array((np.ones(len(block), dtype=np.int64), (block, member)), shape=shape)
+    joined = (incidence.T @ incidence).tocoo()
+    upper = joined.row < joined.col
+    keys = keys_of(joined.row[upper].astype(np.int64), joined.col[upper].astype(np.int64), size)
+    _check(len(keys))
+    return keys
+
+
+def across(parts: Sequence[ClassPairs], pieces: Pieces) -> ClassPairs:
+    """Put together what edges along each attribute join, for graphs whose edges change one attribute."""
+    labels = pieces.labels
+    touched = np.zeros(labels.shape, dtype=bool)
+    for part in parts:
+        touched |= True if part.touched is None else part.touched
+    extents = [np.array([min(len(group), 2) for group in own], dtype=np.int64) for own in pieces.groups]
+    values = (reduce(np.multiply.outer, extents) * touched).reshape(-1)
+    ends = np.bincount(labels.reshape(-1), values, pieces.classes) >= 2
+    return ClassPairs(np.unique(np.concatenate([part.keys for part in parts])), ends, all(part.exact for part in parts))
+
+
+def joined_along(joined: ClassPairs, axis: int, pieces: Pieces) -> ClassPairs:
+    """Join the classes of pieces that differ along one attribute, in groups that are joined there."""
+    many, size = len(pieces.groups[axis]), pieces.classes
+    turned = np.moveaxis(pieces.labels, axis, 0).reshape(many, -1)
+    if len(joined.keys) * turned.shape[1] > _MOST_WORK:
+        return everything(pieces)
+    keys: list[Ints] = [np.zeros(0, dtype=np.int64)]
+    touched = np.zeros(turned.shape, dtype=bool)
+    first, second = joined.keys // many, joined.keys % many
+    for part in np.array_split(np.arange(len(first)), len(first) * turned.shape[1] // _CHUNK + 1):
+        one, two = turned[first[part]], turned[second[part]]
+        differ = one != two
+        keys.append(keys_of(one[differ], two[differ], size))
+        for numbers in (first[part], second[part]):
+            for number in np.unique(numbers):
+                touched[number] |= differ[numbers == number].any(axis=0)
+    rest = pieces.labels.shape[:axis] + pieces.labels.shape[axis + 1 :]
+    found = np.moveaxis(touched.reshape(many, *rest), 0, axis)
+    return ClassPairs(np.unique(np.concatenate(keys)), np.ones(size, dtype=bool), joined.exact, found)
+
+
+def _check(pairs: int) -> None:
+    if pairs > _MOST_PAIRS:
+        raise RefusalError(
+            "secret pairs join too many pairs of classes of values to follow how records move.",
+            hint="know fewer counts, or choose compensation='anywhere'.",
+        )

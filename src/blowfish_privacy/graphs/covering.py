@@ -1,0 +1,76 @@
+"""How many steps of one secret graph the edges of another take: the *stretch* between two policies.
+
+A release that is epsilon-private for one graph loses at most epsilon times that number between the values of a secret
+pair of the other.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from blowfish_privacy.graphs.graph import Hops, SecretGraph
+
+_MOST_EDGES = 5_000
+_MOST_WORK = 5_000_000
+_MOST_VALUES = 1_000_000
+
+
+def steps_covering(base: SecretGraph, graph: SecretGraph) -> Hops | None:
+    """Bound the steps that an edge of ``base`` takes in ``graph``, on the same domain; None when no rule applies."""
+    if graph.covers(base):
+        return 1
+    if len(base.domain.names) == 1:
+        return _along(base, graph)
+    return _listed(base, graph) or _by_attribute(base, graph)
+
+
+def _listed(base: SecretGraph, graph: SecretGraph) -> Hops | None:
+    """Go through all edges, where they are few; None where they are not."""
+    size = base.domain.size
+    few = len(base.enumerated) if base.enumerated is not None else size * (size - 1) // 2
+    work = few * (len(graph.enumerated) if graph.enumerated is not None else 1)
+    if few > _MOST_EDGES or work > _MOST_WORK:
+        return None
+    return max(1 if graph.adjacent(*edge) else graph.hops(*edge) for edge in base.edges())
+
+
+def _by_attribute(base: SecretGraph, graph: SecretGraph) -> Hops | None:
+    """Change one attribute after the other.
+
+    In a homogeneous graph a step of the projection onto one attribute is also a step with all other attributes fixed,
+    so d(x, y) is at most the sum over attributes of the steps of their projections, and each projected move is an edge
+    of the projected base. Where an edge of the base changes one attribute only, the largest term is enough; so it is
+    where what is connected is one step apart. A path projects to a path, so an infinite term means an infinite stretch.
+    """
+    if not graph.homogeneous:
+        return None
+    moving = [name for name in base.domain if base.changes(name)]
+    terms = [steps_covering(base.project([name]), graph.project([name])) for name in moving]
+    if inf in terms:
+        return inf
+    known = [term for term in terms if term is not None]
+    if len(known) < len(terms):
+        return None
+    return max(known) if base.one_at_a_time or graph.transitive else sum(known)
+
+
+def _along(base: SecretGraph, graph: SecretGraph) -> Hops | None:
+    """Bound the stretch on a domain of one attribute."""
+    torn = _torn(base, graph)
+    if torn:
+        return inf
+    if graph.transitive:
+        return None if torn is None else 1
+    return _listed(base, graph) or (graph.steps_along(base) if torn is False else None)
+
+
+def _torn(base: SecretGraph, graph: SecretGraph) -> bool | None:
+    """Say whether a chain of the base, and so an edge, leaves a component of the other graph; None if too large."""
+    if graph.connected:
+        return False
+    if base.connected:
+        return True
+    if base.domain.size > _MOST_VALUES:
+        return None
+    home = {base.component(cell): graph.component(cell) for cell in base.domain.cells()}
+    return any(home[base.component(cell)] != graph.component(cell) for cell in base.domain.cells())

@@ -1,0 +1,298 @@
+"""A list of secret pairs, or a networkx graph."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+from typing import Any
+
+from blowfish_privacy.domain import Bin, Cell, Domain, Subset, choice_to_file, quoted
+from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief
+from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, listed
+from blowfish_privacy.graphs.graph import (
+    MOST_PAIRS,
+    Edge,
+    Hops,
+    Rule,
+    SecretGraph,
+    Secrets,
+    Words,
+    differing,
+    only_keys,
+)
+from blowfish_privacy.graphs.recognition import recognised
+from blowfish_privacy.graphs.stretches import Stretches, joined
+
+_MOST_COMPARED = 20_000
+
+
+class ExplicitGraph(Secrets):
+    """Exactly the pairs listed are secret: ``ExplicitGraph([(1, 2), (2, 3)])``.
+
+    A value of a domain with one attribute is written plainly; with several, as a mapping
+    ``{"age": 30, "sex": "F"}`` or a tuple in the domain's order. A networkx graph is taken with its nodes as values.
+    """
+
+    keyword = "edges"
+    file_schema = {
+        "type": "object",
+        "properties": {"edges": {"type": "array", "items": {"type": "array", "minItems": 2, "maxItems": 2}}},
+        "required": ["edges"],
+        "additionalProperties": False,
+    }
+
+    def __init__(self, edges: Any) -> None:
+        listed: Any = getattr(edges, "edges", edges)
+        if isinstance(listed, str) or not isinstance(listed, Iterable):
+            raise PolicyError(f"edges must be a list of pairs, got {brief(edges)}.")
+        pairs: list[tuple[Any, Any]] = []
+        for edge in listed:
+            # A networkx multigraph gives (from, to, key).
+            length = len(edge) if isinstance(edge, list | tuple) else 1
+            if length != 2 and (length != 3 or listed is edges):
+                raise PolicyError(f"an edge is a pair of values, got {brief(edge)}.")
+            pairs.append((deepcopy(edge[0]), deepcopy(edge[1])))
+        self.edges = tuple(pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ExplicitGraph) and self.edges == other.edges
+
+    def __hash__(self) -> int:
+        return hash(repr(self.edges))
+
+    def __repr__(self) -> str:
+        return f"ExplicitGraph({list(self.edges)!r})"
+
+    def on(self, domain: Domain) -> SecretGraph:
+        """Bind to a domain, turning values into cells."""
+        bound: set[Edge] = set()
+        for edge in self.edges:
+            x, y = (_cell(domain, end) for end in edge)
+            if x == y:
+                raise PolicyError(
+                    f"the edge {brief(edge)} joins a value with itself.",
+                    hint="a secret pair is two different values.",
+                )
+            bound.add((min(x, y), max(x, y)))
+        return graph_of(domain, frozenset(bound))
+
+    def to_file(self) -> dict[str, Any]:
+        """Write ``{edges: [[..], ..]}``."""
+        return {"edges": [[_plain(x), _plain(y)] for x, y in self.edges]}
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> ExplicitGraph:
+        """Read ``{edges: [[..], ..]}``."""
+        if not isinstance(body, Mapping) or not isinstance(body["edges"], list):
+            raise SpecError("edges needs a list of pairs.", hint="write edges: [[1, 2], [2, 3]].")
+        only_keys(body, ["edges"])
+        return cls(body["edges"])
+
+
+def _cell(domain: Domain, value: Any) -> Cell:
+    if isinstance(value, Mapping):
+        return domain.cell(value)
+    if len(domain.names) == 1:
+        return (domain.position(domain.names[0], value),)
+    if not isinstance(value, list | tuple) or len(value) != len(domain.names):
+        raise DomainError(
+            f"{brief(value)} does not give a value for each of {', '.join(domain.names)}.",
+            hint="write a mapping of attribute to value.",
+        )
+    return domain.cell(dict(zip(domain.names, value, strict=True)))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    if isinstance(value, Bin):
+        value = value.low
+    return choice_to_file(value)
+
+
+def graph_of(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph:
+    """Return the graph with these edges; where they have the structure of another kind of graph, as that kind."""
+    return recognised(domain, pairs, graph_of) or ExplicitEdges(domain, pairs)
+
+
+@dataclass(frozen=True)
+class ExplicitEdges(SecretGraph):
+    """A graph kept as its set of edges, each with the smaller cell first."""
+
+    domain: Domain
+    pairs: frozenset[Edge]
+
+    @property
+    def homogeneous(self) -> bool:
+        """Not with several attributes: an edge may exist for one value of the others and not for another."""
+        return len(self.domain.names) == 1 or not self.pairs
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether every edge changes one attribute."""
+        return self._one_at_a_time
+
+    @cached_property
+    def _one_at_a_time(self) -> bool:
+        return all(len(differing(*edge)) == 1 for edge in self.pairs)
+
+    @property
+    def enumerated(self) -> frozenset[Edge]:
+        """The edges."""
+        return self.pairs
+
+    @cached_property
+    def _neighbours(self) -> dict[Cell, list[Cell]]:
+        neighbours: defaultdict[Cell, list[Cell]] = defaultdict(list)
+        for x, y in self.pairs:
+            neighbours[x].append(y)
+            neighbours[y].append(x)
+        return dict(neighbours)
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """Look the pair up."""
+        return (min(x, y), max(x, y)) in self.pairs
+
+    def _steps_from(self, x: Cell) -> Iterator[tuple[Cell, int]]:
+        steps = {x: 0}
+        queue = deque([x])
+        while queue:
+            here = queue.popleft()
+            yield here, steps[here]
+            for there in self._neighbours.get(here, ()):
+                if there not in steps:
+                    steps[there] = steps[here] + 1
+                    queue.append(there)
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """Search breadth first."""
+        return next((steps for cell, steps in self._steps_from(x) if cell == y), inf)
+
+    @cached_property
+    def _labels(self) -> dict[Cell, Cell]:
+        labels: dict[Cell, Cell] = {}
+        for start in sorted(self._neighbours):
+            if start not in labels:
+                labels.update((cell, start) for cell, _ in self._steps_from(start))
+        return labels
+
+    def furthest(self) -> Edge:
+        """Search breadth first from every value that has an edge; the ends of the domain where that takes too long."""
+        if len(self._neighbours) * len(self.pairs) > MOST_PAIRS:
+            return super().furthest()
+        ends = ((x, *max(self._steps_from(x), key=lambda found: found[1])) for x in sorted(self._neighbours))
+        x, y, _ = max(ends, key=lambda end: end[2], default=(*super().furthest(), 0))
+        return x, y
+
+    def component(self, x: Cell) -> Hashable:
+        """Label with the first value of the component."""
+        return self._labels.get(x, x)
+
+    @property
+    def connected(self) -> bool:
+        """Whether one component covers the domain."""
+        return self.domain.size == 1 or (len(self._labels) == self.domain.size and len(set(self._labels.values())) == 1)
+
+    def project(self, names: Sequence[str]) -> SecretGraph:
+        """Project each edge; those that become loops vanish."""
+        if tuple(names) not in self._projections:
+            axes = [self.domain.axis(name) for name in names]
+            projected = ((tuple(x[axis] for axis in axes), tuple(y[axis] for axis in axes)) for x, y in self.pairs)
+            pairs = frozenset((min(x, y), max(x, y)) for x, y in projected if x != y)
+            self._projections[tuple(names)] = graph_of(self.domain.project(names), pairs)
+        return self._projections[tuple(names)]
+
+    @cached_property
+    def _projections(self) -> dict[tuple[str, ...], SecretGraph]:
+        return {}
+
+    def stretches(self, name: str) -> tuple[Stretches, ...]:
+        """Cut where no edge lies across."""
+        axis = self.domain.axis(name)
+        ends = (sorted((x[axis], y[axis])) for x, y in self.pairs if x[axis] != y[axis])
+        return joined(((low, high) for low, high in ends), self.domain[name].size)
+
+    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
+        """Compare all edges, where they are not too many."""
+        if len(self.pairs) > _MOST_COMPARED:
+            return super().longest_move(prices)
+        lengths = (sum(price * abs(a - b) for price, a, b in zip(prices, x, y, strict=True)) for x, y in self.pairs)
+        return Fraction(max(lengths, default=0))
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Look at each edge."""
+        return listed(self.pairs, pieces)
+
+    def widest_edge(self, name: str) -> Edge | None:
+        """Compare all edges."""
+        axis = self.domain.axis(name)
+        changing = [edge for edge in self.pairs if axis in differing(*edge)]
+        return max(sorted(changing), key=lambda edge: abs(edge[0][axis] - edge[1][axis]), default=None)
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Compare all edges."""
+        axis = self.domain.axis(name)
+        for x, y in self.pairs:
+            for a, b in ((x[axis], y[axis]), (y[axis], x[axis])):
+                if a != b and a in first and b in second:
+                    return a, b
+        return None
+
+    def edges(self) -> Iterator[Edge]:
+        """List them in order, however large the domain."""
+        return iter(sorted(self.pairs))
+
+    def _canonical(self) -> Any:
+        """Write the edges in value order; the complete graph is ``full`` and the empty one ``public``."""
+        size = self.domain.size
+        if not self.pairs:
+            return "public"
+        if len(self.pairs) == size * (size - 1) // 2:
+            return "full"
+        return {"edges": sorted(sorted([_spelt(self.domain, x), _spelt(self.domain, y)]) for x, y in self.pairs)}
+
+    def _words(self) -> Words:
+        """Give an example of a listed pair and of a pair that no chain connects."""
+        names = " and ".join(map(quoted, self.domain.names))
+        if not self.pairs:
+            return Words((), (f"{names}: not protected at all. Releases may show it exactly.",))
+        x, y = min(self.pairs)
+        many = Rule(f"{names}: {len(self.pairs):,} pairs are listed as secret", self._pair(x, y))
+        protected = (many if len(self.pairs) > 1 else Rule(f"{names}: the secret pair is {self._pair(x, y)}"),)
+        apart = self._unconnected()
+        if apart is None:
+            return Words(protected)
+        exposed = (
+            f"{names}: values that no chain of listed pairs connects are not protected from each other, such as "
+            f"{self._pair(*apart)}."
+        )
+        return Words(protected, (exposed,))
+
+    def _pair(self, x: Cell, y: Cell) -> str:
+        single = len(self.domain.names) == 1
+        say = self.domain.attributes[0].say if single else None
+        return f"{say(x[0])} and {say(y[0])}" if say else f"({self.domain.say(x)}) and ({self.domain.say(y)})"
+
+    def _unconnected(self) -> Edge | None:
+        if self.connected:
+            return None
+        first = self.domain.unflat(0)
+        return next((first, cell) for cell in self.domain.cells() if self.component(cell) != self.component(first))
+
+
+def _spelt(domain: Domain, cell: Cell) -> str:
+    parts = sorted(
+        (name, _text(domain[name].value(position))) for name, position in zip(domain.names, cell, strict=True)
+    )
+    return repr(parts)
+
+
+def _text(value: object) -> str:
+    return str(value) if isinstance(value, Bin) else repr(value)

@@ -1,0 +1,99 @@
+"""Every pair of values is secret: (bounded) differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blowfish_privacy.domain import Cell, Domain, Subset, quoted
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, cliques
+from blowfish_privacy.graphs.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, two_different
+from blowfish_privacy.graphs.meetings import Meetings, meetings_along
+
+
+@dataclass(frozen=True)
+class FullDomain(Secrets):
+    """Nobody may tell any two values apart."""
+
+    keyword = "full"
+    file_schema = {"const": "full"}
+
+    def on(self, domain: Domain) -> FullDomainGraph:
+        """Bind to a domain."""
+        return FullDomainGraph(domain)
+
+    def to_file(self) -> str:
+        """Write ``full``."""
+        return "full"
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> FullDomain:
+        """Read ``full``."""
+        if body != "full":
+            raise SpecError("full takes no options.", hint="write: full")
+        return cls()
+
+
+@dataclass(frozen=True)
+class FullDomainGraph(SecretGraph):
+    """The complete graph."""
+
+    domain: Domain
+
+    @property
+    def homogeneous(self) -> bool:
+        """Every two values are joined."""
+        return True
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """All pairs are."""
+        return x != y
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """One step leads anywhere."""
+        return int(x != y)
+
+    def component(self, x: Cell) -> Hashable:
+        """There is one component."""
+        return ()
+
+    @property
+    def connected(self) -> bool:
+        """Always."""
+        return True
+
+    def project(self, names: Sequence[str]) -> FullDomainGraph:
+        """The projection is complete too."""
+        return FullDomainGraph(self.domain.project(names))
+
+    def widest_edge(self, name: str) -> Edge | None:
+        """From the first position to the last."""
+        axis, size = self.domain.axis(name), self.domain[name].size
+        origin = (0,) * len(self.domain.names)
+        return None if size == 1 else (origin, (*origin[:axis], size - 1, *origin[axis + 1 :]))
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Any two positions are joined."""
+        return two_different(first, second)
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """One block holds everything."""
+        return cliques([Meetings.everything(own) for own in pieces.groups], pieces)
+
+    def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
+        """One block for all values of the attribute."""
+        return cliques(meetings_along(axis, Meetings.everything(pieces.groups[axis]), pieces.groups), pieces)
+
+    def _canonical(self) -> Any:
+        """Write ``full``."""
+        return "full"
+
+    def _words(self) -> Words:
+        """Say that all is protected."""
+        names = [quoted(name) for name in self.domain]
+        if len(names) == 1:
+            return Words((Rule(f"{names[0]}: every two values are a secret pair"),))
+        every = f"{', '.join(names[:-1])} and {names[-1]}"
+        return Words((Rule(f"Every two records are a secret pair, whatever their {every}"),))

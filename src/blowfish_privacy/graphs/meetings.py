@@ -1,0 +1,92 @@
+"""Which groups of an attribute the blocks of a partition meet.
+
+Blocks that meet the same groups are one *kind*. A block inside a run of positions meets nothing that the blocks at the
+ends of the run do not meet, so only the ends of runs are looked at, however many blocks there are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Subset
+from blowfish_privacy.graphs.blocks import Blocks, EqualBlocks
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Meetings:
+    """One entry for each kind of block and group it meets."""
+
+    kinds: int
+    kind: Ints
+    group: Ints
+    values: Ints
+    """How many positions of the group lie in blocks of the kind, two standing for more."""
+
+    @classmethod
+    def everything(cls, groups: Sequence[Subset]) -> Meetings:
+        """One block holds all groups."""
+        return cls.of({tuple(range(len(groups))): [len(group) for group in groups]})
+
+    @classmethod
+    def of(cls, kinds: Mapping[tuple[int, ...], Sequence[int]]) -> Meetings:
+        """Collect, for each set of groups that some block meets, how many positions of each are involved."""
+        kind = np.repeat(np.arange(len(kinds)), [len(groups) for groups in kinds])
+        group = np.array([group for groups in kinds for group in groups], dtype=np.int64)
+        values = np.array([min(count, 2) for counts in kinds.values() for count in counts], dtype=np.int64)
+        return cls(len(kinds), kind, group, values)
+
+
+def separate(groups: Sequence[Subset]) -> Meetings:
+    """Return each group as a block of its own."""
+    return Meetings.of({(number,): [len(group)] for number, group in enumerate(groups)})
+
+
+def meetings_along(axis: int, own: Meetings, groups: Sequence[Sequence[Subset]]) -> list[Meetings]:
+    """Return the blocks of one attribute beside those that keep every group of the others apart."""
+    return [own if other == axis else separate(each) for other, each in enumerate(groups)]
+
+
+def meetings(cut: Blocks, groups: Sequence[Subset]) -> Meetings:
+    """Find the kinds of blocks of a partition."""
+    held = _equal(cut, groups) if isinstance(cut, EqualBlocks) else _listed(cut, groups)
+    kinds: dict[tuple[int, ...], list[int]] = {}
+    for counts in held.values():
+        met = tuple(sorted(counts))
+        known = kinds.setdefault(met, [0] * len(met))
+        for place, group in enumerate(met):
+            known[place] += counts[group]
+    return Meetings.of(kinds)
+
+
+def _equal(cut: EqualBlocks, groups: Sequence[Subset]) -> Mapping[int, Mapping[int, int]]:
+    """For the blocks at the ends of runs count the positions of each group; a block inside a run meets no more."""
+    held: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for number, group in enumerate(groups):
+        for start, stop in group.runs:
+            for label in {cut.label(start), cut.label(stop - 1)}:
+                block = cut.block(label)
+                held[label][number] += min(stop, block.last + 1) - max(start, block.first)
+    return held
+
+
+def _listed(cut: Blocks, groups: Sequence[Subset]) -> Mapping[int, Mapping[int, int]]:
+    runs = sorted((start, stop, number) for number, group in enumerate(groups) for start, stop in group.runs)
+    starts = [start for start, _, _ in runs]
+    held: dict[int, defaultdict[int, int]] = {}
+    for label in range(cut.count):
+        counts: defaultdict[int, int] = defaultdict(int)
+        for start, stop in cut.block(label).runs:
+            place = int(np.searchsorted(starts, start, side="right")) - 1
+            while place < len(runs) and runs[place][0] < stop:
+                counts[runs[place][2]] += min(stop, runs[place][1]) - max(start, runs[place][0])
+                place += 1
+        held[label] = counts
+    return held

@@ -1,0 +1,252 @@
+"""Values inside one block are secret from each other; which block a person is in is not."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from math import inf, prod
+from types import MappingProxyType
+from typing import Any
+
+from blowfish_privacy.domain import Attribute, Cell, Domain, Subset, choice_from_file, choice_to_file, quoted
+from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
+from blowfish_privacy.graphs import blocks as cutting
+from blowfish_privacy.graphs.blocks import Blocks, EqualBlocks
+from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, cliques
+from blowfish_privacy.graphs.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, only_keys, two_different
+from blowfish_privacy.graphs.meetings import meetings, meetings_along
+from blowfish_privacy.graphs.stretches import Stretches, joined
+
+
+class Partition(Secrets):
+    """Cut the domain into blocks: ``Partition(widths={"lat": 10})`` or ``Partition(blocks={"zip": [["10001"], ..]})``.
+
+    The blocks of several attributes multiply; an attribute not named is one block, so its changes are all secret. Where
+    there is only one attribute its name may be left out: ``Partition(widths=10)``. A block is a list of values or, for
+    ordered attributes, an inclusive ``(low, high)`` pair (for bins, a pair of edges).
+    """
+
+    keyword = "partition"
+    file_schema = {
+        "type": "object",
+        "properties": {
+            "partition": {
+                "type": "object",
+                "properties": {
+                    "blocks": {"type": ["object", "array"]},
+                    "widths": {"type": ["object", "number", "string"]},
+                },
+                "minProperties": 1,
+                "additionalProperties": False,
+            }
+        },
+        "required": ["partition"],
+        "additionalProperties": False,
+    }
+
+    def __init__(self, *, blocks: Any = None, widths: Any = None) -> None:
+        if blocks is None and widths is None:
+            raise PolicyError("a partition needs blocks or widths.", hint="Partition(widths={'zone': 10}).")
+        self.blocks = MappingProxyType(deepcopy(dict(blocks))) if isinstance(blocks, Mapping) else deepcopy(blocks)
+        self.widths = MappingProxyType(deepcopy(dict(widths))) if isinstance(widths, Mapping) else widths
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Partition) and (self.blocks, self.widths) == (other.blocks, other.widths)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        given = {"blocks": self.blocks, "widths": self.widths}
+        shown = (f"{key}={dict(v) if isinstance(v, Mapping) else v!r}" for key, v in given.items() if v is not None)
+        return f"Partition({', '.join(shown)})"
+
+    def on(self, domain: Domain) -> PartitionGraph:
+        """Bind to a domain, checking that blocks cover every value once."""
+        listed, widths = _named(self.blocks, domain, "blocks"), _named(self.widths, domain, "widths")
+        for name in [*listed, *widths]:
+            if name not in domain:
+                raise PolicyError(
+                    f"the partition names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain)
+                )
+        both = sorted(set(listed) & set(widths))
+        if both:
+            raise PolicyError(f"{both[0]} has both blocks and widths.", hint="give one of them.")
+        empty = [name for name, given in [*listed.items(), *widths.items()] if given is None]
+        if empty:
+            raise PolicyError(f"the partition gives {empty[0]} neither blocks nor a width.")
+        cut: list[Blocks] = []
+        for name, attribute in zip(domain.names, domain.attributes, strict=True):
+            try:
+                cut.append(_cut(attribute, listed.get(name), widths.get(name)))
+            except BlowfishError as error:
+                raise error.within(name) from None
+        return PartitionGraph(domain, tuple(cut))
+
+    def to_file(self) -> dict[str, Any]:
+        """Write ``{partition: {widths: .., blocks: ..}}``."""
+        given = {"blocks": self.blocks, "widths": self.widths}
+        return {"partition": {key: _plain(value) for key, value in given.items() if value is not None}}
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> Partition:
+        """Read ``{partition: {widths: .., blocks: ..}}``."""
+        if not isinstance(body, Mapping) or not isinstance(body["partition"], Mapping):
+            raise SpecError("partition needs blocks or widths.", hint="write partition: {widths: {zone: 10}}.")
+        only_keys(body, ["partition"])
+        only_keys(body["partition"], ["blocks", "widths"])
+        listed = _named(body["partition"].get("blocks"), domain, "blocks")
+        blocks = {name: _read_blocks(domain, name, value) for name, value in listed.items()}
+        return cls(blocks=blocks or None, widths=body["partition"].get("widths"))
+
+
+def _named(given: Any, domain: Domain, what: str) -> Mapping[Any, Any]:
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return given
+    if len(domain.names) > 1:
+        raise PolicyError(
+            f"{what} must say which attribute they cut, got {brief(given)}.", hint=f"{what}={{'name': ..}}."
+        )
+    (name,) = domain
+    return {name: given}
+
+
+def _read_blocks(domain: Domain, name: Any, value: Any) -> Any:
+    if name not in domain or not isinstance(value, list):
+        return value
+    return [choice_from_file(domain[name], block) for block in value]
+
+
+def _cut(attribute: Attribute, listed: Any, width: Any) -> Blocks:
+    if listed is not None:
+        return cutting.cut_by_list(attribute, listed)
+    return cutting.whole(attribute) if width is None else cutting.cut_by_width(attribute, width)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [choice_to_file(block) for block in value]
+    return choice_to_file(value)
+
+
+@dataclass(frozen=True)
+class PartitionGraph(SecretGraph):
+    """A union of cliques: the product of the attributes' blocks."""
+
+    domain: Domain
+    cuts: tuple[Blocks, ...]
+
+    @property
+    def homogeneous(self) -> bool:
+        """Blocks multiply."""
+        return True
+
+    @property
+    def transitive(self) -> bool:
+        """Blocks are cliques."""
+        return True
+
+    def component(self, x: Cell) -> Hashable:
+        """Label with the block."""
+        return tuple(cut.label(position) for cut, position in zip(self.cuts, x, strict=True))
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """Two different values of one block."""
+        return x != y and self.component(x) == self.component(y)
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """One step inside a block; no way out of it."""
+        return 0 if x == y else 1 if self.adjacent(x, y) else inf
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is one block."""
+        return self.block_count == 1
+
+    @property
+    def block_count(self) -> int:
+        """The number of blocks."""
+        return prod(cut.count for cut in self.cuts)
+
+    def project(self, names: Sequence[str]) -> PartitionGraph:
+        """Keep the cuts of the attributes named."""
+        return PartitionGraph(self.domain.project(names), tuple(self.cuts[self.domain.axis(name)] for name in names))
+
+    def widest_edge(self, name: str) -> Edge | None:
+        """Go from end to end of the widest block."""
+        axis = self.domain.axis(name)
+        block = self.cuts[axis].widest()
+        origin = (0,) * len(self.cuts)
+        x, y = ((*origin[:axis], end, *origin[axis + 1 :]) for end in (block.first, block.last))
+        return None if block.first == block.last else (x, y)
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Look for a block that meets both sets."""
+        cut = self.cuts[self.domain.axis(name)]
+        blocks = (cut.block(label) for label in cut.meeting(first))
+        pairs = (two_different(block & first, block & second) for block in blocks)
+        return next((pair for pair in pairs if pair is not None), None)
+
+    def stretches(self, name: str) -> tuple[Stretches, ...]:
+        """Take the blocks; those that are not ranges are joined until they are."""
+        cut = self.cuts[self.domain.axis(name)]
+        if isinstance(cut, EqualBlocks):
+            whole, rest = divmod(cut.size, cut.width)
+            last = [Stretches(cut.size - rest, rest, 1, rest - 1)] if rest else []
+            return (Stretches(0, cut.width, whole, cut.width - 1), *last)
+        blocks = (cut.block(label) for label in range(cut.count))
+        return joined(((block.first, block.last) for block in blocks), self.domain[name].size)
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Look at the kinds of blocks."""
+        return cliques([meetings(cut, own) for cut, own in zip(self.cuts, pieces.groups, strict=True)], pieces)
+
+    def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
+        """Look at the kinds of blocks of the attribute."""
+        own = meetings(self.cuts[0], pieces.groups[axis])
+        return cliques(meetings_along(axis, own, pieces.groups), pieces)
+
+    def _canonical(self) -> Any:
+        """Write the cuts; uncut is ``full``, all singletons ``public``."""
+        parts = {
+            name: cutting.canonical(attribute, cut)
+            for name, attribute, cut in zip(self.domain.names, self.domain.attributes, self.cuts, strict=True)
+        }
+        kinds = set(map(str, parts.values()))
+        if not self.has_edges:
+            return "public"
+        return (
+            "full"
+            if kinds == {"full"}
+            else {"partition": {name: part for name, part in parts.items() if part != "full"}}
+        )
+
+    def _words(self) -> Words:
+        """Say that values inside a block are protected and that the block itself is not."""
+        cut = [name for name, blocks in zip(self.domain.names, self.cuts, strict=True) if blocks.count > 1]
+        if not cut:
+            return Words((Rule(f"{' and '.join(map(quoted, self.domain.names))}: every two values are a secret pair"),))
+        names, many = " and ".join(map(quoted, cut)), f"{self.block_count:,}"
+        inside = [self._inside(name) for name in cut if self.changes(name)]
+        free = [
+            Rule(f"{quoted(name)}: every two values inside a block are a secret pair")
+            for name in self.domain.names
+            if name not in cut and self.changes(name)
+        ]
+        exposed = (
+            f"Which of the {many} blocks of {names} a person is in is not protected at all; "
+            "block counts may be released exactly."
+        )
+        return Words((*inside, *free), (exposed,))
+
+    def _inside(self, name: str) -> Rule:
+        attribute, block = self.domain[name], self.cuts[self.domain.axis(name)].widest()
+        return Rule(
+            f"{quoted(name)}: every two values of the same block are a secret pair",
+            f"{attribute.say(block.first)} and {attribute.say(block.last)}",
+        )

@@ -1,0 +1,210 @@
+"""A graph for each attribute, combined by the Cartesian product.
+
+Two values are a secret pair when they differ in one attribute only, along an edge of that attribute's graph.
+Steps along different attributes therefore add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from blowfish_privacy.domain import Cell, Domain, Subset
+from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
+from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, across
+from blowfish_privacy.graphs.full_domain import FullDomain
+from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph, Secrets, Words, differing
+from blowfish_privacy.graphs.stretches import Stretches
+
+
+class PerAttribute(Secrets):
+    """Say for each attribute which of its values nobody may tell apart: ``PerAttribute(age=DistanceThreshold(5))``.
+
+    Every attribute of the domain must be named; an attribute that needs no protection is :class:`Public`.
+    """
+
+    keyword = "per_attribute"
+    file_schema = {
+        "type": "object",
+        "properties": {"per_attribute": {"type": "object", "additionalProperties": {"$ref": "#/$defs/Secrets"}}},
+        "required": ["per_attribute"],
+        "additionalProperties": False,
+    }
+
+    def __init__(self, secrets: Mapping[str, Secrets] | None = None, /, **named: Secrets) -> None:
+        if secrets is not None and not isinstance(secrets, Mapping):
+            raise PolicyError(f"secrets map attributes to graphs, got {brief(secrets)}.")
+        self.secrets = MappingProxyType({**(secrets or {}), **named})
+        for name, choice in self.secrets.items():
+            if not isinstance(choice, Secrets):
+                raise PolicyError(
+                    f"the secrets of {name} must be a graph, got {brief(choice)}.",
+                    hint="use FullDomain(), DistanceThreshold(5), ..",
+                )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PerAttribute, (dict(self.secrets),)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PerAttribute) and self.secrets == other.secrets
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.secrets.items()))
+
+    def __repr__(self) -> str:
+        return f"PerAttribute({', '.join(f'{name}={brief(choice)}' for name, choice in self.secrets.items())})"
+
+    def on(self, domain: Domain) -> SecretGraph:
+        """Bind each choice to its attribute."""
+        for name in self.secrets:
+            if name not in domain:
+                raise PolicyError(f"secrets name an unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
+        lacking = [name for name in domain if name not in self.secrets]
+        if lacking:
+            raise PolicyError(
+                f"the secrets say nothing about {', '.join(lacking)}.",
+                hint="name every attribute; one that needs no protection is Public() ('public' in a file).",
+            )
+        return _combine(domain, tuple(_bind(self.secrets[name], domain.project([name])) for name in domain))
+
+    def to_file(self) -> dict[str, Any]:
+        """Write ``{per_attribute: {name: ..}}``."""
+        return {"per_attribute": {name: choice.to_file() for name, choice in self.secrets.items()}}
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> PerAttribute:
+        """Read ``{per_attribute: {name: ..}}``."""
+        if (
+            not isinstance(body, Mapping)
+            or set(body) != {"per_attribute"}
+            or not isinstance(body["per_attribute"], Mapping)
+        ):
+            raise SpecError(
+                "per_attribute needs a mapping.",
+                hint="write per_attribute: {age: {threshold: 5}, sex: full}.",
+            )
+        chosen: dict[str, Secrets] = {}
+        for name, choice in body["per_attribute"].items():
+            if name not in domain:
+                raise SpecError(f"unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
+            try:
+                chosen[name] = Secrets.read(choice, domain.project([name]))
+            except BlowfishError as error:
+                raise error.within(str(name)) from None
+        return cls(chosen)
+
+
+@dataclass(frozen=True)
+class Attributes(Secrets):
+    """Nobody may tell apart two values that differ in one attribute [he2014, section 3.1, G^attr]."""
+
+    keyword = "attributes"
+    file_schema = {"const": "attributes"}
+
+    def on(self, domain: Domain) -> SecretGraph:
+        """Bind as the complete graph on every attribute."""
+        return PerAttribute({name: FullDomain() for name in domain}).on(domain)
+
+    def to_file(self) -> str:
+        """Write ``attributes``."""
+        return "attributes"
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> Attributes:
+        """Read ``attributes``."""
+        if body != "attributes":
+            raise SpecError("attributes takes no options.", hint="write: attributes")
+        return cls()
+
+
+def _bind(choice: Secrets, domain: Domain) -> SecretGraph:
+    try:
+        return choice.on(domain)
+    except BlowfishError as error:
+        raise error.within(domain.names[0]) from None
+
+
+def _combine(domain: Domain, graphs: tuple[SecretGraph, ...]) -> SecretGraph:
+    return graphs[0] if len(graphs) == 1 else CartesianGraph(domain, graphs)
+
+
+@dataclass(frozen=True)
+class CartesianGraph(SecretGraph):
+    """The Cartesian product of one graph per attribute."""
+
+    domain: Domain
+    graphs: tuple[SecretGraph, ...]
+
+    @property
+    def homogeneous(self) -> bool:
+        """Edges along an attribute are those of its own graph."""
+        return True
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """By definition."""
+        return True
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """One attribute differs, along an edge of its own graph."""
+        axes = differing(x, y)
+        return len(axes) == 1 and self.graphs[axes[0]].adjacent((x[axes[0]],), (y[axes[0]],))
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """Steps of the attributes add up, as in every Cartesian product."""
+        return sum(graph.hops((a,), (b,)) for graph, a, b in zip(self.graphs, x, y, strict=True))
+
+    def component(self, x: Cell) -> Hashable:
+        """Two values are connected when they are so in every attribute."""
+        return tuple(graph.component((a,)) for graph, a in zip(self.graphs, x, strict=True))
+
+    @property
+    def connected(self) -> bool:
+        """Whether every attribute's graph is."""
+        return all(graph.connected for graph in self.graphs)
+
+    def project(self, names: Sequence[str]) -> SecretGraph:
+        """Keep the graphs of the attributes named; edges along the others become loops and vanish."""
+        return _combine(self.domain.project(names), tuple(self.graphs[self.domain.axis(name)] for name in names))
+
+    def widest_edge(self, name: str) -> Edge | None:
+        """Take the widest edge of the attribute's own graph, all else equal."""
+        axis = self.domain.axis(name)
+        edge = self.graphs[axis].widest_edge(name)
+        if edge is None:
+            return None
+        origin = (0,) * len(self.graphs)
+        return (*origin[:axis], *edge[0], *origin[axis + 1 :]), (
+            *origin[:axis],
+            *edge[1],
+            *origin[axis + 1 :],
+        )
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Ask the attribute's own graph."""
+        return self.graphs[self.domain.axis(name)].joins(name, first, second)
+
+    def stretches(self, name: str) -> tuple[Stretches, ...]:
+        """Ask the attribute's own graph."""
+        return self.graphs[self.domain.axis(name)].stretches(name)
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Go along each attribute, all other groups being equal."""
+        return across([graph.class_pairs_along(axis, pieces) for axis, graph in enumerate(self.graphs)], pieces)
+
+    def _canonical(self) -> Any:
+        """Write each attribute's graph; all without edges is ``public``."""
+        parts = {name: graph.canonical() for name, graph in zip(self.domain.names, self.graphs, strict=True)}
+        return "public" if set(map(str, parts.values())) == {"public"} else {"per_attribute": parts}
+
+    def _words(self) -> Words:
+        """Collect the sentences of the attributes, and say that steps add up."""
+        said = [graph.words() for graph in self.graphs]
+        added = "Values that differ in several attributes are as many steps apart as those attributes add up to."
+        return Words(
+            tuple(rule for words in said for rule in words.protected),
+            tuple(sentence for words in said for sentence in words.unprotected),
+            (added,) if sum(self.changes(name) for name in self.domain) > 1 else (),
+        )

@@ -1,0 +1,34 @@
+"""Nothing is secret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.graphs.explicit import ExplicitEdges
+from blowfish_privacy.graphs.graph import SecretGraph, Secrets
+
+
+@dataclass(frozen=True)
+class Public(Secrets):
+    """No pair is secret; inside :class:`PerAttribute`, an attribute that everybody may know."""
+
+    keyword = "public"
+    file_schema = {"const": "public"}
+
+    def on(self, domain: Domain) -> SecretGraph:
+        """Bind as the graph without edges."""
+        return ExplicitEdges(domain, frozenset())
+
+    def to_file(self) -> str:
+        """Write ``public``."""
+        return "public"
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> Public:
+        """Read ``public``."""
+        if body != "public":
+            raise SpecError("public takes no options.", hint="write: public")
+        return cls()

@@ -1,0 +1,1 @@
+"""What known facts tell apart: classes of values, and the secret pairs between them."""

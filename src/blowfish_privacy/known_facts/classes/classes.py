@@ -1,0 +1,240 @@
+"""Values that the known facts do not tell apart.
+
+Two values are in one *class* when every known count counts both or neither: moving a record inside a class changes no
+known count. Classes come from geometry, never from going through the domain: each attribute is cut into *groups* of
+positions that all facts treat alike, and a *piece*, one group of each attribute, lies in one class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell, Domain, Subset
+from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.graphs.class_pairs import GroupOf, Pieces
+from blowfish_privacy.known_facts.classes.rank import Incidence
+from blowfish_privacy.known_facts.facts import KnownFact, KnownMarginal
+from blowfish_privacy.known_facts.facts.known_count import Box
+from blowfish_privacy.support.limits import KNOWN_PIECES
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+_WORD = 62
+
+
+@dataclass(frozen=True)
+class Row:
+    """One known count: which fact it comes from, and its value where stated."""
+
+    fact: int
+    count: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes of some known facts on a domain."""
+
+    domain: Domain
+    groups: tuple[tuple[Subset, ...], ...]
+    """For each attribute, the sets of positions that all facts treat alike."""
+    labels: Ints
+    """The class of each piece, in the shape of the groups."""
+    incidence: Incidence
+    """Which known count counts which class."""
+    rows: tuple[Row, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of classes."""
+        return self.incidence.columns
+
+    @property
+    def as_pieces(self) -> Pieces:
+        """The pieces alone, as secret graphs look at them."""
+        return Pieces(self.groups, self.labels, self.size)
+
+    def of(self, cell: Cell) -> int:
+        """Return the class of a value."""
+        return int(self.labels[tuple(lookup(p) for lookup, p in zip(self._lookups, cell, strict=True))])
+
+    def group_of(self, axis: int, position: int) -> int:
+        """Return the number of the group that holds a position of an attribute."""
+        return self._lookups[axis](position)
+
+    @cached_property
+    def pieces(self) -> Ints:
+        """The class of each piece, in one line."""
+        return self.labels.reshape(-1)
+
+    def along(self, axis: int) -> Ints:
+        """Return for each piece the number of its group along an attribute."""
+        shape = [1] * self.labels.ndim
+        shape[axis] = -1
+        numbers = np.arange(self.labels.shape[axis]).reshape(shape)
+        return np.broadcast_to(numbers, self.labels.shape).reshape(-1)
+
+    def piece(self, number: int) -> tuple[Subset, ...]:
+        """Return the group of each attribute that makes up a piece."""
+        places = np.unravel_index(number, self.labels.shape)
+        return tuple(own[int(place)] for own, place in zip(self.groups, places, strict=True))
+
+    @cached_property
+    def _lookups(self) -> tuple[GroupOf, ...]:
+        return tuple(GroupOf(own) for own in self.groups)
+
+
+def classes_of(domain: Domain, known: Sequence[KnownFact]) -> Classes:
+    """Cut a domain into classes; it must hold all attributes that the facts speak of."""
+    marginals = _marginals(domain, known)
+    boxes = _boxes(domain, known)
+    by_value = {name for names in marginals for name in names}
+    words = -(-len(boxes) // _WORD)
+    # Looked at first by the marginals alone, as a cut at every value takes memory for every value.
+    _check_pieces(prod(domain[name].size for name in by_value), words)
+    cuts = [_Cut.make(domain, name, boxes, every_value=name in by_value) for name in domain]
+    shape = tuple(len(cut.groups) for cut in cuts)
+    _check_pieces(prod(shape), words)
+    labels, first = _labels(cuts, shape, [name in by_value for name in domain])
+    rows: list[Row] = []
+    pairs: list[tuple[Ints, Ints]] = []
+    for names, (fact, counts) in marginals.items():
+        cells = _flat(domain, names, shape)
+        pairs.append((cells + len(rows), labels.reshape(-1)))
+        total = prod(domain[name].size for name in names)
+        rows += [Row(fact, None if counts is None else counts[cell]) for cell in range(total)]
+    masks = _masks(cuts, shape)[first] if boxes else np.zeros((len(first), 0), dtype=np.int64)
+    for number, (_, fact, count) in enumerate(boxes):
+        members = np.flatnonzero(masks[:, number // _WORD] >> (number % _WORD) & 1)
+        pairs.append((np.full(len(members), len(rows)), members))
+        rows.append(Row(fact, count))
+    incidence = Incidence.of(len(rows), len(first), pairs)
+    return Classes(domain, tuple(cut.groups for cut in cuts), labels, incidence, tuple(rows))
+
+
+def _check_pieces(pieces: int, words: int) -> None:
+    if pieces * (words + 1) > KNOWN_PIECES:
+        raise RefusalError(
+            f"the known facts cut the domain into {pieces:,} pieces, too many to calibrate noise for.",
+            hint="know fewer or coarser counts: of bins, where an attribute has very many values.",
+        )
+
+
+def _marginals(domain: Domain, known: Sequence[KnownFact]) -> dict[tuple[str, ...], tuple[int, tuple[int, ...] | None]]:
+    """Collect the known marginals, each set of attributes once, its counts in the domain's order if stated."""
+    found: dict[tuple[str, ...], tuple[int, tuple[int, ...] | None]] = {}
+    for number, fact in enumerate(known):
+        if isinstance(fact, KnownMarginal):
+            names = tuple(name for name in domain if name in fact.attributes)
+            counts = fact.counts(domain)
+            if counts is not None:
+                shape = [domain[name].size for name in fact.attributes]
+                order = [fact.attributes.index(name) for name in names]
+                counts = tuple(np.array(counts, dtype=object).reshape(shape).transpose(order).reshape(-1).tolist())
+            if names not in found or found[names][1] is None:
+                found[names] = (found.get(names, (number,))[0], counts)
+    return found
+
+
+def _boxes(domain: Domain, known: Sequence[KnownFact]) -> list[tuple[Box, int, int | None]]:
+    """Collect the known counts of boxes, each box once; a count of everybody says nothing but the total."""
+    found: dict[tuple[tuple[str, Subset], ...], tuple[Box, int, int | None]] = {}
+    for number, fact in enumerate(known):
+        if not isinstance(fact, KnownMarginal):
+            for counted in fact.counted(domain):
+                key = tuple(sorted(counted.box.items(), key=lambda item: item[0]))
+                earlier = found.get(key)
+                if key and (earlier is None or earlier[2] is None):
+                    found[key] = (counted.box, number if earlier is None else earlier[1], counted.count)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """The groups of one attribute, and for each group the boxes that do not exclude it, as bits of words."""
+
+    groups: tuple[Subset, ...]
+    masks: Ints
+
+    @classmethod
+    def make(
+        cls, domain: Domain, name: str, boxes: Sequence[tuple[Box, int, int | None]], *, every_value: bool
+    ) -> _Cut:
+        size = domain[name].size
+        free = sum(1 << number for number, (box, _, _) in enumerate(boxes) if name not in box)
+        turns: dict[int, int] = {}
+        for number, (box, _, _) in enumerate(boxes):
+            for run in box[name].runs if name in box else ():
+                for end in run:
+                    turns[end] = turns.get(end, 0) ^ (1 << number)
+        starts = sorted({0, *(end for end in turns if end < size)})
+        masks: list[int] = []
+        here = free
+        for start in starts:
+            here ^= turns.get(start, 0)
+            masks.append(here)
+        stops = [*starts[1:], size]
+        if every_value:
+            groups = tuple(Subset.span(p, p + 1) for p in range(size))
+            spread = [mask for mask, start, stop in zip(masks, starts, stops, strict=True) for _ in range(start, stop)]
+            return cls(groups, _words(spread, len(boxes)))
+        alike: dict[int, list[tuple[int, int]]] = {}
+        for mask, start, stop in zip(masks, starts, stops, strict=True):
+            alike.setdefault(mask, []).append((start, stop))
+        return cls(tuple(Subset.union(runs) for runs in alike.values()), _words(list(alike), len(boxes)))
+
+
+def _words(masks: Sequence[int], bits: int) -> Ints:
+    words = -(-bits // _WORD)
+    part = (1 << _WORD) - 1
+    split = [[mask >> (_WORD * word) & part for word in range(words)] for mask in masks]
+    return np.array(split, dtype=np.int64).reshape(len(masks), words)
+
+
+def _masks(cuts: Sequence[_Cut], shape: tuple[int, ...]) -> Ints:
+    """Return for every piece the boxes that hold it."""
+    words = cuts[0].masks.shape[1]
+    total = np.full((*shape, words), (1 << _WORD) - 1, dtype=np.int64)
+    for axis, cut in enumerate(cuts):
+        total &= cut.masks.reshape([*(-1 if a == axis else 1 for a in range(len(shape))), words])
+    return total.reshape(-1, words)
+
+
+def _labels(cuts: Sequence[_Cut], shape: tuple[int, ...], by_value: Sequence[bool]) -> tuple[Ints, Ints]:
+    """Number the classes: one for each combination of boxes and of values that a marginal tells apart."""
+    pieces = np.arange(prod(shape)).reshape(shape)
+    values = np.zeros(shape, dtype=np.int64)
+    for axis, own in enumerate(by_value):
+        if own:
+            values = values * shape[axis] + np.arange(shape[axis]).reshape(
+                [-1 if a == axis else 1 for a in range(len(shape))]
+            )
+    keys = values.reshape(-1, 1)
+    if cuts[0].masks.shape[1]:
+        keys = np.concatenate([keys, _masks(cuts, shape)], axis=1)
+    flat = np.ascontiguousarray(keys).view([("", np.int64)] * keys.shape[1]).reshape(-1)
+    _, first, labels = np.unique(flat, return_index=True, return_inverse=True)
+    return labels.astype(np.int64).reshape(shape), pieces.reshape(-1)[first]
+
+
+def _flat(domain: Domain, names: Sequence[str], shape: tuple[int, ...]) -> Ints:
+    """Return for every piece the number of the marginal's cell it lies in."""
+    cells = np.zeros(shape, dtype=np.int64)
+    for name in names:
+        axis = domain.axis(name)
+        cells = cells * shape[axis] + np.arange(shape[axis]).reshape(
+            [-1 if a == axis else 1 for a in range(len(shape))]
+        )
+    return cells.reshape(-1)
+
+
+def fact_names(known: Sequence[KnownFact]) -> Iterator[str]:
+    """Name the attributes that facts speak of."""
+    for fact in known:
+        yield from fact.attributes

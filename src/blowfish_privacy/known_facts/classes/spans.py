@@ -1,0 +1,266 @@
+"""How far a query can change while a record stays in its class.
+
+A compensating record may move anywhere, but all that moves through a class leaves it somewhere and enters it somewhere.
+So what counts is the *span* of each class: for a single number, its lowest and highest value in the class; for
+several outputs, the largest distance between two values of the class.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell, Domain, Subset
+from blowfish_privacy.known_facts.classes.classes import Classes, Ints
+from blowfish_privacy.queries.query import LinearForm, Pattern
+
+Whole: TypeAlias = npt.NDArray[np.object_]
+"""Whole numbers of any length."""
+
+_MOST_SIGNS = 10
+_FEW_OUTPUTS = 5
+"""Histograms with so few cells are taken apart into single numbers, which are exact."""
+_CANDIDATES = 6
+
+
+class Scalar(ABC):
+    """A number that each value has, as the classes see it."""
+
+    def __init__(self, classes: Classes) -> None:
+        self.classes = classes
+
+    @abstractmethod
+    def value(self, cell: Cell) -> int:
+        """Return the number of a value."""
+
+    @abstractmethod
+    def values(self, cells: Ints) -> Ints:
+        """Return the numbers of many values, one in each row."""
+
+    @abstractmethod
+    def _piece_ends(self) -> tuple[Ints, Ints]:
+        """Return for each piece the lowest and the highest number in it."""
+
+    @abstractmethod
+    def _cell_in(self, piece: int, *, highest: bool) -> Cell:
+        """Return a value of a piece with the lowest or highest number."""
+
+    @cached_property
+    def _ends(self) -> tuple[Ints, Ints]:
+        lows, highs = self._piece_ends()
+        return _first_of_each(self.classes.pieces, lows), _first_of_each(self.classes.pieces, -highs)
+
+    @cached_property
+    def low(self) -> Whole:
+        """The lowest number in each class."""
+        return self._piece_ends()[0][self._ends[0]].astype(object)
+
+    @cached_property
+    def high(self) -> Whole:
+        """The highest number in each class."""
+        return self._piece_ends()[1][self._ends[1]].astype(object)
+
+    def lowest(self, label: int) -> Cell:
+        """Return a value of a class with the lowest number."""
+        return self._cell_in(int(self._ends[0][label]), highest=False)
+
+    def highest(self, label: int) -> Cell:
+        """Return a value of a class with the highest number."""
+        return self._cell_in(int(self._ends[1][label]), highest=True)
+
+
+class Ranked(Scalar):
+    """A number that grows by one with every position of one attribute."""
+
+    def __init__(self, classes: Classes, name: str, lowest: int = 0) -> None:
+        super().__init__(classes)
+        self._axis, self._lowest = classes.domain.axis(name), lowest
+
+    def value(self, cell: Cell) -> int:
+        """Count from the lowest."""
+        return self._lowest + cell[self._axis]
+
+    def values(self, cells: Ints) -> Ints:
+        """Count from the lowest."""
+        return self._lowest + cells[:, self._axis]
+
+    def _piece_ends(self) -> tuple[Ints, Ints]:
+        groups, along = self.classes.groups[self._axis], self.classes.along(self._axis)
+        first, last = (
+            np.array(ends, dtype=np.int64) for ends in zip(*((g.first, g.last) for g in groups), strict=True)
+        )
+        return first[along] + self._lowest, last[along] + self._lowest
+
+    def _cell_in(self, piece: int, *, highest: bool) -> Cell:
+        groups = self.classes.piece(piece)
+        cell = [group.first for group in groups]
+        cell[self._axis] = groups[self._axis].last if highest else groups[self._axis].first
+        return tuple(cell)
+
+
+class Tabled(Scalar):
+    """A number listed for every value of some attributes."""
+
+    def __init__(self, classes: Classes, own: Domain, table: npt.NDArray[Any]) -> None:
+        super().__init__(classes)
+        self._axes = [classes.domain.axis(name) for name in own.names]
+        self._table = table.reshape(own.shape)
+
+    def value(self, cell: Cell) -> int:
+        """Look it up."""
+        return int(self._table[tuple(cell[axis] for axis in self._axes)])
+
+    def values(self, cells: Ints) -> Ints:
+        """Look them up."""
+        return self._table[tuple(cells[:, axis] for axis in self._axes)]
+
+    def _piece_ends(self) -> tuple[Ints, Ints]:
+        return self._by_piece
+
+    @cached_property
+    def _by_piece(self) -> tuple[Ints, Ints]:
+        own = own_pieces(self.classes, self._axes)
+        low, high = self._table, self._table
+        for place, axis in enumerate(self._axes):
+            order, starts = _in_groups(self.classes.groups[axis])
+            low = np.minimum.reduceat(low.take(order, axis=place), starts, axis=place)
+            high = np.maximum.reduceat(high.take(order, axis=place), starts, axis=place)
+        return low.reshape(-1)[own], high.reshape(-1)[own]
+
+    def _cell_in(self, piece: int, *, highest: bool) -> Cell:
+        groups = self.classes.piece(piece)
+        part = self._table[np.ix_(*([*groups[axis]] for axis in self._axes))]
+        place = np.unravel_index(int(part.argmax() if highest else part.argmin()), part.shape)
+        cell = [group.first for group in groups]
+        for axis, number in zip(self._axes, place, strict=True):
+            cell[axis] = [*groups[axis]][int(number)]
+        return tuple(cell)
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """What a query sees of the classes, in units."""
+
+    diameters: Whole
+    """For each class, a bound on the change when a record moves inside it."""
+    whole: int
+    """A bound on the change when a record moves anywhere."""
+    scalars: tuple[Scalar, ...]
+    """Numbers whose largest change is the query's change; none where there are too many of them."""
+    guides: tuple[Scalar, ...]
+    """Numbers whose change is never more than the query's."""
+    injective: bool
+    """Whether the query is a histogram that tells every two classes apart."""
+
+    def between(self, a: int, b: int) -> int:
+        """Bound the change when a record moves from one class to another."""
+        if not self.ranked:
+            return self.whole
+        (scalar,) = self.guides
+        return int(max(scalar.high[b] - scalar.low[a], scalar.high[a] - scalar.low[b]))
+
+    ranked: bool = False
+    """Whether the change between two values is the difference of their one guide."""
+
+
+def span(form: LinearForm, classes: Classes) -> Span:
+    """See the classes through a query."""
+    (first, *_) = form.domain.names
+    match form.pattern:
+        case Pattern.LINE:
+            (lowest,) = form.column((0,))
+            return _of_scalars([Ranked(classes, first, lowest)])
+        case Pattern.RANKS if form.outputs > _FEW_OUTPUTS:
+            ranked = Ranked(classes, first)
+            return Span(ranked.high - ranked.low, form.domain.size - 1, (), (ranked,), injective=False, ranked=True)
+        case Pattern.CELLS:
+            return _of_histogram(form, classes)
+        case _:
+            return _of_matrix(form, classes)
+
+
+def _of_scalars(scalars: Sequence[Scalar]) -> Span:
+    ranges = [scalar.high - scalar.low for scalar in scalars]
+    widest = np.maximum.reduce(ranges)
+    whole = max(int(scalar.high.max() - scalar.low.min()) for scalar in scalars)
+    return Span(widest, whole, tuple(scalars), tuple(scalars), injective=False)
+
+
+def _of_matrix(form: LinearForm, classes: Classes) -> Span:
+    matrix = form.as_matrix()
+    if form.outputs <= _MOST_SIGNS:
+        return _of_scalars(_signed(form.domain, matrix, classes))
+    outputs = [Tabled(classes, form.domain, row) for row in matrix]
+    ranges = np.sum([scalar.high - scalar.low for scalar in outputs], axis=0)
+    whole = sum(int(scalar.high.max() - scalar.low.min()) for scalar in outputs)
+    guides = [*outputs[:_MOST_SIGNS], Tabled(classes, form.domain, matrix.sum(axis=0))]
+    return Span(ranges, whole, (), tuple(guides), injective=False)
+
+
+def _signed(own: Domain, matrix: Ints, classes: Classes) -> list[Scalar]:
+    """Return the numbers whose largest change is the L1 change of the rows: all sums of them with signs."""
+    signs = [(1, *rest) for rest in product((1, -1), repeat=len(matrix) - 1)]
+    return [Tabled(classes, own, table) for table in np.array(signs, dtype=np.int64) @ matrix]
+
+
+def _of_histogram(form: LinearForm, classes: Classes) -> Span:
+    names = form.domain.names
+    axes = [classes.domain.axis(name) for name in names]
+    told = all(len(groups) == 1 for axis, groups in enumerate(classes.groups) if axis not in axes)
+    if not told and form.outputs <= _FEW_OUTPUTS:
+        return _of_scalars(_signed(form.domain, form.as_matrix(), classes))
+    own = own_pieces(classes, axes)
+    shape = [len(classes.groups[axis]) for axis in axes]
+    several = np.zeros(shape, dtype=bool)
+    for place, axis in enumerate(axes):
+        wide = np.array([len(group) > 1 for group in classes.groups[axis]])
+        several |= wide.reshape([-1 if other == place else 1 for other in range(len(axes))])
+    seen = np.unique(classes.pieces * np.int64(several.size) + own)
+    label, piece = seen // several.size, seen % several.size
+    values = np.bincount(label, weights=1 + several.reshape(-1)[piece], minlength=classes.size)
+    diameters = np.where(values > 1, 2, 0).astype(object)
+    return Span(diameters, 2 if form.domain.size > 1 else 0, (), (), injective=told)
+
+
+def candidates(classes: Classes, label: int) -> list[Cell]:
+    """List a few different values of a class, from its ends."""
+    found: dict[Cell, None] = {}
+    pieces = np.flatnonzero(classes.pieces == label)
+    for number in {*pieces[:_CANDIDATES].tolist(), *pieces[-1:].tolist()}:
+        groups = classes.piece(int(number))
+        low, high = tuple(group.first for group in groups), tuple(group.last for group in groups)
+        found |= {low: None, high: None}
+        for axis, group in enumerate(groups):
+            found |= {(*low[:axis], place, *low[axis + 1 :]): None for place in _some(group)}
+    return [*found]
+
+
+def own_pieces(classes: Classes, axes: Sequence[int]) -> Ints:
+    """Number for each piece its projection on some attributes."""
+    own = np.zeros(len(classes.pieces), dtype=np.int64)
+    for axis in axes:
+        own = own * len(classes.groups[axis]) + classes.along(axis)
+    return own
+
+
+def _some(group: Subset) -> list[int]:
+    return [place for place, _ in zip(group, range(_CANDIDATES), strict=False)]
+
+
+def _in_groups(groups: Sequence[Subset]) -> tuple[Ints, Ints]:
+    """Return all positions, group by group, and where each group starts."""
+    order = np.concatenate([np.concatenate([np.arange(*run) for run in group.runs]) for group in groups])
+    return order, np.cumsum([0, *(len(group) for group in groups)])[:-1]
+
+
+def _first_of_each(labels: Ints, keys: Ints) -> Ints:
+    """Return for each label the place of its smallest key."""
+    order = np.lexsort((keys, labels))
+    return order[np.searchsorted(labels[order], np.arange(int(labels.max()) + 1))]

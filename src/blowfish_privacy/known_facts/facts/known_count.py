@@ -1,0 +1,129 @@
+"""The number of records that satisfy a condition, assumed to be known to everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import islice
+from numbers import Integral
+from typing import Any, TypeAlias
+
+from blowfish_privacy.domain import Domain, Subset, choice_from_file, choice_to_file, quoted, worded
+from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief, nearest
+from blowfish_privacy.graphs.graph import only_keys
+from blowfish_privacy.support.limits import RECORDS
+
+Box: TypeAlias = Mapping[str, Subset]
+"""For some attributes, the positions a record must have to be counted; attributes not named do not matter."""
+
+
+@dataclass(frozen=True)
+class CountedBox:
+    """The number of records inside a box; None when it is known to be known but not stated."""
+
+    box: Box
+    count: int | None
+
+
+class KnownCount:
+    """The number of records that satisfy a condition: ``KnownCount(where={"age": (17, 25), "sex": "F"}, count=1234)``.
+
+    A pair is an inclusive range, a list a set of values. The count may be left out: the noise depends first of all
+    on *what* is known.
+    """
+
+    def __init__(self, where: Mapping[str, Any], count: int | None = None) -> None:
+        if not isinstance(where, Mapping) or not where:
+            raise PolicyError(f"a known count needs a condition, got {brief(where)}.", hint="where={'age': (17, 25)}.")
+        self.where = deepcopy(dict(where))
+        self.count = None if count is None else checked_count(count)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KnownCount) and (self.where, self.count) == (other.where, other.count)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"KnownCount(where={self.where!r}, count={self.count})"
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes the fact speaks of."""
+        return tuple(self.where)
+
+    def box(self, domain: Domain) -> dict[str, Subset]:
+        """Return the condition as positions; attributes whose every value is chosen drop out."""
+        box: dict[str, Subset] = {}
+        for name, chosen in self.where.items():
+            if name not in domain:
+                raise PolicyError(
+                    f"a known count names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain)
+                )
+            try:
+                box[name] = domain[name].subset(chosen)
+            except DomainError as error:
+                raise PolicyError(f"known count: {name}: {error.message}", hint=error.hint) from None
+            if not len(box[name]):
+                raise PolicyError(f"the known count chooses no value of {name}.", hint="leave the fact out.")
+        return {name: subset for name, subset in box.items() if len(subset) < domain[name].size}
+
+    def counted(self, domain: Domain) -> Iterator[CountedBox]:
+        """Return the one count."""
+        yield CountedBox(self.box(domain), self.count)
+
+    def words(self, domain: Domain, *, whole: bool = False) -> str:
+        """Say the fact in words, the first few of many values or the whole of it."""
+        said = [f"{quoted(name)} {_show_choice(domain, name, self.where[name], whole=whole)}" for name in self.where]
+        stated = "" if self.count is None else f" ({self.count:,})"
+        return f"how many records have {' and '.join(said)}{stated}"
+
+    def canonical(self, domain: Domain) -> Any:
+        """Write the positions chosen and the count."""
+        box = self.box(domain)
+        return {
+            "count": {name: _choice(domain, name, box[name]) for name in sorted(box)},
+            "equals": self.count,
+        }
+
+    def to_file(self, domain: Domain) -> dict[str, Any]:
+        """Write ``{count: {..}, equals: c}``."""
+        written: dict[str, Any] = {"count": {name: choice_to_file(chosen) for name, chosen in self.where.items()}}
+        return written if self.count is None else {**written, "equals": self.count}
+
+    @classmethod
+    def from_file(cls, body: Mapping[str, Any], domain: Domain) -> KnownCount:
+        """Read ``{count: {..}, equals: c}``."""
+        only_keys(body, ["count", "equals"])
+        if not isinstance(body["count"], Mapping):
+            raise SpecError("count needs a condition.", hint="write count: {age: [17, 25], sex: Female}.")
+        where = {n: choice_from_file(domain[n], v) if n in domain else v for n, v in body["count"].items()}
+        return cls(where, body.get("equals"))
+
+
+def checked_count(value: Any) -> int:
+    """Check a stated count."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= int(value) <= RECORDS:
+        raise PolicyError(f"a known count must be a whole number from 0 to 2^53, got {brief(value)}.")
+    return int(value)
+
+
+def _choice(domain: Domain, name: str, subset: Subset) -> Any:
+    attribute = domain[name]
+    return [list(run) for run in subset.runs] if attribute.ordered else sorted(repr(attribute.value(p)) for p in subset)
+
+
+def _show_choice(domain: Domain, name: str, chosen: Any, *, whole: bool) -> str:
+    if isinstance(chosen, tuple):
+        return f"from {chosen[0]} to {chosen[1]}"
+    if isinstance(chosen, list | set | frozenset | range):
+        if whole and domain[name].ordered:
+            runs = domain[name].subset(chosen).runs
+            ends = [(domain[name].show(start), domain[name].show(stop - 1)) for start, stop in runs]
+            return " or ".join(low if low == high else f"from {low} to {high}" for low, high in ends)
+        if whole:
+            return " or ".join(map(domain[name].say, domain[name].subset(chosen)))
+        shown = [domain[name].say(position) for position in islice(domain[name].subset(chosen), 7)]
+        return " or ".join(shown[:6]) + (" or .." if len(shown) > 6 else "")
+    return str(chosen) if domain[name].ordered else worded(str(chosen))

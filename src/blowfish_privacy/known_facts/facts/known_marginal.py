@@ -1,0 +1,153 @@
+"""The number of records for every combination of values of some attributes, assumed to be known to everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from math import prod
+from typing import Any
+
+from blowfish_privacy.domain import Domain, Subset, quoted
+from blowfish_privacy.errors import DomainError, PolicyError, brief, nearest
+from blowfish_privacy.graphs.graph import only_keys
+from blowfish_privacy.known_facts.facts.known_count import CountedBox, checked_count
+from blowfish_privacy.support.limits import MARGINAL_CELLS
+
+
+class KnownMarginal:
+    """The number of records for every combination of values of some attributes: ``KnownMarginal("sex", counts=..)``.
+
+    ``counts`` is a mapping from value (or tuple of values) to count, or a list in the domain's order, nested for
+    several attributes. It may be left out.
+    """
+
+    def __init__(self, *attributes: str, counts: Any = None) -> None:
+        if not attributes or not all(isinstance(name, str) for name in attributes):
+            raise PolicyError(f"a known marginal needs the names of its attributes, got {brief(attributes)}.")
+        if len(set(attributes)) < len(attributes):
+            raise PolicyError(f"a known marginal names an attribute twice: {', '.join(attributes)}.")
+        self.attributes = tuple(attributes)
+        # A pandas Series, such as value_counts() gives, says which count is whose; an array is in the declared order.
+        listed = counts.to_dict() if hasattr(counts, "to_dict") else counts
+        self.given = listed.tolist() if hasattr(listed, "tolist") else deepcopy(listed)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KnownMarginal) and (self.attributes, self.given) == (
+            other.attributes,
+            other.given,
+        )
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"KnownMarginal({', '.join(map(repr, self.attributes))}, counts={self.given!r})"
+
+    def projected(self, domain: Domain) -> Domain:
+        """Return the domain of the marginal's own attributes."""
+        for name in self.attributes:
+            if name not in domain:
+                raise PolicyError(
+                    f"a known marginal names an unknown attribute {brief(name)}.", hint=nearest(name, domain)
+                )
+        own = domain.project(self.attributes)
+        if own.size > MARGINAL_CELLS:
+            raise PolicyError(
+                f"the marginal of {', '.join(self.attributes)} has {own.size:,} cells; {MARGINAL_CELLS:,} is the most.",
+                hint="declare coarser values: bins, where an attribute has very many.",
+            )
+        return own
+
+    def counts(self, domain: Domain) -> tuple[int, ...] | None:
+        """Return the counts, one for each cell of the marginal in the domain's order."""
+        own = self.projected(domain)
+        if self.given is None:
+            return None
+        if isinstance(self.given, Mapping):
+            return _from_mapping(own, self.given)
+        flat = _flatten(self.given, own.shape)
+        if flat is None:
+            shape = " x ".join(map(str, own.shape))
+            raise PolicyError(f"the counts of the marginal of {', '.join(self.attributes)} must be a list of {shape}.")
+        return tuple(checked_count(count) for count in flat)
+
+    def counted(self, domain: Domain) -> Iterator[CountedBox]:
+        """Go through the counts of all cells."""
+        own = self.projected(domain)
+        counts = self.counts(domain)
+        for number, cell in enumerate(own.cells()):
+            box = {name: Subset.of([place]) for name, place in zip(own.names, cell, strict=True) if own[name].size > 1}
+            yield CountedBox(box, None if counts is None else counts[number])
+
+    def words(self, domain: Domain, *, whole: bool = False) -> str:
+        """Say the fact in words, with a few counts or, for the whole of it, where the many are."""
+        counts = self.counts(domain)
+        own = self.projected(domain)
+        stated = ""
+        if counts is not None and len(counts) <= 6:
+            cells = (f"{own.say(cell)}: {count:,}" for cell, count in zip(own.cells(), counts, strict=True))
+            stated = f" ({', '.join(cells)})"
+        elif counts is not None and whole:
+            stated = f" ({len(counts):,} counts, in the document)"
+        return f"how many records have each {' and '.join(map(quoted, self.attributes))}{stated}"
+
+    def canonical(self, domain: Domain) -> Any:
+        """Write the counts by value, so that neither the order of attributes nor that of categories matters."""
+        own = domain.project(sorted(self.attributes))
+        counts = self.counts(domain)
+        if counts is None:
+            return {"marginal": list(own.names), "counts": None}
+        given = self.projected(domain)
+        by_cell = {
+            tuple(repr(given.record(cell)[name]) for name in own.names): count
+            for cell, count in zip(given.cells(), counts, strict=True)
+        }
+        return {
+            "marginal": list(own.names),
+            "counts": [[*cell, count] for cell, count in sorted(by_cell.items())],
+        }
+
+    def to_file(self, domain: Domain) -> dict[str, Any]:
+        """Write ``{marginal: [..], counts: [..]}``, the counts in the domain's order."""
+        counts = self.counts(domain)
+        return {"marginal": list(self.attributes), **({} if counts is None else {"counts": list(counts)})}
+
+    @classmethod
+    def from_file(cls, body: Mapping[str, Any]) -> KnownMarginal:
+        """Read ``{marginal: [..], counts: ..}``."""
+        only_keys(body, ["marginal", "counts"])
+        names = body["marginal"] if isinstance(body["marginal"], list) else [body["marginal"]]
+        return cls(*names, counts=body.get("counts"))
+
+
+def _from_mapping(own: Domain, given: Mapping[Any, Any]) -> tuple[int, ...]:
+    counts: dict[int, int] = {}
+    for key, count in given.items():
+        values = key if isinstance(key, tuple) else (key,)
+        if len(values) != len(own.names):
+            raise PolicyError(f"{brief(key)} does not give a value for each of {', '.join(own.names)}.")
+        try:
+            cell = own.cell(dict(zip(own.names, values, strict=True)))
+        except DomainError as error:
+            raise PolicyError(f"known marginal: {error.message}", hint=error.hint) from None
+        if own.flat(cell) in counts:
+            raise PolicyError(f"the known marginal gives two counts for {own.show(cell)}.")
+        counts[own.flat(cell)] = checked_count(count)
+    if len(counts) < own.size:
+        stray = next(number for number in range(own.size) if number not in counts)
+        raise PolicyError(
+            f"the known marginal gives no count for {own.show(own.unflat(stray))}.",
+            hint="give every count, 0 included.",
+        )
+    return tuple(counts[number] for number in range(own.size))
+
+
+def _flatten(counts: Any, shape: Sequence[int]) -> list[Any] | None:
+    if not isinstance(counts, list | tuple):
+        return None
+    if len(shape) == 1 or (len(counts) == prod(shape) and not any(isinstance(c, list | tuple) for c in counts)):
+        return list(counts) if len(counts) == prod(shape) else None
+    parts = [_flatten(part, shape[1:]) for part in counts]
+    if len(parts) != shape[0] or any(part is None for part in parts):
+        return None
+    return [count for part in parts if part is not None for count in part]

@@ -1,0 +1,1 @@
+"""Searches for the records that change a query most when they move together."""

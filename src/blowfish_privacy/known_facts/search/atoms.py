@@ -1,0 +1,173 @@
+"""Nullity 2 and more: search all sets of records that can move together.
+
+The effect of a move is what it does to a few independent known counts: -1, 0 or +1 each. Records that move together
+are a multiset of effects that adds up to zero while no proper part does. All of them are found by growing multisets
+from a secret effect: some order keeps every next effect at an obtuse angle to the sum so far [contejean1994], and no
+part may already be the opposite of the next effect. What matters of a multiset is its sum and the set of sums of its
+parts, so of all with both in common only the one with the largest change is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from blowfish_privacy.graphs.graph import Edge
+from blowfish_privacy.known_facts.classes.classes import Ints
+from blowfish_privacy.known_facts.classes.rank import Incidence, reduced
+
+Effect: TypeAlias = tuple[int, ...]
+METHOD = "several directions are left open by the known counts: all sets of moves searched"
+MOST_INDEPENDENT = 4
+_PROVEN = {0: 1, 1: 2, 2: 4, 3: 10}
+"""The most moves in a set, for so many independent counts; beyond three only few records can be searched."""
+_MOST_RECORDS = 8
+_MOST_STATES = 60_000
+
+
+@dataclass(frozen=True)
+class Move:
+    """A kind of move: its effect on the known counts and on single-valued classes, and what it adds to the change."""
+
+    effect: Effect
+    single: Effect
+    """What it does to the number of records of each class that has one value only, as the query sees it."""
+    weight: int
+    classes: tuple[int, int]
+    """From which class to which."""
+    secret: Edge | None = None
+    """The secret pair it follows; None for a move that may go anywhere."""
+    certain: bool = True
+    """Whether a record can really move so; a bound on secret pairs that were not looked at is not certain."""
+
+
+@dataclass(frozen=True)
+class Atom:
+    """The set of moves with the largest change, and that change."""
+
+    value: int
+    moves: tuple[Move, ...]
+    longest: int
+    """The most records that move together in any set of moves."""
+
+
+def signatures(incidence: Incidence) -> Ints | None:
+    """Return for each class what independent known counts say of it, one row per class; None when there are many."""
+    if incidence.columns > 1 << MOST_INDEPENDENT:
+        return None
+    dense = np.unique(incidence.matrix.toarray(), axis=0)[::-1]
+    dense = np.concatenate([np.ones((1, dense.shape[1]), dtype=np.int64), dense])
+    _, pivots = reduced(dense.T.copy())
+    kept = [row for row in pivots if row]
+    return dense[kept].T if len(kept) <= MOST_INDEPENDENT else None
+
+
+def searchable(rank: int, records: int | None) -> bool:
+    """Say whether the sets of moves are few enough for so many independent counts."""
+    return rank in _PROVEN or (records is not None and records <= _MOST_RECORDS)
+
+
+def search(moves: Iterable[Move], *, records: int | None) -> Atom | None:
+    """Find the largest change over all sets of moves of so many records, one of them secret; None if it is too much.
+
+    The change of a set is the sum of the weights plus, over single-valued classes, what the moves do to each, summed
+    without cancelling between classes.
+    """
+    kinds = _best_of_each(moves)
+    rank = len(kinds[0].effect) if kinds else 0
+    if not searchable(rank, records):
+        return None
+    most = _PROVEN.get(rank, _MOST_RECORDS)
+    most = most if records is None else min(most, records)
+    codes = _Codes(rank, most)
+    best, frontier, states = Atom(0, (), 0), dict[_Key, _Best](), 0
+    for move in kinds:
+        if move.secret is not None and not any(move.effect):
+            best = _better(best, move.weight + _spread(move.single), (move,))
+        elif move.secret is not None:
+            code = codes.of(move.effect)
+            _keep(frontier, (code, codes.bit(code), move.single), _Best(move.weight, (move,), move.effect))
+    steps = [(move, codes.of(move.effect)) for move in kinds if any(move.effect)]
+    for _ in range(most - 1):
+        states += len(frontier)
+        if states > _MOST_STATES:
+            return None
+        grown: dict[_Key, _Best] = {}
+        for (code, sums, single), here in frontier.items():
+            for move, step in steps:
+                if sum(a * b for a, b in zip(here.total, move.effect, strict=True)) >= 0:
+                    continue
+                together = tuple(a + b for a, b in zip(single, move.single, strict=True))
+                value, grown_by = here.value + move.weight, (*here.moves, move)
+                if step == -code:
+                    best = _better(best, value + _spread(together), grown_by)
+                elif not codes.has(sums, -step):
+                    total = tuple(a + b for a, b in zip(here.total, move.effect, strict=True))
+                    _keep(grown, (code + step, codes.grown(sums, step), together), _Best(value, grown_by, total))
+        frontier = grown
+    return best
+
+
+_Key: TypeAlias = tuple[int, int, Effect]
+"""The sum of the effects, the sums of all parts, and what happens to single-valued classes."""
+
+
+@dataclass(frozen=True)
+class _Best:
+    value: int
+    moves: tuple[Move, ...]
+    total: Effect
+
+
+class _Codes:
+    """Vectors as numbers that add up as vectors do, and sets of vectors as bits."""
+
+    def __init__(self, rank: int, largest: int) -> None:
+        self._base = 2 * largest + 1
+        self._origin = self._base**rank
+
+    def of(self, effect: Effect) -> int:
+        """Number a vector."""
+        code = 0
+        for part in effect:
+            code = code * self._base + part
+        return code
+
+    def bit(self, code: int) -> int:
+        """Return the set of one vector."""
+        return 1 << (self._origin + code)
+
+    def has(self, sums: int, code: int) -> bool:
+        """Say whether a set holds a vector."""
+        return bool(sums >> (self._origin + code) & 1)
+
+    def grown(self, sums: int, step: int) -> int:
+        """Return the sums of all parts after one more effect."""
+        moved = sums << step if step >= 0 else sums >> -step
+        return sums | moved | self.bit(step)
+
+
+def _best_of_each(moves: Iterable[Move]) -> list[Move]:
+    best: dict[tuple[Effect, Effect, bool], Move] = {}
+    for move in moves:
+        key = (move.effect, move.single, move.secret is not None)
+        if key not in best or move.weight > best[key].weight:
+            best[key] = move
+    return [*best.values()]
+
+
+def _better(best: Atom, value: int, moves: tuple[Move, ...]) -> Atom:
+    longest = max(best.longest, len(moves))
+    return Atom(value, moves, longest) if value > best.value else Atom(best.value, best.moves, longest)
+
+
+def _keep(states: dict[_Key, _Best], key: _Key, state: _Best) -> None:
+    if key not in states or states[key].value < state.value:
+        states[key] = state
+
+
+def _spread(single: Effect) -> int:
+    return sum(map(abs, single))

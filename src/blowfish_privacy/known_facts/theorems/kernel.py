@@ -1,0 +1,121 @@
+"""Nullity 1: besides cycles, records may flow from the classes that a kernel vector takes from to those it gives to.
+
+With d the primitive kernel vector of the facts, records that move together form a simple cycle, or a flow without
+cycles whose net effect on the classes is d or -d (docs/proofs/known_facts.md). In such a flow T = |d|_1 / 2 units
+travel; a unit may pass through other classes, entering and leaving each, and what passes through a class counts with
+its span. Most passes when all units queue up: sources first, those with large |d| per span outermost (Smith's rule),
+then the classes that d leaves alone, then the sinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from typing import TypeAlias
+
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.known_facts.classes.classes import Ints
+from blowfish_privacy.known_facts.classes.setting import Found, Moves, Setting, change
+from blowfish_privacy.known_facts.classes.spans import Scalar, Span, Whole, candidates
+from blowfish_privacy.queries.query import LinearForm
+
+METHOD = "one direction is left open by the known counts: cycles and flows of classes"
+Place: TypeAlias = Callable[[int], Cell]
+"""Where records leave or enter a class."""
+
+_MOST_WITNESS = 4_000
+
+
+def scalar_flow(setting: Setting, kernel: Ints, scalar: Scalar, form: LinearForm) -> Found:
+    """Bound the largest change of a number over all flows."""
+    labels = setting.labels
+    low, high = scalar.low[labels], scalar.high[labels]
+    passing = through(kernel, high - low)
+    best = Found(0, exact=True, method=METHOD)
+    for net in (kernel, -kernel):
+        ends = sum(int(d) * (high[c] if d > 0 else low[c]) for c, d in enumerate(net))
+        moves = queue(setting, net, high - low, scalar.lowest, scalar.highest)
+        value = int(ends + passing)
+        exact = _always(setting, kernel) or (moves is not None and _attains(setting, form, moves, value))
+        if value > best.value or (value == best.value and exact):
+            best = Found(value, exact, METHOD, moves if exact else None)
+    return best
+
+
+def vector_flow(setting: Setting, kernel: Ints, form: LinearForm, span: Span) -> Found:
+    """Bound the change of several numbers over all flows: every unit may go anywhere."""
+    diameters = span.diameters[setting.labels]
+    value = int(through(kernel, diameters) + abs(kernel).sum() // 2 * span.whole)
+    for net in (kernel, -kernel):
+        for moves in _guided(setting, net, span):
+            if moves is not None and _attains(setting, form, moves, value):
+                return Found(value, exact=True, method=METHOD, moves=moves)
+    return Found(value, value == 0 or (span.injective and _always(setting, kernel)), METHOD)
+
+
+def _always(setting: Setting, kernel: Ints) -> bool:
+    """Whether every flow is possible: all pairs are secret, and there are records enough wherever they are needed."""
+    enough = setting.records is None or setting.records >= most_moves(kernel)
+    return setting.crossing.graph.complete and setting.free and enough
+
+
+def through(kernel: Ints, spans: Whole) -> int:
+    """Return the most that can pass through the classes, each unit counted with the class's span."""
+    total = 0
+    for side in (kernel < 0, kernel > 0):
+        passed = 0
+        for d, width in _outermost_first(abs(kernel[side]), spans[side]):
+            total += passed * width
+            passed += d
+    units = int(abs(kernel).sum()) // 2
+    return int(total + units * sum(spans[kernel == 0]))
+
+
+def most_moves(kernel: Ints) -> int:
+    """Return the most records that move in one flow."""
+    return through(kernel, _ones(kernel)) + int(abs(kernel).sum()) // 2
+
+
+def _ones(kernel: Ints) -> Whole:
+    return (kernel * 0 + 1).astype(object)
+
+
+def _outermost_first(amounts: Ints, spans: Whole) -> list[tuple[int, int]]:
+    pairs = [(int(d), int(width)) for d, width in zip(amounts, spans, strict=True)]
+    return sorted(pairs, key=lambda pair: Fraction(pair[1], pair[0]))
+
+
+def queue(setting: Setting, net: Ints, spans: Whole, leave: Place, enter: Place) -> Moves | None:
+    """Let all units travel through the classes one after the other; None when they are too many to write down."""
+    labels = setting.labels
+    sides = [sorted(_where(net, sign), key=lambda c: Fraction(int(spans[c]), abs(int(net[c])))) for sign in (-1, 1)]
+    order = [*sides[0], *(c for c in range(len(net)) if not net[c] and spans[c]), *reversed(sides[1])]
+    moves: list[tuple[Cell, Cell]] = []
+    units = 0
+    for here, there in pairwise(order):
+        units -= int(net[here])
+        if len(moves) + units > _MOST_WITNESS:
+            return None
+        moves += [(leave(int(labels[here])), enter(int(labels[there])))] * units
+    return tuple(moves)
+
+
+def _where(net: Ints, sign: int) -> list[int]:
+    return [c for c, d in enumerate(net) if d * sign > 0]
+
+
+def _attains(setting: Setting, form: LinearForm, moves: Moves, value: int) -> bool:
+    """Say whether records can move like this, one of them along a secret pair, and change the query by so much."""
+    if not setting.free or (setting.records is not None and len(moves) > setting.records):
+        return False
+    secret = setting.crossing.graph.adjacent
+    return change(form, setting.classes, moves) == value and any(secret(x, y) for x, y in moves)
+
+
+def _guided(setting: Setting, net: Ints, span: Span) -> list[Moves | None]:
+    spans = span.diameters[setting.labels]
+    if not span.guides:
+        ends = {int(label): candidates(setting.classes, int(label)) for label in setting.labels}
+        return [queue(setting, net, spans, lambda c: ends[c][0], lambda c: ends[c][-1])]
+    return [queue(setting, net, spans, guide.lowest, guide.highest) for guide in span.guides]

@@ -1,0 +1,138 @@
+"""The policy graph of the paper [he2014, Definition 8.3], for ``compensation="secret-moves"``.
+
+Its nodes are the known counts and two special ones, v+ and v-. A secret move that lowers one count and lifts another
+is an arc between them; one that only lifts a count comes from v+, one that only lowers it goes to v-. Where every
+secret move lifts at most one count and lowers at most one (the facts are *sparse*), records that move together form a
+cycle or a path from v+ to v-, so at most max(alpha, xi) records move, and the histogram changes by at most twice that.
+Proof, and what of the printed theorem fails: ``docs/proofs/policy_graph.md``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from blowfish_privacy.domain import Attribute, Subset
+from blowfish_privacy.known_facts.classes.arcs import class_arcs
+from blowfish_privacy.known_facts.classes.classes import Classes, classes_of, fact_names
+from blowfish_privacy.known_facts.facts import KnownMarginal
+from blowfish_privacy.known_facts.facts.assumptions import Assumptions
+from blowfish_privacy.known_facts.search.cycles import Cycle, heaviest_cycle
+
+_SECONDS = 20.0
+_MOST_RUNS = 4
+
+
+@dataclass(frozen=True)
+class PolicyGraph:
+    """Which known counts secret moves lift and lower together."""
+
+    nodes: tuple[str, ...]
+    """The known counts in words, then ``v+`` and ``v-``."""
+    arcs: tuple[tuple[int, int], ...]
+    """From the count lowered to the count lifted, in order; the arc from v+ to v- is always there."""
+    sparse: bool
+    """Whether each secret move lifts at most one count and lowers at most one [he2014, Definition 8.2]."""
+    exact: bool
+    """Whether each arc is one of a secret move; if not, there may be fewer arcs, and alpha and xi are bounds."""
+
+    @property
+    def counts(self) -> int:
+        """The number of known counts."""
+        return len(self.nodes) - 2
+
+    @property
+    def alpha(self) -> int:
+        """The length of a longest cycle (0 without any); see :attr:`proven`."""
+        return 0 if self._cycle is None else self._cycle.weight
+
+    @property
+    def xi(self) -> int:
+        """The length of a longest path from v+ to v-; see :attr:`proven`."""
+        # A path is a cycle once v+ and v- are one node, which weighs so much that the heaviest cycle has it if any has.
+        return max(1, self._path.weight - self.counts) if self._path is not None else 1
+
+    @property
+    def proven(self) -> bool:
+        """Whether alpha and xi are the true ones; else they are proven upper bounds."""
+        return self.exact and all(found is None or found.exact for found in (self._cycle, self._path))
+
+    @property
+    def bound(self) -> int | None:
+        """What the histogram changes at most under ``secret-moves``: 2 max(alpha, xi); None when not sparse."""
+        return 2 * max(self.alpha, self.xi) if self.sparse else None
+
+    @cached_property
+    def _cycle(self) -> Cycle | None:
+        arcs = {arc: 0 for arc in self.arcs if max(arc) < self.counts}
+        return heaviest_cycle(self.counts, arcs, [1] * self.counts, seconds=_SECONDS)
+
+    @cached_property
+    def _path(self) -> Cycle | None:
+        outside = self.counts
+        arcs = {(min(a, outside), min(b, outside)): 0 for a, b in self.arcs if a < outside or b < outside}
+        return heaviest_cycle(outside + 1, arcs, [1] * outside + [outside + 1], seconds=_SECONDS)
+
+
+def policy_graph(policy: Assumptions) -> PolicyGraph:
+    """Draw up the policy graph; where the facts are not sparse, one arc for each count lowered and each lifted."""
+    names = [name for name in policy.domain if name in set(fact_names(policy.known))]
+    if not names:
+        return PolicyGraph(("v+", "v-"), ((0, 1),), sparse=True, exact=True)
+    classes = classes_of(policy.domain.project(names), policy.known)
+    joined = class_arcs(policy.graph.project(names), classes)
+    rows = _different(classes)
+    counted = _counting(classes, rows)
+    above, below = len(rows), len(rows) + 1
+    arcs = {(above, below)}
+    sparse = True
+    for pair in joined.pairs:
+        for here, there in (pair, pair[::-1]):
+            lowered, lifted = counted[here] - counted[there], counted[there] - counted[here]
+            sparse &= len(lowered) <= 1 and len(lifted) <= 1
+            arcs |= {(a, b) for a in lowered or {above} for b in lifted or {below}}
+    said = list(_names(policy, classes))
+    named = (*(said[row] for row in rows), "v+", "v-")
+    return PolicyGraph(named, tuple(sorted(arcs)), sparse=sparse, exact=joined.exact)
+
+
+def _different(classes: Classes) -> list[int]:
+    """List the known counts, those that count the same values once."""
+    first: dict[bytes, int] = {}
+    for row, members in enumerate(classes.incidence.members):
+        first.setdefault(members.tobytes(), row)
+    return sorted(first.values())
+
+
+def _counting(classes: Classes, rows: Sequence[int]) -> list[frozenset[int]]:
+    """Return for each class the known counts that count it."""
+    counting: list[set[int]] = [set() for _ in range(classes.size)]
+    for number, row in enumerate(rows):
+        for member in classes.incidence.members[row].tolist():
+            counting[member].add(number)
+    return [frozenset(numbers) for numbers in counting]
+
+
+def _names(policy: Assumptions, classes: Classes) -> Iterator[str]:
+    """Say which values each known count counts."""
+    place: Counter[int] = Counter()
+    for row in classes.rows:
+        fact = policy.known[row.fact]
+        if isinstance(fact, KnownMarginal):
+            own = classes.domain.project([name for name in classes.domain if name in fact.attributes])
+            yield own.show(own.unflat(place[row.fact]))
+            place[row.fact] += 1
+        else:
+            yield ", ".join(
+                f"{name} {_shown(policy.domain[name], own)}" for name, own in fact.box(policy.domain).items()
+            )
+
+
+def _shown(attribute: Attribute, chosen: Subset) -> str:
+    runs = chosen.runs if attribute.ordered else tuple((place, place + 1) for place in islice(chosen, _MOST_RUNS + 1))
+    ends = [(attribute.show(start), attribute.show(stop - 1)) for start, stop in runs[:_MOST_RUNS]]
+    said = [low if low == high else f"{low} to {high}" for low, high in ends]
+    return " or ".join(said) + (" or .." if len(runs) > _MOST_RUNS else "")

@@ -1,0 +1,282 @@
+"""Lloyd's algorithm with noise in every round: for more attributes than a grid can serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import isqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.aggregates import Assignment, Softness
+from blowfish_privacy.aggregates.aggregates import Exact
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
+from blowfish_privacy.mechanisms.clusters.assigned_change import FINEST_WEIGHT, Assigning, Change
+from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
+from blowfish_privacy.mechanisms.clusters.soft_grid import NO_NOISE, whole_numbers
+from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis, bound_clusters, to_points
+from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
+from blowfish_privacy.noise import LARGEST_SCALE, BitSource, checked_scale, discrete_laplace
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.kmeans import clusters_asked
+from blowfish_privacy.support.exact import exact as exactly
+from blowfish_privacy.support.exact import rounded
+
+_FEW, _MANY, _ENOUGH = 3, 5, 200
+_CENTRE_ERROR = Fraction(8, 141)
+"""Centres are added while their places are wrong by less than 8 % of the box: the root of 2 is in the noise."""
+_MOST_FOR_EACH, _MOST_CENTRES = 4, 32
+_SIZE_SHARE = Fraction(1, 5)
+_MOST_BITS = 20
+_HALVINGS = 120
+"""Over the distance between opposite corners of the box."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyLloyd(Synopsis):
+    """In every round the size of each cluster and the sums of its clipped offsets, with noise.
+
+    Privacy: (epsilon, P)-Blowfish: the rounds' losses add up, each change of sizes / their scale, plus that of sums.
+    Sensitivity: with hard assignment a record leaves one cluster and joins another: sizes change by 2, sums by 2 R in
+        L1, R = all reaches. With soft assignment both change with the length of the move. The smaller noise is chosen.
+    Error: variance 2 q / (1 - q)^2 per number, q = exp(-1 / scale), in positions.
+    Cost: one scan for each round; time linear in rows times clusters times attributes.
+    Numerics: whole-number positions, distances and sums; noise is an exact integer. The number of rounds is fixed.
+    Proof: docs/proofs/lloyd.md
+    """
+
+    form: HistogramForm
+    rounds: int
+    start: tuple[tuple[int, ...], ...]
+    reaches: tuple[int, ...]
+    size_scale: Fraction
+    sum_scale: Fraction
+    soft: Softness | None = None
+    """How records are shared between clusters; None where each belongs to the nearest."""
+
+    name = "lloyd"
+    proof = "docs/proofs/lloyd.md"
+    independent_rows: ClassVar[bool] = False
+    whole: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for scale in (self.size_scale, self.sum_scale):
+            if scale:
+                checked_scale(scale)
+
+    @classmethod
+    def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
+        """More attributes than a grid serves."""
+        return len(query.attributes) > MOST_DIMENSIONS
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Share epsilon between the rounds; a sixth of each goes to the sizes.
+
+        The rounds run with more centres than asked for, as many as the noise lets one place: groups are missed less
+        often, and the centres asked for are found among them afterwards.
+        """
+        form, many = bound_clusters(query, policy, records)
+        k, sizes = clusters_asked(query), form.domain.shape
+        rounds = _FEW if many * epsilon < _ENOUGH * k * len(sizes) else _MANY
+        reaches = tuple(max(1, size // 4) for size in sizes)
+        if many * max(sizes) >= LARGEST_ANSWER or sum(size**2 for size in sizes) * FINEST_WEIGHT >= LARGEST_ANSWER:
+            raise RefusalError(
+                "the attributes have too many values for exact arithmetic.", hint="declare coarser ones."
+            )
+        own = steps(policy, form.domain.names)
+        if not own.graph.has_edges:
+            return cls(form, rounds, _start(k, sizes), reaches, Fraction(0), Fraction(0))
+        share = _SIZE_SHARE * sum(reaches)
+
+        def noise(way: Assigning) -> Fraction:
+            change = way.largest(own.graph)
+            return (change.sums + share * change.sizes) * rounds * own.rows / epsilon
+
+        def possible(way: Assigning) -> bool:
+            fits = way.soft is not None and way.soft.fits(way.centres, many, max(reaches))
+            return fits and noise(way) * max(1, 1 / share) <= LARGEST_SCALE
+
+        def choose(centres: int) -> Assigning:
+            hard = Assigning(form, centres, reaches, None)
+            finer = (replace(hard, soft=Softness(_halving(hard), bits)) for bits in range(_MOST_BITS, 0, -1))
+            soft = next(filter(possible, finer), hard)
+            return soft if noise(soft) / soft.unit < noise(hard) else hard
+
+        few = choose(k)
+        wide = Fraction(sum(sizes), len(sizes))
+        seen = int(_CENTRE_ERROR * many * wide * few.unit / noise(few))
+        # The place of a single centre needs less noise than that of several.
+        chosen = few if k == 1 else choose(max(k, min(seen, _MOST_FOR_EACH * k, _MOST_CENTRES)))
+        scale = noise(chosen)
+        return cls(form, rounds, _start(chosen.centres, sizes), reaches, scale / share, scale, chosen.soft)
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Add up the losses of all rounds from the scales held."""
+        own = steps(policy, self.form.domain.names)
+        secret = own.graph.has_edges
+        if secret and not (self.size_scale and self.sum_scale):
+            raise PolicyError(NO_NOISE)
+        change = self._assigning.largest(own.graph)
+        epsilon = self._lost(change) * own.rows if secret else Fraction(0)
+        moved = own.rows * change.sums / self._assigning.unit
+        theorem = (
+            "a record leaves one cluster and joins another [docs/proofs/lloyd.md]"
+            if self.soft is None
+            else "shares change with the length of a move [docs/proofs/lloyd.md]"
+        )
+        found = Sensitivity(moved, exact=not secret, theorem=theorem, witness=None)
+        scales, bounded = (self.size_scale, self.sum_scale), is_differential_privacy(policy)
+        return Certificate(epsilon, policy.hash, self.name, scales, found, self.proof, bounded)
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Bound the loss of a move."""
+        if x == y or not self.sum_scale:
+            return Fraction(0)
+        return self._lost(self._assigning.along([abs(a - b) for a, b in zip(x, y, strict=True)]))
+
+    def _lost(self, change: Change) -> Fraction:
+        return self.rounds * (change.sizes / self.size_scale + change.sums / self.sum_scale)
+
+    @cached_property
+    def _assigning(self) -> Assigning:
+        return Assigning(self.form, len(self.start), self.reaches, self.soft)
+
+    @property
+    def rows(self) -> int:
+        """A size and the offsets of every cluster in every round."""
+        return self.rounds * len(self.start) * (1 + len(self.reaches))
+
+    def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
+        """Run the fixed number of rounds; the next centres follow from noisy numbers alone."""
+        centres, found = self.start, []
+        for _ in range(self.rounds):
+            sums = exact.assigned(self.question(centres))
+            records = int(sums[:, 0].sum()) // self._assigning.unit
+            if self.sum_scale:
+                sums = sums.copy()
+                sums[:, 0] += discrete_laplace(self.size_scale, len(sums), source=source)
+                sums[:, 1:] += discrete_laplace(self.sum_scale, sums[:, 1:].shape, source=source)
+            found.append(sums.reshape(-1))
+            centres = self.moved(centres, found, records)
+        return np.concatenate(found)
+
+    def question(self, centres: tuple[tuple[int, ...], ...]) -> Assignment:
+        """Say what a round that goes on from these centres asks of the records."""
+        return Assignment(centres, self._assigning.weights, self.reaches, self.soft)
+
+    def moved(self, centres: Any, found: Sequence[npt.NDArray[np.int64]], records: int) -> tuple[tuple[int, ...], ...]:
+        """Move the centres by their last noisy mean offsets, in whole positions inside the box.
+
+        Centres without records start anew beside a crowded one, but for the last round. All of it is whole-number
+        arithmetic on noisy numbers, so that every reader finds the same centres.
+        """
+        sums, top = found[-1].reshape(len(self.start), -1), np.array(self.form.domain.shape) - 1
+        least = self._least(records)
+        sizes = np.maximum(sums[:, :1], least)
+        offsets = np.clip((2 * sums[:, 1:] + sizes) // (2 * sizes), -np.array(self.reaches), np.array(self.reaches))
+        places = np.clip(np.array(centres) + offsets, 0, top)
+        if len(found) < self.rounds:
+            crowd = sums[:, 0].copy()
+            for turn, lost in enumerate(np.flatnonzero(sums[:, 0] < least).tolist()):
+                beside = int(crowd.argmax())
+                crowd[beside] //= 2
+                places[lost] = np.clip(places[beside] + _aside(turn + 7 * len(found), self.form.domain.shape), 0, top)
+        return tuple(tuple(int(each) for each in place) for place in places)
+
+    def _least(self, records: int) -> int:
+        """Return the size, in shares, below which no cluster is believed to be."""
+        return max(1, records // (4 * len(self.start))) * self._assigning.unit
+
+    def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
+        """Return the centres of the last round, weighted by their noisy sizes."""
+        centres = self.start
+        rounds = noisy.reshape(self.rounds, len(self.start), -1)
+        for many in range(1, self.rounds + 1):
+            centres = self.moved(centres, list(rounds[:many]), records)
+        sizes = np.maximum(rounds[-1][:, 0], 1).astype(np.float64)
+        places = np.array(centres, dtype=np.float64)
+        return to_points(self.form.domain, places, places + 1, sizes * (records / sizes.sum()))
+
+    def expected_error(self) -> ExpectedError:
+        """Give the error of one sum of offsets, in positions."""
+        return ExpectedError(
+            self.sum_scale, Fraction(1, self._assigning.unit), "a cluster's sum of offsets, in positions"
+        )
+
+    def words(self) -> str:
+        """Describe the rounds."""
+        unit = self._assigning.unit
+        how = "Every record counts for its nearest cluster" if self.soft is None else "Clusters share every record"
+        return (
+            f"{self.rounds} rounds with {len(self.start)} centres, from which those asked for are found. Noise of "
+            f"scale {rounded(self.size_scale / unit)} on the size of every cluster and "
+            f"{rounded(self.sum_scale / unit)} on the sums of its records' offsets, in positions. {how}."
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """Write rounds, start, reaches, scales and how records are assigned."""
+        return {
+            "name": self.name,
+            "rounds": self.rounds,
+            "start": [list(centre) for centre in self.start],
+            "reaches": list(self.reaches),
+            "sizes": {"scale": str(self.size_scale)},
+            "sums": {"scale": str(self.sum_scale)},
+            "soft": None if self.soft is None else {"halving": self.soft.halving, "bits": self.soft.bits},
+        }
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read rounds, start, reaches, scales and how records are assigned."""
+        form, many = bound_clusters(query, policy, records)
+        if type(written["rounds"]) is not int or not 1 <= written["rounds"] <= 100:
+            raise SpecError("the document is damaged: its number of rounds is not possible.")
+        start = tuple(tuple(centre) for centre in written["start"])
+        if len(start) < clusters_asked(query) or not all(_is_place(centre, form.domain.shape) for centre in start):
+            raise SpecError("the document is damaged: its centres are no places of the domain.")
+        scales = (exactly(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sizes", "sums"))
+        reaches, shared = whole_numbers(written["reaches"], form), written["soft"]
+        soft = None if shared is None else Softness(shared["halving"], shared["bits"])
+        if soft is not None and not soft.fits(len(start), many, max(reaches)):
+            raise SpecError("the document is damaged: its shares do not fit exact arithmetic.")
+        return cls(form, written["rounds"], start, reaches, *scales, soft=soft)
+
+
+def _start(k: int, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Spread the first centres evenly over the box: multiples of the generalised golden ratio, public and fixed."""
+    ratio = 2.0
+    for _ in range(60):
+        ratio = (1 + ratio) ** (1 / (len(sizes) + 1))
+    return tuple(
+        tuple(int(size * ((0.5 + (number + 1) * ratio ** -(axis + 1)) % 1.0)) for axis, size in enumerate(sizes))
+        for number in range(k)
+    )
+
+
+def _aside(turn: int, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Return a public step away from a place, up to 15 % of the box along every axis, another one every turn."""
+    # Multiples of irrational numbers, the roots of 2, 5, 8, ...: 16 bits behind the point.
+    parts = ((turn + 1) * isqrt((3 * axis + 2) << 32) % 2**16 - 2**15 for axis in range(len(sizes)))
+    return np.array([3 * part * size // (10 * 2**16) for part, size in zip(parts, sizes, strict=True)], dtype=np.int64)
+
+
+def _is_place(centre: tuple[Any, ...], sizes: tuple[int, ...]) -> bool:
+    whole = len(centre) == len(sizes) and all(type(each) is int for each in centre)
+    return whole and all(0 <= each < size for each, size in zip(centre, sizes, strict=True))
+
+
+def _halving(hard: Assigning) -> int:
+    """Choose the distance over which shares halve: a 120th of that between opposite corners of the box."""
+    weights = replace(hard, soft=Softness(1, 1)).weights
+    return max(1, sum(weight * size for weight, size in zip(weights, hard.form.domain.shape, strict=True)) // _HALVINGS)

@@ -1,0 +1,101 @@
+"""Where a mesh is fine: post-processing of a noisy first look.
+
+A record's place in a leaf is unknown, so a leaf of mass m and side s adds about m s^2 to the squared distances. Cutting
+always the leaf that adds most keeps their sum small with few leaves, and every leaf costs noise: so leaves are cut in
+this order until there are as many as the noise allows, never one whose mass is lost in the noise of the first look.
+"""
+
+from __future__ import annotations
+
+import heapq
+from itertools import product
+from math import log
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve, hats, keep_largest, kron, project
+from blowfish_privacy.mechanisms.clusters.mesh import Mesh
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_MOST_FIRST_POINTS = 70_000
+_FLOOR = 3.0
+"""A cell with less than this many noise scales of mass is not cut."""
+_FALSE_ALARMS = 0.1
+"""How many lone rows are kept, on average, that are nothing but noise."""
+
+
+class Masses:
+    """How many records each cell of every level has, estimated from the noisy first look."""
+
+    def __init__(self, look: Floats, depth: int, dimensions: int, records: int, noise: float) -> None:
+        fine = depth
+        while fine < depth + 2 and 2 ** ((fine + 1) * dimensions) <= _MOST_FIRST_POINTS:
+            fine += 1
+        places = (np.arange(2**fine) + 0.5) / 2**fine
+        matrix = kron([hats(2**depth, places)] * dimensions)
+        rows = project(look[:, None], np.array([float(records)]))
+        tables = [deconvolve(matrix, rows, noise)[:, 0].reshape((2**fine,) * dimensions)]
+        for half in (2**level for level in range(fine - 1, -1, -1)):
+            tables.insert(0, tables[0].reshape([half, 2] * dimensions).sum(axis=tuple(range(1, 2 * dimensions, 2))))
+        self.dimensions, self.noise, self._tables = dimensions, noise, tables
+
+    def of(self, depth: int, cells: Integers) -> Floats:
+        """Look up the mass of cells; below the finest level known it is spread evenly."""
+        beyond = max(depth - (len(self._tables) - 1), 0)
+        found = self._tables[depth - beyond][tuple((cells >> beyond).T)]
+        return found / 2.0 ** (beyond * cells.shape[1])
+
+    def mesh(self, depth: int, most: int) -> tuple[Mesh, float]:
+        """Cut the costliest leaves until there are so many; return the mesh and what its leaves cost together."""
+        spared = self._spared(depth, most)
+
+        def cut(level: int, cells: Integers) -> npt.NDArray[np.bool_]:
+            mass = self.of(level, cells)
+            return (mass >= _FLOOR * self.noise) & (mass / 4.0**level > spared)
+
+        made = Mesh.grow(self.dimensions, depth, cut)
+        levels = range(depth + 1)
+        return made, sum(
+            float(self.of(level, made.places[made.levels == level]).sum()) / 4.0**level for level in levels
+        )
+
+    def _spared(self, depth: int, most: int) -> float:
+        """Return the cost of the costliest leaf that is not cut, when leaves are cut in falling order of cost."""
+        corners = np.array(list(product((0, 1), repeat=self.dimensions)), dtype=np.int64)
+        leaves, waiting = 1, [(-float(self._tables[0].sum()), 0, (0,) * self.dimensions)]
+        while waiting and leaves + len(corners) - 1 <= most:
+            _, level, place = heapq.heappop(waiting)
+            leaves += len(corners) - 1
+            if level + 1 == depth:
+                continue
+            cells = 2 * np.array(place, dtype=np.int64) + corners
+            for cell, mass in zip(cells.tolist(), self.of(level + 1, cells).tolist(), strict=True):
+                if mass >= _FLOOR * self.noise:
+                    heapq.heappush(waiting, (-mass / 4.0 ** (level + 1), level + 1, tuple(cell)))
+        return -waiting[0][0] if waiting else 0.0
+
+
+def stand_out(noisy: Floats, matrix: Any, total: float, noise: float) -> Floats:
+    """Keep the rows of a mesh that stand out of the noise, and rescale them to the total.
+
+    Small rows are kept only beside others: rows that share no leaf with the rest must stand out together, for one false
+    record far away moves a centre more than many nearby. ``matrix`` says which rows each leaf shares (rows x leaves).
+    """
+    from scipy.sparse import block_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows = keep_largest(noisy, total, 0.5 * noise * log(max(len(noisy) / 2, 2)))
+    kept = np.flatnonzero(rows)
+    beside: Any = matrix.tocsr()[kept]
+    # Rows and leaves as the two sides of a graph: far fewer edges than between all rows of a leaf.
+    both: Any = block_array([[None, beside], [beside.T, None]], format="csr")
+    _, sides = connected_components(both, directed=False)
+    group = sides[: len(kept)]
+    masses = np.bincount(group, rows[kept])
+    lost = masses < min(noise * log(len(noisy) / (2 * _FALSE_ALARMS)), masses.max())
+    rows[kept[lost[group]]] = 0
+    return rows * (total / rows.sum())

@@ -1,0 +1,294 @@
+"""The adaptive soft mesh: a first look at where the records are, then fine cells there and coarse ones elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.aggregates import Axis, Lattice, Run
+from blowfish_privacy.aggregates.aggregates import Exact
+from blowfish_privacy.aggregates.lattice import MOST_NODES
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
+from blowfish_privacy.mechanisms.clusters.block_grids import blocks_pay
+from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve
+from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS, choose_resolutions, rate
+from blowfish_privacy.mechanisms.clusters.lattice_sensitivity import (
+    change,
+    largest_moves,
+    lattice_sensitivity,
+    most_varied,
+)
+from blowfish_privacy.mechanisms.clusters.mesh import Mesh
+from blowfish_privacy.mechanisms.clusters.mesh_choice import Masses, stand_out
+from blowfish_privacy.mechanisms.clusters.soft_grid import NO_NOISE, check_size, whole_numbers
+from blowfish_privacy.mechanisms.clusters.stretches import stretches
+from blowfish_privacy.mechanisms.clusters.synopsis import (
+    FINEST,
+    MOST_POINTS,
+    Points,
+    Synopsis,
+    bound_clusters,
+    few_dimensions,
+    to_points,
+)
+from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.support.exact import exact as exactly
+from blowfish_privacy.support.exact import rounded
+from blowfish_privacy.support.progress import spinner
+
+GATE = 400
+"""Below n epsilon = 400 * 2^d one grid with all of epsilon is better."""
+FIRST_SHARE = Fraction(1, 4)
+_DEEPEST = 9
+_DEEPEST_FIRST = 7
+
+
+@dataclass(frozen=True)
+class Level:
+    """A lattice of 2^depth cells along every axis that may be measured, with its shares and its noise."""
+
+    depth: int
+    resolutions: tuple[int, ...]
+    scale: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class SoftMesh(Synopsis):
+    """Two soft histograms: a grid that says where to look, and a mesh that is fine there.
+
+    Privacy: (epsilon, P)-Blowfish: the loss of the first look plus the largest loss of any mesh it may lead to.
+    Sensitivity: 2 min(1, longest secret move / side of the finest leaf), at most, in records, for the mesh; that of the
+        soft grid for the first look.
+    Error: variance 2 q / (1 - q)^2 per node, q = exp(-1 / scale), in units of a share of a record.
+    Cost: two scans of the data; memory linear in the nodes of the finest lattice, at most 2^24.
+    Numerics: whole numbers throughout, handed on without rounding loss; floating point only on noisy numbers.
+    Proof: docs/proofs/soft_mesh.md
+    """
+
+    form: HistogramForm
+    first: Level
+    levels: tuple[Level, ...]
+    """The depths that the mesh may have."""
+
+    name = "soft-mesh"
+    proof = "docs/proofs/soft_mesh.md"
+    independent_rows: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for level in (self.first, *self.levels):
+            if level.scale:
+                checked_scale(level.scale)
+
+    @classmethod
+    def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
+        """Enough records, at most eight attributes, and no blocks whose counts are public anyway."""
+        if not cls.answers(query) or records is None or len(query.attributes) > MOST_DIMENSIONS:
+            return False
+        own = steps(policy, query.attributes)
+        graph = own.graph
+        signal = records * epsilon / own.rows
+        if not graph.has_edges or signal < GATE * 2 ** len(query.attributes):
+            return False
+        return not blocks_pay(graph.domain, [stretches(graph, name) for name in graph.domain.names], signal)
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Give a quarter of epsilon to the first look and the rest to the mesh, whatever its depth will be."""
+        form, many = bound_clusters(query, policy, records)
+        few_dimensions(form)
+        names = form.domain.names
+        own = steps(policy, names)
+        graph = own.graph
+        if not graph.has_edges:
+            raise RefusalError("no secret pair changes these attributes, so they need no noise.", hint="use soft-grid.")
+        shares, amount = (FIRST_SHARE * epsilon, (1 - FIRST_SHARE) * epsilon), many / Fraction(own.rows)
+        dimensions, top = len(names), _deepest(form)
+        start = min(2, top)
+        while start < min(_DEEPEST_FIRST, top) and 2 ** ((start + 1) * dimensions) <= 2 * rate(
+            amount * shares[0], dimensions
+        ):
+            start += 1
+        moves = largest_moves(graph)
+
+        def calibrate(depth: int, share: Fraction, first: bool) -> Level:  # noqa: FBT001
+            strides = [axis.runs[0].step for axis in _axes(form, depth, (1,) * dimensions, first=first)]
+            resolutions = choose_resolutions(strides, many, share / own.rows)
+            lattice = Lattice(tuple(_axes(form, depth, resolutions, first=first)))
+            found = lattice_sensitivity(lattice, names, policy)
+            return Level(depth, resolutions, found.value * lattice.unit / share)
+
+        depths = [depth for depth in range(start, top + 1) if depth == top or _ratio(form, depth, graph, moves) < 1]
+        return cls(
+            form,
+            calibrate(start, shares[0], first=True),
+            tuple(calibrate(depth, shares[1], first=False) for depth in depths),
+        )
+
+    def lattice(self, level: Level) -> Lattice:
+        """Return the nodes and shares of a level."""
+        return Lattice(tuple(_axes(self.form, level.depth, level.resolutions, first=level is self.first)))
+
+    @cached_property
+    def _lattices(self) -> dict[int, Lattice]:
+        return {level.depth: self.lattice(level) for level in self.levels}
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Add the loss of the first look to the worst loss of a mesh, each derived from its lattice and its scale."""
+        names = self.form.domain.names
+        found = [
+            (lattice_sensitivity(self.lattice(level), names, policy), level) for level in (self.first, *self.levels)
+        ]
+        if any(each.value and not level.scale for each, level in found):
+            raise PolicyError(NO_NOISE)
+        losses = [
+            each.value * self.lattice(level).unit / level.scale if each.value else Fraction(0) for each, level in found
+        ]
+        worst = max(range(1, len(losses)), key=losses.__getitem__)
+        theorem = f"the first look, then a mesh: {found[worst][0].theorem}"
+        sensitivity = Sensitivity(found[worst][0].value, exact=False, theorem=theorem, witness=None)
+        scales = tuple(level.scale for _, level in found)
+        bounded = is_differential_privacy(policy)
+        return Certificate(losses[0] + losses[worst], policy.hash, self.name, scales, sensitivity, self.proof, bounded)
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Bound the loss by that of the lattices, which handing on cannot increase."""
+        losses = [
+            change(self.lattice(level), x, y) * self.lattice(level).unit / level.scale if level.scale else Fraction(0)
+            for level in (self.first, *self.levels)
+        ]
+        return losses[0] + max(losses[1:])
+
+    @property
+    def rows(self) -> int:
+        """The nodes of the first look; the mesh and its nodes follow."""
+        return self.lattice(self.first).size
+
+    def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
+        """Read the mesh and count its nodes."""
+        mesh, rows = self.parse(noisy)
+        return len(rows) == len(mesh.nodes)
+
+    def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
+        """Look once, choose a mesh from the noisy numbers, measure on it.
+
+        The numbers are: the first look; the mesh's depth, the length of its code and the code; its nodes.
+        """
+        lattice = self.lattice(self.first)
+        sums = exact.soft(lattice).reshape(-1)
+        check_size(sums)
+        records = int(sums.sum()) // lattice.unit
+        look = sums + discrete_laplace(self.first.scale, len(sums), source=source) if self.first.scale else sums
+        with spinner("Choosing a mesh"):
+            mesh, level = self.choose(look, records)
+        own = mesh.restrict(exact.soft(self._lattices[level.depth]))
+        rows = own + discrete_laplace(level.scale, len(own), source=source) if level.scale else own
+        return np.concatenate([look, [mesh.depth, len(mesh.code)], mesh.code, rows])
+
+    def choose(self, look: npt.NDArray[np.int64], records: int) -> tuple[Mesh, Level]:
+        """Choose a mesh from the noisy first look, for every depth it may have, and keep the most promising."""
+        dimensions, unit = len(self.form.domain.names), self.lattice(self.first).unit
+        masses = Masses(look / unit, self.first.depth, dimensions, records, float(self.first.scale / unit))
+        found: list[tuple[float, Mesh, Level]] = []
+        for level in self.levels:
+            strength = 2 * self._lattices[level.depth].unit / level.scale if level.scale else Fraction(10**6)
+            mesh, cost = masses.mesh(level.depth, rate(records * strength, dimensions))
+            found.append((cost, mesh, level))
+        if not found:
+            raise PolicyError("a mesh needs at least one depth.")
+        return min(found, key=lambda each: each[0])[1:]
+
+    def parse(self, noisy: npt.NDArray[np.int64]) -> tuple[Mesh, npt.NDArray[np.int64]]:
+        """Read the mesh that was chosen, and the noisy numbers of its nodes."""
+        depth, length = (int(each) for each in noisy[self.rows : self.rows + 2])
+        if depth not in self._lattices or not 0 <= length <= len(noisy):
+            raise SpecError("the document is damaged: its mesh cannot be read.")
+        start = self.rows + 2
+        mesh = Mesh.decode(len(self.form.domain.names), depth, noisy[start : start + length])
+        return mesh, noisy[start + length :]
+
+    def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
+        """Keep what stands out of the noise, find where in the leaves it lies."""
+        mesh, noisy_rows = self.parse(noisy)
+        level = next(each for each in self.levels if each.depth == mesh.depth)
+        unit, dimensions = self._lattices[mesh.depth].unit, len(self.form.domain.names)
+        noise = float(level.scale / unit)
+        matrix, _, _ = mesh.matrix(np.arange(len(mesh.levels)), 1)
+        rows = stand_out(noisy_rows / unit, matrix, float(records), noise)
+        # A leaf whose rows are all empty has no records.
+        leaves = np.flatnonzero(matrix.T @ rows > 0)
+        parts = next(q for q in range(FINEST, 0, -1) if q == 1 or len(leaves) * q**dimensions <= MOST_POINTS)
+        matrix, lows, highs = mesh.matrix(leaves, parts)
+        weights = deconvolve(matrix, rows[:, None], noise)[:, 0]
+        sizes = np.array(self.form.domain.shape, dtype=np.float64)
+        return to_points(
+            self.form.domain, lows * sizes, highs * sizes, weights * (records / max(weights.sum(), 1e-300))
+        )
+
+    def expected_error(self) -> ExpectedError:
+        """Give the error of one node of the deepest mesh, in records."""
+        level = self.levels[-1]
+        return ExpectedError(level.scale, Fraction(1, self._lattices[level.depth].unit), "a cell of the mesh")
+
+    def words(self) -> str:
+        """Describe both steps."""
+        scale = rounded(self.first.scale / self.lattice(self.first).unit)
+        depths = " or ".join(str(2**level.depth) for level in self.levels)
+        return (
+            f"A first look on {2**self.first.depth} cells along every attribute, with noise of scale {scale} records, "
+            f"says where to look closer; then a mesh of cells down to 1/{depths} of the box is measured with the rest."
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """Write the lattices and scales."""
+        return {"name": self.name, "first": _written(self.first), "levels": [_written(level) for level in self.levels]}
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read the lattices and scales."""
+        form, _ = bound_clusters(query, policy, records)
+        levels = tuple(_read(each, form) for each in written["levels"])
+        if not levels or len({level.depth for level in levels}) < len(levels):
+            raise SpecError("the document is damaged: its levels are not distinct.")
+        return cls(form, _read(written["first"], form), levels)
+
+
+def _axes(form: HistogramForm, depth: int, resolutions: Any, *, first: bool) -> list[Axis]:
+    """Lay the first look's nodes in the middles of its cells, a mesh's on their corners."""
+    runs = (Run.centred(0, s, 1, 2**depth) if first else Run.cornered(s, 2**depth) for s in form.domain.shape)
+    return [Axis((run,), resolution) for run, resolution in zip(runs, resolutions, strict=True)]
+
+
+def _deepest(form: HistogramForm) -> int:
+    """Return the depth at which the axis with most values has one in a cell, as far as memory allows."""
+    depth = min(_DEEPEST, max((size - 1).bit_length() for size in form.domain.shape))
+    while depth > 1 and (2**depth + 1) ** len(form.domain.shape) > MOST_NODES:
+        depth -= 1
+    return max(depth, 1)
+
+
+def _ratio(form: HistogramForm, depth: int, graph: Any, moves: tuple[int, ...]) -> Fraction:
+    return most_varied(Lattice(tuple(_axes(form, depth, (2**20,) * len(moves), first=False))), graph, moves)
+
+
+def _written(level: Level) -> dict[str, Any]:
+    return {"depth": level.depth, "resolutions": list(level.resolutions), "scale": str(level.scale)}
+
+
+def _read(written: dict[str, Any], form: HistogramForm) -> Level:
+    depth = written["depth"]
+    if type(depth) is not int or not 1 <= depth <= _DEEPEST:
+        raise SpecError("the document is damaged: a depth is not possible.")
+    scale = exactly(written["scale"], "a noise scale", error=SpecError)
+    return Level(depth, whole_numbers(written["resolutions"], form), scale)

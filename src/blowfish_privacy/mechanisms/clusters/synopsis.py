@@ -1,0 +1,138 @@
+"""A synopsis: a noisy release of where the records lie, from which clusters and more are worked out for free."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.aggregates.aggregates import Counted, Exact
+from blowfish_privacy.domain import Attribute, Binned, Domain, Integer
+from blowfish_privacy.errors import QueryError, RefusalError
+from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve, hats, kron
+from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
+from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.noise import BitSource
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.kmeans import clusters_asked
+from blowfish_privacy.queries.query import Pattern
+
+MOST_POINTS = 20_000
+FINEST = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Weighted points in the units of the values, and how wide the cell is that each stands for."""
+
+    places: Floats
+    weights: Floats
+    widths: Floats
+
+    @property
+    def records(self) -> float:
+        """The estimated number of records of all points together."""
+        return float(self.weights.sum())
+
+
+class Synopsis(Mechanism):
+    """A mechanism that releases where the records lie."""
+
+    form: HistogramForm
+    gives = ("clusters",)
+    counts_cells = False
+    whole: ClassVar[bool] = True
+    """Whether the points tell where all records lie, and not only the centres asked for."""
+
+    def for_free(self) -> str:
+        """Centres for any k come from the same points, where these tell where all records lie."""
+        return ", and any other number of them for free" if self.whole else ""
+
+    @abstractmethod
+    def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
+        """Ask for sums on lattices and add the noise."""
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Work on counts that are in memory."""
+        return self.draw(Counted(counts.reshape(self.form.domain.shape)), source)
+
+    @abstractmethod
+    def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
+        """Estimate from the noisy numbers where how many records lie."""
+
+
+def bound_clusters(query: Query, policy: Policy, records: int | None) -> tuple[HistogramForm, int]:
+    """Bind a query that asks for clusters, under a policy with a public number of records."""
+    form = query.on(policy.domain)
+    if query.answer != "clusters" or form.pattern is not Pattern.CELLS:
+        raise RefusalError(f"this mechanism answers k-means, not {query!r}.")
+    if policy.size == "unknown":
+        raise RefusalError(
+            "clusters need a public number of records.", hint="state size, or release a histogram of the attributes."
+        )
+    if records is None:
+        raise RefusalError("clusters need the number of records to choose a grid.", hint="state size in the policy.")
+    asked = clusters_asked(query)
+    if asked > records:
+        raise QueryError(f"k = {asked:,} needs at least as many records, and there are {records:,}.")
+    return cast(HistogramForm, form), records
+
+
+def few_dimensions(form: HistogramForm) -> None:
+    """Refuse more dimensions than a grid can serve."""
+    if len(form.domain.names) > MOST_DIMENSIONS:
+        raise RefusalError(
+            f"a grid serves up to {MOST_DIMENSIONS} attributes, got {len(form.domain.names)}.",
+            hint='use mechanism="lloyd".',
+        )
+
+
+def to_values(attribute: Attribute, edges: Floats) -> Floats:
+    """Turn places counted in positions, from 0 at the lower edge of the first one, into values."""
+    if isinstance(attribute, Binned):
+        return np.interp(edges, np.arange(attribute.size + 1), [float(bound) for bound in attribute.bounds])
+    if not isinstance(attribute, Integer):
+        raise QueryError("categories have no places.")
+    return attribute.low - 0.5 + edges
+
+
+def to_points(domain: Domain, lows: Floats, highs: Floats, weights: Floats) -> Points:
+    """Make points of cells given by their lower and upper ends in positions; empty cells are left out."""
+    kept = weights > 0
+    ends = [
+        np.stack([to_values(attribute, end[kept, axis]) for axis, attribute in enumerate(domain.attributes)], axis=1)
+        for end in (lows, highs)
+    ]
+    return Points((ends[0] + ends[1]) / 2, weights[kept], ends[1] - ends[0])
+
+
+def mesh_grid(axes: Sequence[Floats]) -> Floats:
+    """List all combinations, the last axis fastest."""
+    return np.stack([each.reshape(-1) for each in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+
+def finest(cells: Sequence[int], sizes: Sequence[int], most: float) -> tuple[int, ...]:
+    """Say into how many parts to cut every axis: up to eight for a cell, not beyond single positions."""
+    for factor in range(FINEST, 0, -1):
+        parts = tuple(1 if m == 1 else min(factor * m, size) for m, size in zip(cells, sizes, strict=True))
+        if np.prod(parts, dtype=float) <= most:
+            return parts
+    return tuple(cells)
+
+
+def spread(
+    cells: Sequence[int], sizes: Sequence[int], rows: Floats, scale: float, most: float
+) -> tuple[Floats, Floats, Floats]:
+    """Find the weights of finer cells of a box: their lower and upper ends in positions, and a weight per column."""
+    parts = finest(cells, sizes, most)
+    matrix = kron([hats(m, (np.arange(many) + 0.5) / many) for m, many in zip(cells, parts, strict=True)])
+    weights = deconvolve(matrix, rows, scale)
+    edges = [np.arange(many + 1) * size / many for many, size in zip(parts, sizes, strict=True)]
+    return mesh_grid([each[:-1] for each in edges]), mesh_grid([each[1:] for each in edges]), weights

@@ -1,0 +1,83 @@
+"""How good clusters typically are: simulated on public synthetic points, since it depends on where records lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from blowfish_privacy.aggregates import Assignment, Lattice
+from blowfish_privacy.aggregates.aggregates import Integers, Placed
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.mechanisms import Points, Synopsis
+from blowfish_privacy.mechanisms.clusters.centres import Floats, cluster, nearest_centre
+from blowfish_privacy.mechanisms.clusters.synopsis import to_values
+from blowfish_privacy.noise import SimulationSource
+
+_MOST_POINTS = 10_000
+_RESTARTS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class _Repeated:
+    """Public points, each of which stands for several records at the same place."""
+
+    placed: Placed
+    times: int
+
+    def counts(self) -> Integers:
+        return self.times * self.placed.counts()
+
+    def soft(self, lattice: Lattice) -> Integers:
+        return self.times * self.placed.soft(lattice)
+
+    def assigned(self, assignment: Assignment) -> Integers:
+        return self.times * self.placed.assigned(assignment)
+
+
+def typical_ratios(mechanism: Synopsis, k: int, records: int) -> dict[str, float]:
+    """Return for public shapes with about as many records the private objective over the non-private one."""
+    times = -(-records // _MOST_POINTS)
+    many = max(records // times, k)
+    return {
+        name: _ratio(
+            mechanism,
+            np.minimum(places * mechanism.form.domain.shape, np.array(mechanism.form.domain.shape) - 1),
+            k,
+            times,
+        )
+        for name, places in _shapes(many, len(mechanism.form.domain.shape), k).items()
+    }
+
+
+def _shapes(many: int, dimensions: int, k: int) -> dict[str, Floats]:
+    """Make public points in the unit box, always the same: round groups, and one group in a thin cloud."""
+    generator = np.random.default_rng(0)
+    middles = generator.uniform(0.1, 0.9, (k, dimensions))
+    groups = middles[generator.integers(0, k, many)] + generator.normal(0, 0.05, (many, dimensions))
+    cloud = generator.uniform(0, 1, (many, dimensions))
+    cloud[: many // 2] = 0.3 + generator.normal(0, 0.02, (many // 2, dimensions))
+    return {"round groups": np.clip(groups, 0, 1), "one dense group in a cloud": np.clip(cloud, 0, 1)}
+
+
+def _ratio(mechanism: Synopsis, places: Floats, k: int, times: int) -> float:
+    domain, positions = mechanism.form.domain, places.astype(np.int64)
+    exact = _Repeated(Placed(tuple(positions.T), domain.shape), times)
+    noisy = mechanism.draw(exact, SimulationSource("clusters"))
+    private = cluster(mechanism.points(noisy, times * len(positions)), k, seed=0, restarts=_RESTARTS).centers
+    values = _values(domain, positions)
+    plain = cluster(Points(values, np.ones(len(values)), np.zeros_like(values)), k, seed=0, restarts=_RESTARTS).centers
+    best = _objective(values, plain)
+    return _objective(values, private) / best if best else 1.0
+
+
+def _values(domain: Domain, positions: Integers) -> Floats:
+    columns = [
+        to_values(attribute, positions[:, axis].astype(np.float64) + 0.5)
+        for axis, attribute in enumerate(domain.attributes)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _objective(values: Floats, centers: Floats) -> float:
+    return float(((values - centers[nearest_centre(values, centers)]) ** 2).sum())

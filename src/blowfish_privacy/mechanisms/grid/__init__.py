@@ -1,0 +1,1 @@
+"""Ranges over two ordered attributes."""

@@ -1,0 +1,1 @@
+"""Cumulative counts and ranges of one ordered attribute."""

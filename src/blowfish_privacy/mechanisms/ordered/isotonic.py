@@ -1,0 +1,40 @@
+"""Making an estimate that never decreases: nearest in squares, or in absolute values.
+
+For independent Laplace noise on the cumulative counts themselves the nearest in absolute values is the most likely
+truth.
+"""
+
+from __future__ import annotations
+
+from heapq import heappush, heapreplace
+
+import numpy as np
+
+from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+
+
+def nearest_in_squares(values: Floats) -> Floats:
+    """Return the non-decreasing sequence nearest in the sum of squares."""
+    from scipy.optimize import isotonic_regression
+
+    return np.asarray(isotonic_regression(values).x, dtype=np.float64)
+
+
+def nearest_in_absolute(values: Floats) -> Floats:
+    """Return the middle of the lowest and the highest non-decreasing sequences nearest in absolute values."""
+    return (_nearest(values) - _nearest(-values[::-1])[::-1]) / 2
+
+
+def _nearest(values: Floats) -> Floats:
+    """Find one such sequence: go along with a heap of the values a later smaller one may still pull down.
+
+    The largest of the heap is the best last value so far; going back, no value may exceed its successor.
+    """
+    heap: list[float] = []
+    best = np.empty(len(values))
+    for place, value in enumerate(values.tolist()):
+        heappush(heap, -value)
+        if -heap[0] > value:
+            heapreplace(heap, -value)
+        best[place] = -heap[0]
+    return np.minimum.accumulate(best[::-1])[::-1]

@@ -1,0 +1,115 @@
+"""Generalised least squares for a smooth hierarchy: the best linear estimate, given the exact total.
+
+Unknown are the counts c. Observed are the leaf, y = c + noise of variance v, the hats of the coarser levels,
+z = A c + noise of covariance D, and the total, exactly. With B = [A; 1] and E = blockdiag(D, 0) the estimate is
+``y + v B' G^-1 (o - B y)``, G = E + v B B', and its covariance ``v I - v^2 B' G^-1 B``. G is sparse: hats touch only
+their neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.mechanisms.ordered.levels import Level
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquares:
+    """The linear step over ``size`` positions: leaf noise of variance ``leaf``, and coarser levels above it."""
+
+    size: int
+    leaf: float
+    coarse: tuple[Level, ...]
+
+    @cached_property
+    def hats(self) -> Any:
+        """The rows of all coarser levels."""
+        from scipy.sparse import csr_array, vstack
+
+        return vstack([level.hats(self.size) for level in self.coarse] or [csr_array((0, self.size))]).tocsr()
+
+    @cached_property
+    def _solve(self) -> Any:
+        from scipy.sparse import block_diag
+        from scipy.sparse.linalg import splu
+
+        if not self.coarse:
+            return np.asarray
+        noise = block_diag([level.covariance(self.size) for level in self.coarse])
+        order = self._dissection()
+        system = (noise + self.leaf * (self.hats @ self.hats.T)).tocsr()[order][:, order].tocsc()
+        factor = splu(system, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+
+        def solve(right: Floats) -> Floats:
+            solved = np.empty_like(right)
+            solved[order] = factor.solve(right[order])
+            return solved
+
+        return solve
+
+    def _dissection(self) -> npt.NDArray[np.intp]:
+        """Order the rows so that elimination stays local.
+
+        Nodes strictly inside the cells of the next coarser level come first: what they leave behind couples the two
+        ends of their cell only. In order along the line the coarse nodes would be carried from cell to cell.
+        """
+        spacings = [level.spacing for level in self.coarse]
+        counts = [level.rows(self.size) for level in self.coarse]
+        places = np.concatenate([g * np.arange(n) for g, n in zip(spacings, counts, strict=True)])
+        depth = np.sum([places % g == 0 for g in spacings], axis=0)
+        return np.lexsort((np.repeat(np.arange(len(counts)), counts), places, depth))
+
+    @cached_property
+    def _total(self) -> tuple[Floats, float]:
+        """Return the hats' response to the total, and what is left of the total's variance given the hats."""
+        ones = self.leaf * np.asarray(self.hats.sum(axis=1)).reshape(-1)
+        response = self._solve(ones)
+        return response, self.leaf * self.size - float(ones @ response)
+
+    def estimate(self, leaf: Floats, coarse: Sequence[Floats], total: int) -> Floats:
+        """Return the estimated counts, which add up to the total."""
+        observed = np.concatenate([np.zeros(0), *coarse])
+        response, spread = self._total
+        gap = observed - self.hats @ leaf
+        ones = self.leaf * np.asarray(self.hats.sum(axis=1)).reshape(-1)
+        solved = self._solve(gap)
+        multiplier = (total - float(leaf.sum()) - float(ones @ solved)) / spread
+        return leaf + self.leaf * (self.hats.T @ (solved - multiplier * response) + multiplier)
+
+    def moments(self) -> tuple[float, float]:
+        """Return the trace and the sum of all entries of the covariance of the cumulative estimate, exactly."""
+        summed = np.cumsum(self._joined, axis=1)
+        trace = self.leaf * self.size * (self.size + 1) / 2
+        trace -= self.leaf**2 * float(np.vdot(summed, self._joint_solve(summed)))
+        weights = np.arange(self.size, 0, -1.0)
+        seen = self._joined @ weights
+        both = self.leaf * float(weights @ weights) - self.leaf**2 * float(seen @ self._joint_solve(seen))
+        return trace, both
+
+    def covariance(self) -> Floats:
+        """Return the covariance of the cumulative estimate, entry by entry."""
+        summed = np.cumsum(self._joined, axis=1)
+        places = np.arange(1, self.size + 1)
+        first = self.leaf * np.minimum.outer(places, places)
+        return first - self.leaf**2 * (summed.T @ self._joint_solve(summed))
+
+    @cached_property
+    def _joined(self) -> Floats:
+        return np.vstack([self.hats.toarray(), np.ones((1, self.size))])
+
+    @cached_property
+    def _joint_solve(self) -> Any:
+        from functools import partial
+
+        from scipy.linalg import block_diag, cho_factor, cho_solve
+
+        noise: Any = block_diag(*(level.covariance(self.size).toarray() for level in self.coarse), np.zeros((1, 1)))
+        return partial(cho_solve, cho_factor(noise + self.leaf * (self._joined @ self._joined.T)))

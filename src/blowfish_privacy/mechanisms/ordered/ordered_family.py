@@ -1,0 +1,104 @@
+"""What the mechanisms for ordered data share: they estimate the whole cumulative histogram from noisy rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import coarser
+from blowfish_privacy.errors import QueryError, RefusalError
+from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_squares
+from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.mechanisms.ordered.range_error import RangeError
+from blowfish_privacy.noise import BitSource
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.sensitivity import Steps, steps
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.cumulative import CumulativeForm
+from blowfish_privacy.queries.query import Pattern
+from blowfish_privacy.support.limits import ORDERED_VALUES
+from blowfish_privacy.support.progress import spinner
+
+
+class OrderedFamily(Mechanism):
+    """A mechanism whose noisy rows give a linear estimate of the number of records at or below every value."""
+
+    form: CumulativeForm
+    gives = ("cumulative",)
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.form.domain.size
+
+    @abstractmethod
+    def estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
+        """Return the linear, unbiased estimate of the number of records at or below each value."""
+
+    @abstractmethod
+    def moments(self) -> tuple[float, float, float]:
+        """Return trace and sum of the estimate's covariance, and how exactly they are known."""
+
+    @abstractmethod
+    def covariance(self) -> Floats:
+        """Return the estimate's covariance; for small sizes."""
+
+    @abstractmethod
+    def simulated_error(self, source: BitSource) -> Floats:
+        """Draw the noise once and return what it does to the estimate."""
+
+    def public_ends(self) -> list[int]:
+        """List the positions (exclusive) below which the number of records is public and exact."""
+        return [self.size]
+
+    def ordered_estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
+        """Return the nearest estimate that never decreases and keeps the public counts; free."""
+        with spinner("Estimating the cumulative histogram"):
+            linear = self.estimate(noisy, records)
+            ordered, start, below = np.empty_like(linear), 0, 0.0
+            for end in self.public_ends():
+                top = float(linear[end - 1])
+                ordered[start:end] = np.clip(self.nearest(linear[start:end]), below, top)
+                ordered[end - 1] = top
+                start, below = end, top
+        return ordered
+
+    def nearest(self, linear: Floats) -> Floats:
+        """Return the nearest sequence that never decreases."""
+        return nearest_in_squares(linear)
+
+    def expected_error(self) -> RangeError:
+        """Give the error of a random range before the isotonic step, which can only lower the total squared error."""
+        return self._error
+
+    @cached_property
+    def _error(self) -> RangeError:
+        return RangeError(self)
+
+
+def ordered_form(query: Query, policy: Policy) -> CumulativeForm:
+    """Bind a query that asks for the cumulative histogram, under a policy with a public number of records."""
+    form = query.on(policy.domain)
+    if query.answer != "cumulative" or form.pattern is not Pattern.RANKS:
+        raise RefusalError(f"the ordered mechanisms answer cumulative histograms, not {query!r}.")
+    if policy.size == "unknown":
+        raise RefusalError(
+            "the ordered mechanisms need a public number of records.", hint="release a histogram, or state size."
+        )
+    if form.domain.size > ORDERED_VALUES:
+        (name,) = form.domain.names
+        raise QueryError(
+            f"a cumulative histogram has at most {ORDERED_VALUES:,} values, and {name} has {form.domain.size:,}.",
+            hint=coarser(name, form.domain[name], ORDERED_VALUES),
+        )
+    return cast(CumulativeForm, form)
+
+
+def own_steps(form: CumulativeForm, policy: Policy) -> Steps:
+    """Say how records move along the one attribute."""
+    return steps(policy, form.domain.names)

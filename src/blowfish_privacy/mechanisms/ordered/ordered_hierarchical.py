@@ -1,0 +1,204 @@
+"""The ordered hierarchical mechanism of the 2014 paper, with a sound budget for every subtree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import DataError, PolicyError, SpecError
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
+from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form, own_steps
+from blowfish_privacy.mechanisms.ordered.tree import Tree
+from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.cumulative import CumulativeForm
+from blowfish_privacy.support.exact import exact, rounded
+
+_FANS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32)
+_SHARES = 1000
+_MANY = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedHierarchical(OrderedFamily):
+    """Noisy prefixes at block ends, and a tree of noisy counts inside every block [he2014, section 7.2, corrected].
+
+    Privacy: (epsilon, P)-Blowfish with epsilon = (block ends crossed) / prefix scale + 2 h / node scale. The printed
+        mechanism gives the first block's tree a budget of its own and overspends (docs/errata.md).
+    Sensitivity: a move of theta crosses at most ceil(theta / B) block ends and changes two nodes on each of h levels.
+    Error: counted from the nodes: a node used by l of K cut points adds its variance times l (K - l) / (K (K - 1) / 2).
+    Cost: time and memory linear in the number of values times h.
+    Numerics: whole numbers with exact integer noise; sums of them are exact.
+    Proof: docs/proofs/ordered_hierarchical.md
+    """
+
+    form: CumulativeForm
+    tree: Tree
+    prefix_scale: Fraction
+    node_scale: Fraction
+
+    name = "ordered-hierarchical"
+    preferred_for = ()
+    proof = "docs/proofs/ordered_hierarchical.md"
+
+    def __post_init__(self) -> None:
+        for scale in (self.prefix_scale, self.node_scale):
+            if scale:
+                checked_scale(scale)
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Choose block size, fan-out and split of epsilon with the smallest error."""
+        form = ordered_form(query, policy)
+        own = own_steps(form, policy)
+        theta = own.graph.largest_move(form.domain.names[0])
+        if theta == 0:
+            return cls(form, Tree(form.domain.size, 1, 2), Fraction(0), Fraction(0))
+        amount = epsilon / own.rows
+        plans = [_split(form, tree, theta, amount) for tree in _trees(form.domain.size, theta)]
+        return cls(form, *min(plans, key=lambda plan: plan[0])[1:])
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Count the block ends that the widest secret pair can cross, and the levels it can change."""
+        own, name = own_steps(self.form, policy), self.form.domain.names[0]
+        theta, found = own.graph.largest_move(name), sensitivity_of(self.form, policy)
+        crossed, levels = self.tree.most_crossed(theta), self.tree.height if theta else 0
+        if (crossed and not self.prefix_scale) or (levels and not self.node_scale):
+            raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
+        epsilon = _ratio(crossed, self.prefix_scale) + _ratio(2 * levels, self.node_scale)
+        worst = self.tree.worst_move(theta)
+        attained = not theta or (not own.forced and own.graph.adjacent(*worst) and self.loss(*worst) == epsilon)
+        sensitivity = Sensitivity(found.value, attained, found.theorem, found.witness)
+        scales = tuple(scale for scale in (self.prefix_scale, self.node_scale) if scale)
+        return Certificate(
+            own.rows * epsilon,
+            policy.hash,
+            self.name,
+            scales,
+            sensitivity,
+            self.proof,
+            is_differential_privacy(policy),
+        )
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Add up over crossed block ends and changed nodes."""
+        crossed, changed = self.tree.change(x[0], y[0])
+        return _ratio(crossed, self.prefix_scale) + _ratio(changed, self.node_scale)
+
+    @property
+    def rows(self) -> int:
+        """The prefixes, then the nodes of every level."""
+        return self.tree.prefixes + sum(self.tree.nodes(level) for level in range(1, self.tree.height + 1))
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Count exactly and add the noise."""
+        if int(counts.sum()) >= LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.")
+        prefixes, nodes = self.tree.answer(counts)
+        rows = [(prefixes, self.prefix_scale), *((level, self.node_scale) for level in nodes)]
+        noisy = [
+            answers + discrete_laplace(scale, len(answers), source=source) if scale and len(answers) else answers
+            for answers, scale in rows
+        ]
+        return np.concatenate(noisy)
+
+    def estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
+        """Add to each block's prefix the nodes below a value; the end is the public total."""
+        sums = self.tree.cumulative(noisy).astype(np.float64)
+        sums[-1] = records
+        return sums
+
+    def simulated_error(self, source: BitSource) -> Floats:
+        """Draw the noise once."""
+        return self.estimate(self.measure(np.zeros(self.size, dtype=np.int64), source), 0)
+
+    @cached_property
+    def _variances(self) -> tuple[float, float]:
+        return tuple(variance(scale) if scale else 0.0 for scale in (self.prefix_scale, self.node_scale))  # type: ignore[return-value]
+
+    def moments(self) -> tuple[float, float, float]:
+        """Count for every row how many cut points use it."""
+        trace = together = 0.0
+        for uses, spread in zip(self.tree.uses(), self._variances, strict=True):
+            trace += spread * float(uses.sum())
+            together += spread * float((uses.astype(np.float64) ** 2).sum())
+        return trace, together, 0.0
+
+    def covariance(self) -> Floats:
+        """Add up the rows' variances over the cut points that use them."""
+        spread = np.zeros((self.size, self.size))
+        for intervals, noise in zip(self.tree.intervals(), self._variances, strict=True):
+            for first, last in intervals.T.tolist():
+                spread[first:last, first:last] += noise
+        return spread
+
+    def words(self) -> str:
+        """Name blocks, trees and scales."""
+        block, prefix, node = f"{self.tree.block:,}", rounded(self.prefix_scale), rounded(self.node_scale)
+        parts = [f"Counts up to the end of every block of {block} values get noise of scale {prefix}"]
+        if self.tree.height:
+            parts.append(f"counts inside each block, in a tree of fan-out {self.tree.fan}, noise of scale {node}")
+        return f"{'; '.join(parts)}. Block size and fan-out are those with the smallest error of a random range."
+
+    def to_document(self) -> dict[str, Any]:
+        """Write block size, fan-out and scales."""
+        parts = {"prefixes": {"scale": str(self.prefix_scale)}, "nodes": {"scale": str(self.node_scale)}}
+        return {"name": self.name, "block": self.tree.block, "fan": self.tree.fan, **parts}
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read block size, fan-out and scales."""
+        form = ordered_form(query, policy)
+        scales = (exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("prefixes", "nodes"))
+        block, fan = written["block"], written["fan"]
+        if type(block) is not int or type(fan) is not int or not 1 <= block <= form.domain.size or fan < 2:
+            raise SpecError("the document is damaged: its blocks or trees cannot be.")
+        return cls(form, Tree(form.domain.size, written["block"], written["fan"]), *scales)
+
+
+def _trees(size: int, theta: int) -> list[Tree]:
+    """List block sizes to try; blocks of 1 make the ordered mechanism, one block a plain tree."""
+    blocks = {1, size, min(theta, size)}
+    fans = _FANS if size <= _MANY else (4, 16)
+    for fan in fans:
+        width = fan
+        while width < size:
+            blocks |= {width, min(size, 2 * width)}
+            width *= fan
+    return [Tree(size, block, fan) for block in sorted(blocks) for fan in fans if fan == fans[0] or fan <= block]
+
+
+def _split(form: CumulativeForm, tree: Tree, theta: int, epsilon: Fraction) -> tuple[float, Tree, Fraction, Fraction]:
+    """Split epsilon so that the error, prefix part / share^2 + node part / (1 - share)^2, is smallest."""
+    crossed, levels = tree.most_crossed(theta), tree.height
+    one, none = Fraction(1), Fraction(0)
+    unit = [OrderedHierarchical(form, tree, one, none), OrderedHierarchical(form, tree, none, one)]
+    costs = [_mse(part) * weight**2 for part, weight in zip(unit, (crossed, 2 * levels), strict=True)]
+    roots = [cost ** (1 / 3) for cost in costs]
+    share = 1 if not levels else 0 if not crossed else min(max(roots[0] / sum(roots), 0.001), 0.999)
+    prefix = Fraction(round(share * _SHARES), _SHARES)
+    scales = (_over(crossed, prefix * epsilon), _over(2 * levels, (1 - prefix) * epsilon))
+    return _mse(OrderedHierarchical(form, tree, *scales)), tree, *scales
+
+
+def _mse(mechanism: OrderedHierarchical) -> float:
+    trace, together, _ = mechanism.moments()
+    return ((mechanism.size + 1) * trace - together) / (mechanism.size * (mechanism.size + 1) / 2)
+
+
+def _ratio(change: int, scale: Fraction) -> Fraction:
+    return change / scale if change and scale else Fraction(0)
+
+
+def _over(amount: int, epsilon: Fraction) -> Fraction:
+    return amount / epsilon if amount else Fraction(0)

@@ -1,0 +1,126 @@
+"""The error of ranges answered from a cumulative estimate: of a random one, and by width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import sqrt
+from typing import Protocol
+
+import numpy as np
+
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.noise import BitSource, SimulationSource
+from blowfish_privacy.support.exact import Number, exact
+
+EXACT_SIZE = 6_000
+"""Up to so many positions errors are computed exactly; beyond, from simulated noise."""
+_RANGES = 40_000
+_DRAWS = 20
+
+
+class Estimate(Protocol):
+    """A linear estimate of the cumulative histogram, whose error does not depend on the data."""
+
+    @property
+    def size(self) -> int:
+        """The number of positions."""
+        ...
+
+    def moments(self) -> tuple[float, float, float]:
+        """Return trace and sum of the covariance at positions 0..size - 1, and how exactly they are known."""
+        ...
+
+    def covariance(self) -> Floats:
+        """Return that covariance; for small sizes."""
+        ...
+
+    def simulated_error(self, source: BitSource) -> Floats:
+        """Draw the noise once and return the error at positions 0..size - 1."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RangeError:
+    """The error of the linear step over ranges S_b - S_a between cut points 0 <= a < b <= size.
+
+    With C the covariance of the cumulative estimate (zero at cut point 0) and K cut points, the mean squared error of a
+    uniformly random range is (K tr C - 1'C1) / (K (K - 1) / 2).
+    """
+
+    estimate: Estimate
+    of: str = "a random range"
+    unit: Fraction = Fraction(1)
+
+    @property
+    def size(self) -> int:
+        """The number of positions."""
+        return self.estimate.size
+
+    @cached_property
+    def _moments(self) -> tuple[float, float, float]:
+        return self.estimate.moments()
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error of a uniformly random range."""
+        trace, together, _ = self._moments
+        return ((self.size + 1) * trace - together) / (self.size * (self.size + 1) / 2)
+
+    @property
+    def rmse(self) -> float:
+        """Its root."""
+        return sqrt(self.mse)
+
+    @property
+    def precision(self) -> float:
+        """The relative standard error of :attr:`mse`: 0 up to a few thousand positions, where it is exact."""
+        return self._moments[2]
+
+    def interval(self, level: Number = "0.95") -> float:
+        """Return how far off a random range is at most, with this probability; from simulated noise."""
+        share = exact(level, "the level", error=QueryError)
+        if not 0 < share < 1:
+            raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
+        if self.mse == 0:
+            return 0.0
+        return float(np.quantile(np.abs(self._sampled), float(share)))
+
+    def by_width(self, widths: Sequence[int]) -> Floats:
+        """Return the root mean squared error of ranges of each width, averaged over their places."""
+        for width in widths:
+            if type(width) is not int or not 1 <= width <= self.size:
+                raise QueryError(f"a range is 1 to {self.size:,} positions wide, got {width}.")
+        if self.size <= EXACT_SIZE:
+            spread = self.covariance()
+            diagonal = np.diag(spread)
+            apart = (diagonal[w:] + diagonal[: len(diagonal) - w] - 2 * np.diag(spread, w) for w in widths)
+            return np.sqrt([max(float(np.mean(squares)), 0.0) for squares in apart])
+        source = SimulationSource("widths")
+        draws = [self.simulated(source) for _ in range(_DRAWS if self.size < 200_000 else 3)]
+        return np.sqrt([np.mean([np.mean((e[w:] - e[: len(e) - w]) ** 2) for e in draws]) for w in widths])
+
+    def covariance(self) -> Floats:
+        """Return the covariance of S at all cut points, from 0 to size."""
+        return np.pad(self.estimate.covariance(), ((1, 0), (1, 0)))
+
+    def simulated(self, source: BitSource) -> Floats:
+        """Draw the noise once and return the error of S at all cut points."""
+        return np.concatenate([[0.0], self.estimate.simulated_error(source)])
+
+    @cached_property
+    def _sampled(self) -> Floats:
+        """Errors of random ranges: the noise is drawn anew for each batch of them."""
+        errors: list[Floats] = []
+        # Small domains need many draws of the noise, large ones average within each.
+        draws = min(1_500, max(200_000 // self.size, _DRAWS if self.size < 200_000 else 3))
+        # Everybody finds the same error for the same noise scales.
+        source = SimulationSource("ranges")
+        for _ in range(draws):
+            error = self.simulated(source)
+            ends = source.words(2 * (_RANGES // draws)).reshape(2, -1) % len(error)
+            errors.append((error[ends[0]] - error[ends[1]])[ends[0] != ends[1]])
+        return np.concatenate(errors)

@@ -1,0 +1,142 @@
+"""A stretch of an ordered attribute that no secret pair leaves, with the levels that measure it.
+
+A distance threshold has one stretch, the whole attribute; a partition into ranges has one for each block, whose total
+is public. Estimates and errors of different stretches are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.errors import PolicyError
+from blowfish_privacy.graphs import SecretGraph
+from blowfish_privacy.mechanisms.ordered.least_squares import Floats, LeastSquares
+from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level
+from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE
+from blowfish_privacy.noise import BitSource, SimulationSource, discrete_laplace
+
+_DRAWS = 12
+_MOST_WORK = 2_000_000
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Positions ``start`` to ``stop - 1``, and the most positions that a secret pair inside moves."""
+
+    start: int
+    stop: int
+    theta: int
+
+    @property
+    def size(self) -> int:
+        """The number of positions."""
+        return self.stop - self.start
+
+
+def stretches(graph: SecretGraph) -> tuple[Stretch, ...]:
+    """Cut a graph on one ordered attribute into stretches that no edge leaves; one, where there are no edges."""
+    (name,) = graph.domain.names
+    if not graph.changes(name):
+        return (Stretch(0, graph.domain.size, 0),)
+    return tuple(
+        Stretch(start, start + run.width, run.reach)
+        for run in graph.stretches(name)
+        for start in range(run.start, run.stop, run.width)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """A stretch and its levels, finest first."""
+
+    stretch: Stretch
+    levels: tuple[Level, ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of noisy numbers."""
+        return sum(level.rows(self.stretch.size) for level in self.levels)
+
+    def loss(self, x: int, y: int) -> Fraction:
+        """Return the privacy loss of a move inside the stretch."""
+        return sum((_loss(level.change(x, y), level) for level in self.levels), Fraction(0))
+
+    def most(self, theta: int) -> Fraction:
+        """Bound the loss over all moves of at most theta."""
+        return sum((_loss(level.most(theta), level) for level in self.levels), Fraction(0))
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> Iterator[npt.NDArray[np.int64]]:
+        """Answer every level exactly and add its noise."""
+        for level in self.levels:
+            answers = level.answer(counts)
+            yield answers + discrete_laplace(level.scale, len(answers), source=source) if level.scale else answers
+
+    def estimate(self, noisy: npt.NDArray[np.int64], total: int) -> Floats:
+        """Return the estimated number of records at or below each position."""
+        size = self.stretch.size
+        if size == 1:
+            return np.array([float(total)])
+        parts = np.split(noisy, np.cumsum([level.rows(size) for level in self.levels])[:-1])
+        if isinstance(self.levels[0], CumulativeLevel):
+            return np.append(parts[0], total).astype(np.float64)
+        if not self.levels[0].scale:
+            return np.cumsum(parts[0]).astype(np.float64)
+        coarse = [level.as_hats(part) for level, part in zip(self.levels[1:], parts[1:], strict=True)]
+        sums = np.cumsum(self._solver.estimate(parts[0].astype(np.float64), coarse, total))
+        sums[-1] = total
+        return sums
+
+    def moments(self) -> tuple[float, float, float]:
+        """Return trace and sum of the covariance of the cumulative estimate, and the relative error of both."""
+        size = self.stretch.size
+        if size == 1 or not self.levels[0].scale:
+            return 0.0, 0.0, 0.0
+        if isinstance(self.levels[0], CumulativeLevel):
+            alone = (size - 1) * self.levels[0].variance
+            return alone, alone, 0.0
+        if size <= EXACT_SIZE:
+            return (*self._solver.moments(), 0.0)
+        # Each draw averages over all positions, so large stretches need few.
+        draws = max(3, min(_DRAWS, _MOST_WORK // size))
+        source = SimulationSource(f"a stretch of {size}")
+        errors = [self.simulated_error(source) for _ in range(draws)]
+        traces, sums = [float(e @ e) for e in errors], [float(e.sum()) ** 2 for e in errors]
+        precision = float(np.std(traces) / np.mean(traces) / np.sqrt(draws - 1))
+        return float(np.mean(traces)), float(np.mean(sums)), precision
+
+    def simulated_error(self, source: BitSource) -> Floats:
+        """Draw the noise once and return what it does to the estimate, which is linear: data do not matter."""
+        empty = np.zeros(self.stretch.size, dtype=np.int64)
+        rows = [*self.measure(empty, source)]
+        return self.estimate(np.concatenate(rows) if rows else empty[:0], 0)
+
+    def covariance(self) -> Floats:
+        """Return the covariance of the cumulative estimate, exactly; for small stretches."""
+        size = self.stretch.size
+        if size == 1 or not self.levels[0].scale:
+            return np.zeros((size, size))
+        if isinstance(self.levels[0], CumulativeLevel):
+            return np.diag(np.append(np.full(size - 1, self.levels[0].variance), 0.0))
+        return self._solver.covariance()
+
+    @property
+    def _solver(self) -> LeastSquares:
+        return _solver(self.stretch.size, self.levels)
+
+
+@lru_cache(maxsize=32)
+def _solver(size: int, levels: tuple[Level, ...]) -> LeastSquares:
+    """Share one solver among all stretches of the same size and levels."""
+    return LeastSquares(size, levels[0].variance, levels[1:])
+
+
+def _loss(change: int, level: Level) -> Fraction:
+    if change and not level.scale:
+        raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
+    return change / level.scale if change else Fraction(0)

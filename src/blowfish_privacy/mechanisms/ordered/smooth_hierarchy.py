@@ -1,0 +1,225 @@
+"""The smooth hierarchy: one release that answers every range, quantile and cumulative count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell, quoted
+from blowfish_privacy.errors import DataError, PolicyError, SpecError
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
+from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_absolute, nearest_in_squares
+from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
+from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form, own_steps
+from blowfish_privacy.mechanisms.ordered.segment import Segment, Stretch, stretches
+from blowfish_privacy.mechanisms.ordered.spacings import choose_levels
+from blowfish_privacy.noise import BitSource, checked_scale
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.cumulative import CumulativeForm
+from blowfish_privacy.support.exact import exact, rounded
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothHierarchy(OrderedFamily):
+    """Noisy overlapping bins of several spacings, and block sums of the cumulative histogram at the top.
+
+    Privacy: (epsilon, P)-Blowfish, epsilon = the largest sum over levels of change / scale over the secret pairs.
+    Sensitivity: a move of t positions changes a difference level of spacing g by at most 2 min(t, g), a cumulative
+        level by t, both times g; attained together by a move of theta from position 0.
+    Error: the exact covariance of the least-squares estimate, (K tr C - 1'C1) / (K (K - 1) / 2) for a random range.
+    Cost: time and memory close to linear in the number of values; one sparse solve.
+    Numerics: rows are whole numbers with exact integer noise; floating point only afterwards.
+    Proof: docs/proofs/smooth_hierarchy.md
+    """
+
+    form: CumulativeForm
+    segments: tuple[Segment, ...]
+
+    name = "smooth-hierarchy"
+    proof = "docs/proofs/smooth_hierarchy.md"
+
+    def __post_init__(self) -> None:
+        for level in (level for segment in self.segments for level in segment.levels if level.scale):
+            checked_scale(level.scale)
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Choose levels for each stretch; every stretch gets all of epsilon, since a record moves inside one only."""
+        form = ordered_form(query, policy)
+        own = own_steps(form, policy)
+        found = stretches(own.graph)
+        size = found[-1].stop
+        expected = {stretch: None if records is None else records * stretch.size // size for stretch in found}
+        chosen: dict[tuple[int, int], tuple[Level, ...]] = {}
+        for stretch in found:
+            shape = (stretch.size, stretch.theta)
+            if shape not in chosen:
+                chosen[shape] = cls._levels(stretch, epsilon, expected[stretch], own.rows)
+        segments = tuple(Segment(stretch, chosen[stretch.size, stretch.theta]) for stretch in found)
+        return cls(form, segments)
+
+    @classmethod
+    def _levels(cls, stretch: Stretch, epsilon: Fraction, records: int | None, rows: int) -> tuple[Level, ...]:
+        return choose_levels(stretch.size, stretch.theta, epsilon / rows, records)
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Add up change / scale over the levels held, for the widest secret pair of every stretch."""
+        own = own_steps(self.form, policy)
+        if [segment.stretch for segment in self.segments] != list(stretches(own.graph)):
+            raise PolicyError("the stretches measured are not those of the policy's secret pairs.")
+        found = sensitivity_of(self.form, policy)
+        epsilon = own.rows * max(segment.most(segment.stretch.theta) for segment in self.segments)
+        edge = own.graph.widest_edge(self.form.domain.names[0])
+        attained = edge is None or (not own.forced and own.rows * self.loss(*edge) == epsilon)
+        sensitivity = Sensitivity(found.value, attained, found.theorem, found.witness)
+        kinds = dict.fromkeys(segment.levels for segment in self.segments)
+        scales = tuple(dict.fromkeys(level.scale for levels in kinds for level in levels))
+        bounded = is_differential_privacy(policy)
+        return Certificate(epsilon, policy.hash, self.name, scales, sensitivity, self.proof, bounded)
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Add up over the levels of the stretch that holds both."""
+        for segment in self.segments:
+            if segment.stretch.start <= min(x[0], y[0]) and max(x[0], y[0]) < segment.stretch.stop:
+                return segment.loss(x[0] - segment.stretch.start, y[0] - segment.stretch.start)
+        raise PolicyError("a secret pair leaves its stretch.")
+
+    @property
+    def rows(self) -> int:
+        """The rows of all levels and, where there are several stretches, their exact totals."""
+        return sum(segment.rows for segment in self.segments) + (len(self.segments) if len(self.segments) > 1 else 0)
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Answer all levels exactly and add the noise; totals of stretches are public and exact."""
+        spacing = max((level.spacing for segment in self.segments for level in segment.levels), default=1)
+        if int(counts.sum()) * spacing >= LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer values.")
+        parts = [counts[segment.stretch.start : segment.stretch.stop] for segment in self.segments]
+        rows = [
+            row for segment, part in zip(self.segments, parts, strict=True) for row in segment.measure(part, source)
+        ]
+        totals = [np.array([part.sum() for part in parts])] if len(parts) > 1 else []
+        return np.concatenate([*rows, *totals]) if rows or totals else np.zeros(0, dtype=np.int64)
+
+    def estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
+        """Return the linear, unbiased estimate of the number of records at or below each value."""
+        totals = noisy[-len(self.segments) :].tolist() if len(self.segments) > 1 else [records]
+        estimates: list[Floats] = []
+        place, below = 0, 0
+        for segment, total in zip(self.segments, totals, strict=True):
+            estimates.append(below + segment.estimate(noisy[place : place + segment.rows], total))
+            place, below = place + segment.rows, below + total
+        return np.concatenate(estimates)
+
+    def nearest(self, linear: Floats) -> Floats:
+        """Take absolute values where the cumulative counts themselves have independent noise."""
+        alone = all(isinstance(segment.levels[0], CumulativeLevel) for segment in self.segments if segment.levels)
+        return nearest_in_absolute(linear) if alone else nearest_in_squares(linear)
+
+    def public_ends(self) -> list[int]:
+        """List where stretches end."""
+        return [segment.stretch.stop for segment in self.segments]
+
+    def moments(self) -> tuple[float, float, float]:
+        """Add up over the stretches, which are independent."""
+        kinds = Counter((segment.stretch.size, segment.levels) for segment in self.segments)
+        one = {(segment.stretch.size, segment.levels): segment for segment in self.segments}
+        parts = [(many, *one[kind].moments()) for kind, many in kinds.items()]
+        return sum(m * t for m, t, _, _ in parts), sum(m * s for m, _, s, _ in parts), max(p for _, _, _, p in parts)
+
+    def covariance(self) -> Floats:
+        """Put the stretches' covariances side by side."""
+        from scipy.linalg import block_diag
+
+        joined: Any = block_diag(*(segment.covariance() for segment in self.segments))
+        return joined
+
+    def simulated_error(self, source: BitSource) -> Floats:
+        """Put the stretches' errors side by side."""
+        return np.concatenate([segment.simulated_error(source) for segment in self.segments])
+
+    def without_noise(self) -> str | None:
+        """Name the stretches, whose totals are released as they are."""
+        if len(self.segments) == 1:
+            return None
+        name, own, first = self.form.domain.names[0], self.form.domain.attributes[0], self.segments[0].stretch
+        return (
+            f"how many records are in each of the {len(self.segments):,} stretches of {quoted(name)} that no secret "
+            f"pair leaves, of which {own.say(first.start)} to {own.say(first.stop - 1)} is the first"
+        )
+
+    def words(self) -> str:
+        """Name the levels of every kind of stretch."""
+        kinds = Counter((segment.stretch.size, segment.levels) for segment in self.segments)
+        noisy = [(size, levels, many) for (size, levels), many in kinds.items() if levels]
+        parts = [", ".join(_level_words(level) for level in levels) for _, levels, _ in noisy]
+        if len(self.segments) > 1:
+            parts = [
+                f"{part} in {many:,} blocks of {size:,}" for part, (size, _, many) in zip(parts, noisy, strict=True)
+            ]
+            parts = [*parts[:3], *(["and so on"] if len(parts) > 3 else [])]
+        return (
+            f"Noise goes on {'; '.join(parts) or 'nothing, since every block has a single value'}. Coarse levels "
+            "answer wide ranges with few noisy numbers, fine ones narrow ranges; spacings and shares follow from the "
+            "number of values, the longest secret step and the number of records."
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """Write the levels of each stretch; equal ones are written once."""
+        kinds: dict[tuple[Level, ...], int] = {}
+        for segment in self.segments:
+            kinds.setdefault(segment.levels, len(kinds))
+        return {
+            "name": self.name,
+            "levels": [[_level_to_document(level) for level in levels] for levels in kinds],
+            "stretches": [[s.stretch.start, s.stretch.stop, s.stretch.theta, kinds[s.levels]] for s in self.segments],
+        }
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read the levels; the certificate is derived from them."""
+        kinds = [tuple(_level_from_document(level) for level in levels) for levels in written["levels"]]
+        if not all(type(number) is int for stretch in written["stretches"] for number in stretch):
+            raise SpecError("the document is damaged: its stretches are not whole numbers.")
+        segments = [Segment(Stretch(a, b, t), kinds[kind]) for a, b, t, kind in written["stretches"] if kind >= 0]
+        if not all(_measurable(segment) for segment in segments) or len(segments) != len(written["stretches"]):
+            raise SpecError("the document is damaged: its levels cannot be estimated from.")
+        return cls(ordered_form(query, policy), tuple(segments))
+
+
+def _measurable(segment: Segment) -> bool:
+    """Say whether levels begin at spacing 1, differences first, with at most one cumulative level at the end."""
+    levels = segment.levels
+    if segment.stretch.size == 1 or not levels:
+        return segment.stretch.size == 1 and not levels
+    differences = all(isinstance(level, DifferenceLevel) for level in levels[:-1])
+    return levels[0].spacing == 1 and differences and len({level.spacing for level in levels}) == len(levels)
+
+
+def _level_words(level: Level) -> str:
+    scale = f"(scale {rounded(level.scale)})"
+    if isinstance(level, CumulativeLevel):
+        blocks = f"cumulative counts added up in blocks of {level.spacing:,}"
+        return f"{'the cumulative counts' if level.spacing == 1 else blocks} {scale}"
+    return f"single counts {scale}" if level.spacing == 1 else f"overlapping bins {level.spacing:,} apart {scale}"
+
+
+def _level_to_document(level: Level) -> dict[str, Any]:
+    return {"cumulative": isinstance(level, CumulativeLevel), "spacing": level.spacing, "scale": str(level.scale)}
+
+
+def _level_from_document(written: dict[str, Any]) -> Level:
+    kind = CumulativeLevel if written["cumulative"] else DifferenceLevel
+    spacing = written["spacing"]
+    if type(spacing) is not int or spacing < 1 or type(written["cumulative"]) is not bool:
+        raise SpecError("the document is damaged: a spacing is not a positive whole number.")
+    return kind(spacing, exact(written["scale"], "a noise scale", error=SpecError))

@@ -1,0 +1,41 @@
+"""What a mechanism can prove about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from blowfish_privacy.graphs import FullDomain
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.sensitivity import Sensitivity
+from blowfish_privacy.support.exact import show
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The privacy loss, derived again from the noise scales a mechanism holds and the worst change they must hide."""
+
+    epsilon: Fraction
+    policy_hash: str
+    mechanism: str
+    scales: tuple[Fraction, ...]
+    """The noise scales, in units of the outputs; one for all outputs where there is one."""
+    sensitivity: Sensitivity
+    proof: str
+    differential_privacy: bool
+    """Whether the policy is full domain without known facts, so that this is (bounded) differential privacy."""
+
+    @property
+    def statement(self) -> str:
+        """The guarantee in one line."""
+        if self.epsilon == 0:
+            left = "no secret pair that remains possible changes this answer"
+            return f"0-loss under Blowfish policy {self.policy_hash[:12]}: {left}"
+        bounded = " (which is bounded differential privacy)" if self.differential_privacy else ""
+        return f"({show(self.epsilon)}, {self.policy_hash[:12]})-Blowfish{bounded}"
+
+
+def is_differential_privacy(policy: Policy) -> bool:
+    """Say whether a policy asks for (bounded) differential privacy, and nothing less."""
+    full = FullDomain().on(policy.domain).canonical()
+    return policy.graph.canonical() == full and not policy.known

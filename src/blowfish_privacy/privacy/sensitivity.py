@@ -1,0 +1,122 @@
+"""How much a query can change between neighbouring tables.
+
+``S(W, P) = max over edges (x, y) of ||W_x - W_y||_1``, on the graph projected onto the query's attributes: a query that
+looks at some attributes sees a move along the others as no move. Where records come and go (unknown size) the largest
+``||W_x||_1`` counts too; m rows per person multiply all by m. A query names its worst edge; how much that edge
+changes is recomputed from the query's own columns, and the contract tests compare it with every edge.
+
+Known facts make several records move together (:mod:`blowfish_privacy.known_facts`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from blowfish_privacy.errors import PolicyError, brief
+from blowfish_privacy.graphs import FullDomain, Public, SecretGraph
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.query import LinearForm, Query
+
+if TYPE_CHECKING:
+    from blowfish_privacy.known_facts.classes.setting import Found
+
+Records: TypeAlias = tuple[dict[str, Any], ...]
+"""Values of the attributes that matter, one for each record."""
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The largest change of a query between neighbours.
+
+    ``exact`` is False when ``value`` is only an upper bound. ``witness`` is what attains it: the records that move,
+    before and after. Without known facts that is one record (on one side none, when a record comes or goes).
+    """
+
+    value: Fraction
+    exact: bool
+    theorem: str
+    witness: tuple[Records, Records] | None
+
+
+def sensitivity(query: Query, policy: Policy) -> Sensitivity:
+    """Derive the sensitivity of a query under a policy, with the pair of values that attains it."""
+    if not isinstance(query, Query):
+        raise PolicyError(f"a query is needed, got {brief(query)}.", hint='Histogram("age"), for example.')
+    if not isinstance(policy, Policy):
+        raise PolicyError(f"a policy is needed, got {brief(policy)}.")
+    return sensitivity_of(query.on(policy.domain), policy)
+
+
+def sensitivity_of(form: LinearForm, policy: Policy) -> Sensitivity:
+    """Derive the sensitivity of a linear form on some attributes of a policy's domain."""
+    if policy.known:
+        from blowfish_privacy.known_facts.theorems.dispatch import under_facts
+
+        together = under_facts(form, policy)
+        if together is not None:
+            return _together(form, policy, together)
+    edge, is_worst = form.worst_edge(policy.graph.project(form.domain.names))
+    found = Sensitivity(Fraction(0), is_worst, "no secret pair changes the query [he2014, section 5]", None)
+    if edge is not None and form.change(*edge) > 0:
+        witness = ((form.domain.record(edge[0]),), (form.domain.record(edge[1]),))
+        kind = "worst secret pair" if is_worst else "bound by the worst pair of all"
+        found = Sensitivity(form.change(*edge), is_worst, f"{kind} [he2014, Definition 5.1]", witness)
+    if policy.size == "unknown":
+        cell = form.heaviest()
+        if form.weight(cell) > found.value:
+            witness = ((), (form.domain.record(cell),))
+            found = Sensitivity(form.weight(cell), found.exact, "a record that comes or goes", witness)
+    if policy.rows_per_person > 1 and found.value:
+        theorem = f"{found.theorem}, times {policy.rows_per_person} rows per person"
+        found = Sensitivity(policy.rows_per_person * found.value, found.exact, theorem, found.witness)
+    return found
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What neighbouring tables look like to a query of some attributes: so many records each move along an edge."""
+
+    graph: SecretGraph
+    rows: int
+    forced: bool
+    """Whether known facts force records to move together, so that this is a bound."""
+
+
+@lru_cache(maxsize=64)
+def steps(policy: Policy, names: tuple[str, ...]) -> Steps:
+    """Say along which pairs, and how many, records move as far as some attributes can see.
+
+    Where known facts force records to move together, the histogram of these attributes changes by at most some S:
+    S / 2 records, then, have moved, anywhere. Under secret-moves all records that move follow secret pairs.
+    """
+    graph = policy.graph.project(names)
+    if not policy.known:
+        return Steps(graph, policy.rows_per_person, forced=False)
+    from blowfish_privacy.known_facts.theorems.dispatch import most_secret_moves, under_facts
+
+    form = HistogramForm(policy.domain.project(names))
+    found = under_facts(form, policy)
+    if found is None or not found.together:
+        return Steps(graph, policy.rows_per_person, forced=found is not None)
+    if not found.value:
+        return Steps(Public().on(form.domain), 1, forced=True)
+    moved = most_secret_moves(policy, names)
+    if moved is not None:
+        return Steps(graph, moved, forced=True)
+    return Steps(FullDomain().on(form.domain), found.value // 2, forced=True)
+
+
+def _together(form: LinearForm, policy: Policy, found: Found) -> Sensitivity:
+    """Write what moves together as records, before and after."""
+    from blowfish_privacy.known_facts.classes.setting import relevant
+
+    witness = None
+    if found.moves and found.value:
+        own = relevant(form, policy)
+        before, after = zip(*found.moves, strict=True)
+        witness = (tuple(map(own.record, before)), tuple(map(own.record, after)))
+    return Sensitivity(form.unit * found.value, found.exact, found.method, witness)

@@ -1,0 +1,98 @@
+"""A plan in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from math import isclose
+from typing import TYPE_CHECKING, Any
+
+from blowfish_privacy.privacy.sensitivity import Records
+from blowfish_privacy.support.exact import rounded, show
+
+if TYPE_CHECKING:
+    from blowfish_privacy.release.plan import Plan
+
+_SHOWN = 3
+
+
+def explain_plan(plan: Plan) -> str:
+    """Say what will be released, how, at what cost, and how wrong it will be."""
+    return "\n".join([*_what(plan), *_noise(plan), *_error(plan), *_cost(plan), *(f"! {n}" for n in plan.notices())])
+
+
+def number(value: float) -> str:
+    """Write a number with about three digits."""
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def compare(plan: Plan) -> str:
+    """Compare the error with that of plain differential privacy at the same epsilon, in a few words."""
+    own, plain = plan.expected_error().rmse, plan.plain_error()
+    if plain is None or not own:
+        return "published exactly" if not own else "-"
+    ratio = plain.rmse / own
+    if isclose(ratio, 1, rel_tol=0.005):
+        return "the same"
+    return f"{number(ratio)} times more accurate" if ratio > 1 else f"{number(1 / ratio)} times less accurate"
+
+
+def _what(plan: Plan) -> Iterator[str]:
+    attributes = ", ".join(plan.query.attributes)
+    many = f"{plan.query.amount(plan.policy.domain)}{plan.mechanism.for_free()}"
+    yield f"Release {plan.name!r}: the {plan.query.keyword} of {attributes} ({many})."
+    if plan.records is not None and plan.policy.records is None:
+        yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."
+
+
+def _noise(plan: Plan) -> Iterator[str]:
+    found = plan.certificate.sensitivity
+    if not plan.epsilon:
+        return
+    bound = "" if found.exact else " at most"
+    answer = plan.query.changed if plan.query.divided else "the answer"
+    step = "one secret step, with the records that must move along," if plan.policy.known else "one secret step"
+    yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer} by{bound} {rounded(found.value)}"
+    if found.witness is not None:
+        how = "for example" if found.exact else "nothing changes it more than"
+        yield f"  ({how} {_moves(*found.witness)}; {found.theorem})."
+    else:
+        yield f"  ({found.theorem})."
+    yield f"{plan.mechanism.words()} Proof: {plan.certificate.proof}."
+
+
+def _moves(before: Records, after: Records) -> str:
+    pairs = [*zip_longest(before, after)]
+    shown = "; ".join(f"{_value(first)} to {_value(second)}" for first, second in pairs[:_SHOWN])
+    return shown + (f"; and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else "")
+
+
+def _value(record: dict[str, Any] | None) -> str:
+    return "no record" if record is None else " and ".join(f"{name} {value}" for name, value in record.items())
+
+
+def _error(plan: Plan) -> Iterator[str]:
+    error = plan.expected_error()
+    if not error.rmse:
+        return
+    yield (
+        f"Typical error of {error.of}: {number(error.rmse)} (root mean squared); "
+        f"within {number(error.interval('0.95'))} for 95 in 100."
+    )
+    typical = plan.typical_errors()
+    if typical:
+        said = ", ".join(f"{number(rmse)} ({shape})" for shape, rmse in typical.items())
+        yield f"After ordering, simulated on public synthetic shapes with as many records: {said}."
+    ratios = plan.typical_ratios()
+    if ratios:
+        said = ", ".join(f"{number(ratio)} ({shape})" for shape, ratio in ratios.items())
+        yield f"Squared distances over those of non-private clusters, simulated on public synthetic points: {said}."
+    plain = plan.plain_error()
+    if plain is not None and not plan.certificate.differential_privacy:
+        yield f"The same under plain differential privacy: {number(plain.rmse)}; this policy is {compare(plan)}."
+
+
+def _cost(plan: Plan) -> Iterator[str]:
+    yield f"Cost: epsilon {show(plan.epsilon)}. Guarantee: {plan.certificate.statement}."

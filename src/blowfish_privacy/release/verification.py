@@ -1,0 +1,130 @@
+"""Checking a release document: what it states must be what its numbers prove.
+
+Everything that follows from the policy, the query, the noise scales and the public number of records is worked out
+again and compared with the document, word for word; simulations repeat themselves (:class:`SimulationSource`). What
+remains taken on trust is what nobody can recompute: docs/promises.md lists it.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Any
+
+from blowfish_privacy.domain import quoted
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.ledger.composition import check_parallel
+from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.release import document
+from blowfish_privacy.release.document import PREDICTABLE, Randomness, Release
+from blowfish_privacy.release.plan import Plan
+
+_COMPARED = ("query", "unit", "mechanism", "policy", "post_processing", "notices", "randomness")
+_CLOSE = 1e-6
+"""Errors are floating-point numbers, and another machine may add them up in another order."""
+
+
+def problems(text: str) -> list[str]:
+    """Check a document: form, hashes, and everything that can be worked out again."""
+    body = document.parse(text)
+    try:
+        found = _problems(body)
+    except BlowfishError as error:
+        found = [error.message]
+    except document.DAMAGE:
+        found = ["The document is damaged: a part is missing or has the wrong form."]
+    if body.get("sha256") != document.seal(body):
+        found.insert(0, "The content was changed after it was written: its hash does not match.")
+    return found
+
+
+def _problems(body: dict[str, Any]) -> list[str]:
+    found = _label_problems(body)
+    parts = document.parts_of(body)
+    releases = [document.read(body, part) for part in parts]
+    found += [problem for release in releases for problem in _part_problems(release)]
+    if PREDICTABLE in body["notices"] or body["randomness"] != SystemSource.kind:
+        found.append("It was made with predictable noise, so it protects nobody.")
+    return found + (_parallel_problems(body, releases) if "parallel" in body else [])
+
+
+def _label_problems(body: dict[str, Any]) -> list[str]:
+    """Check the form of what cannot be worked out again."""
+    ledger, package = body["ledger"], body["package"]
+    forms = {
+        "name": isinstance(body["name"], str),
+        "time": isinstance(body["time"], str) and _is_time(body["time"]),
+        "ledger": isinstance(ledger, dict)
+        and set(ledger) == {"key", "entry"}
+        and isinstance(ledger["key"], str)
+        and type(ledger["entry"]) is int
+        and ledger["entry"] > 0,
+        "package": isinstance(package, dict)
+        and set(package) == {"name", "version"}
+        and package["name"] == document.PACKAGE
+        and isinstance(package["version"], str),
+    }
+    found = [f"What it states as {key} has the wrong form." for key, right in forms.items() if not right]
+    if set(body) - {"sha256", "parallel"} != document.KEYS:
+        found.append("It states things that release documents do not state.")
+    return found
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _part_problems(release: Release) -> list[str]:
+    body = release.body
+    plan = Plan(release.query, release.policy, release.mechanism, release.certificate, release.records, release.name)
+    source = Randomness(str(body["randomness"]), private=body["randomness"] == SystemSource.kind)
+    expected = document.write(plan, release.noisy, source=source, time=str(body["time"]), entry=0)
+    found = [f"What it states as {key} is not what follows." for key in _COMPARED if body[key] != expected[key]]
+    for key, value in expected["guarantee"].items():
+        if body["guarantee"].get(key) != value:
+            found.append(f"The stated guarantee is not the one proved: {key}.")
+    if set(body["guarantee"]) != set(expected["guarantee"]) or set(body["error"]) != set(expected["error"]):
+        found.append("It states a guarantee or an error in another form.")
+    for key in ("mse", "rmse", "within_95_in_100"):
+        if not math.isclose(float(body["error"][key]), expected["error"][key], rel_tol=_CLOSE, abs_tol=1e-12):
+            found.append(f"The stated error is not that of the noise: {key}.")
+    if body["error"]["of"] != expected["error"]["of"]:
+        found.append("The stated error is the error of something else.")
+    stated = release.policy.records
+    if stated is not None and release.records != stated and release.part is None:
+        found.append("The number of records is not the one that the policy states.")
+    if not release.certificate.epsilon and release.query.adds_up:
+        counts = release.noisy
+        if counts.min(initial=0) < 0 or (release.records is not None and int(counts.sum()) != release.records):
+            found.append("Its exact counts are not counts of its records.")
+    return found
+
+
+def _parallel_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
+    attribute = body["parallel"]["attribute"]
+    check_parallel(releases[0].policy, attribute)
+    values = [release.part[1] for release in releases if release.part is not None]
+    declared = releases[0].policy.domain[attribute]
+    names = [str(declared.value(place)) for place in range(declared.size)]
+    found: list[str] = []
+    if len(set(map(str, values))) < len(values) or not set(map(str, values)) <= set(names):
+        found.append("Its parts are not distinct values of the attribute.")
+    left_out = body["parallel"]["left_out"]
+    if type(left_out) is not int or len(values) + left_out != declared.size:
+        found.append(f"Its parts are not those of all values of {quoted(str(attribute))}.")
+    stated = releases[0].policy.records
+    if stated is not None and len(values) == declared.size and sum(each.records or 0 for each in releases) != stated:
+        found.append("The parts do not have as many records as the policy states.")
+    if attribute in releases[0].query.attributes:
+        found.append("Its query looks at the attribute that its parts share.")
+    whole = document.join(
+        attribute,
+        {part["value"]: {**body, **part} for part in body["parallel"]["parts"]},
+        left_out=declared.size - len(values),
+    )
+    if any(body[key] != whole[key] for key in body):
+        found.append("The whole does not state what its costliest part proves.")
+    return found

@@ -1,0 +1,72 @@
+"""Several panels of curves beside each other, with quartiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+
+from blowfish_privacy.results.pictures import plain_text, save_figure
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel: rows with ``epsilon``, a column for each curve, and perhaps its lower and upper quartile."""
+
+    title: str
+    rows: Sequence[Mapping[str, Any]]
+
+
+def save_panels(
+    panels: Sequence[Panel], colours: Mapping[str, str], title: str, quantity: str, caption: str, path: Path
+) -> None:
+    """Draw the panels on one logarithmic scale and save them as PNG."""
+    save_figure(draw_panels(panels, colours, title, quantity, caption), path)
+
+
+def draw_panels(panels: Sequence[Panel], colours: Mapping[str, str], title: str, quantity: str, caption: str) -> Any:
+    """Draw the panels on one logarithmic scale, with what the reader must know below them."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = min(4, len(panels))
+    lines = -(-len(panels) // columns)
+    figure: Any = Figure(figsize=(3.6 * columns + 2.4, 3.1 * lines + 1.1), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = np.atleast_1d(figure.subplots(lines, columns, sharex=True, sharey=True)).reshape(-1)
+    for place in grid[len(panels) :]:
+        place.set_axis_off()
+    for place in grid[max(0, len(panels) - columns) : len(panels)]:
+        place.tick_params(labelbottom=True)
+        place.set_xlabel("epsilon")
+    for place, panel in zip(grid, panels, strict=False):
+        _draw(place, panel, colours)
+        place.set_title(plain_text(panel.title), fontsize=10)
+        place.set_yscale("log")
+    # What is published is not in every panel.
+    drawn = {text: mark for place in grid for mark, text in zip(*place.get_legend_handles_labels(), strict=True)}
+    shown = [name for name in colours if name in drawn]
+    figure.legend([drawn[name] for name in shown], shown, fontsize=8, loc="outside right upper")
+    figure.supxlabel(plain_text(fill(caption, 55 * columns)), fontsize=8, color="0.25")
+    figure.supylabel(quantity)
+    figure.suptitle(plain_text(fill(title, 38 * columns)), fontsize=11)
+    return figure
+
+
+def _draw(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
+    for name, colour in colours.items():
+        drawn = [row for row in panel.rows if isinstance(row.get(name), int | float)]
+        if not drawn:
+            continue
+        places, values = [row["epsilon"] for row in drawn], [row[name] for row in drawn]
+        measured = f"{name}, lower quartile" in drawn[0]
+        axes.plot(
+            places, values, color=colour, marker="." if measured else "*", ls="-" if measured else ":", label=name
+        )
+        if measured:
+            ends = [[row[f"{name}, {side} quartile"] for row in drawn] for side in ("lower", "upper")]
+            axes.fill_between(places, *ends, color=colour, alpha=0.15, lw=0)

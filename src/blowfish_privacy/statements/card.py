@@ -1,0 +1,299 @@
+"""A statement for publication: what a release protects, how strongly, what it does not, and how wrong it is.
+
+Everything comes from the release document, which is public, and a document that does not verify gets no card. The
+fields follow the public registry of differential privacy deployments [nanayakkara2025] where they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from blowfish_privacy.domain import quoted, worded
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.graphs.graph import Hops
+from blowfish_privacy.policies.explain import hidden, neighbouring, presence_only, unprotected
+from blowfish_privacy.policies.fact_words import what_facts_disclose
+from blowfish_privacy.release import document, verification
+from blowfish_privacy.release.document import Release
+from blowfish_privacy.release.explain import number
+from blowfish_privacy.statements.card_layout import Card, Item, Section
+from blowfish_privacy.statements.card_words import (
+    FURTHER_UNDER_FACTS,
+    certainty,
+    definition,
+    disclosed,
+    domain,
+    factor,
+    few,
+    flavour,
+    made_with,
+    moved,
+    name,
+    odds,
+    others,
+    strength,
+    tidy,
+    undecided,
+    unit,
+    what,
+    why_exact,
+)
+from blowfish_privacy.support.exact import show
+
+_NEVER_CUT = ("Unprotected", "Exact or assumed known")
+
+
+def make_card(text: str, *, publisher: str | None = None) -> Card:
+    """Read the text of a release document and state what it protects; refuse a document that does not verify."""
+    problems = verification.problems(text)
+    if problems:
+        raise SpecError(
+            f"the document does not verify, so nothing can be stated about it: {' '.join(problems[:3])}",
+            hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
+        )
+    body = document.parse(text)
+    return _Facts(body, [document.read(body, part) for part in document.parts_of(body)], publisher).card()
+
+
+def _tidied(item: Item) -> str:
+    return tidy(item.text, None) if item.label in _NEVER_CUT else tidy(item.text)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What the sections of a card draw on."""
+
+    body: dict[str, Any]
+    releases: list[Release]
+    publisher: str | None
+
+    def card(self) -> Card:
+        sections = (
+            Section("What was released", tuple(self._released())),
+            Section("What is protected, and how strongly", tuple(self._protected())),
+            Section("What is not protected", tuple(self._unprotected())),
+            Section("How exact it is", tuple(self._error())),
+            Section("How it was made", tuple(self._made())),
+            Section("Other releases", tuple(self._composition())),
+            Section("How to check and cite it", tuple(self._cite())),
+        )
+        tidied = tuple(
+            Section(part.title, tuple(Item(item.label, _tidied(item)) for item in part.items)) for part in sections
+        )
+        return Card(
+            name(self.main.name),
+            self._summary(),
+            tidied,
+            epsilon=show(self.epsilon),
+            time=name(str(self.body["time"])),
+            publisher=None if self.publisher is None else name(self.publisher),
+            differential_privacy=self.main.certificate.differential_privacy,
+            flavour=flavour(self.main),
+        )
+
+    @property
+    def main(self) -> Release:
+        """The release, or the costliest part of a parallel one."""
+        return max(self.releases, key=lambda release: release.certificate.epsilon)
+
+    @property
+    def epsilon(self) -> Fraction:
+        return self.main.certificate.epsilon
+
+    def _summary(self) -> str:
+        if not self.epsilon:
+            return f"Published exactly: {why_exact(self.main)}, so the numbers are the exact ones, without noise."
+        how = f" {strength(self.epsilon)}," if strength(self.epsilon) else ""
+        return (
+            f"Noise protects each person{how} with epsilon {show(self.epsilon)}: whoever is undecided "
+            f"{undecided(self.main)} can become at most {certainty(self.epsilon)} % sure by reading this release."
+        )
+
+    @property
+    def _shared(self) -> str:
+        """The attribute that the parts of a parallel release have in common."""
+        return quoted(str(self.body["parallel"]["attribute"]))
+
+    def _released(self) -> Iterator[Item]:
+        main = self.main
+        many = sum(len(release.noisy) for release in self.releases)
+        each = f", for each {self._shared}" if "parallel" in self.body else ""
+        yield Item("Statistic", f"{what(main)}{each} ({many:,} number{'s' if many > 1 else ''}).")
+        yield Item("Data", "One record for each person." if main.policy.rows_per_person == 1 else "Records of people.")
+        yield Item("Values a record can have", f"{domain(main.policy.domain)}.")
+        by = f", by {name(self.publisher)}" if self.publisher else ""
+        yield Item("Published", f"{name(str(self.body['time']))}{by}.")
+
+    def _protected(self) -> Iterator[Item]:
+        policy, words = self.main.policy, self.main.policy.words()
+        yield Item("Privacy unit", unit(self.main))
+        for sentence in [*few([str(rule) for rule in words.protected]), *words.added]:
+            yield Item("Protected", sentence)
+        if not words.sentences:
+            yield Item("Protected", "Nothing: the policy has no secret values.")
+        elif self.epsilon:
+            yield Item("Protected", hidden(policy, "Strength"))
+        if not self.epsilon:
+            yield Item("Strength", f"None: this answer has no noise, since {why_exact(self.main)}.")
+        elif policy.known:
+            yield Item(
+                "Strength",
+                f"No output is more than {factor(1, self.epsilon)} times as likely on one table as on another "
+                f"{neighbouring(policy)}.",
+            )
+        else:
+            yield Item(
+                "Strength",
+                f"The odds {odds(self.main)} change by at most a factor "
+                f"{factor(1, self.epsilon)} (e to the epsilon), even for somebody who knows {others(self.main)}.",
+            )
+        if self.epsilon:
+            yield from (Item("Further apart", sentence) for sentence in self._further())
+        if strength(self.epsilon):
+            yield Item(
+                "Warning",
+                f"Epsilon {show(self.epsilon)} is large: one release may change odds {factor(1, self.epsilon)} times, "
+                f"which protects {strength(self.epsilon)}.",
+            )
+
+    def _further(self) -> Iterator[str]:
+        policy = self.main.policy
+        together = policy.furthest_together()
+        yield from few([self._apart(*found) for found in policy.furthest()])
+        if together is not None:
+            yield self._apart(*together)
+        if not policy.steps_add_up:
+            yield FURTHER_UNDER_FACTS
+
+    def _apart(self, pair: str, hops: Hops) -> str:
+        return f"{pair} are {hops:,} secret steps apart and protected less: a factor {factor(hops, self.epsilon)}."
+
+    def _unprotected(self) -> Iterator[Item]:
+        policy = self.main.policy
+        if not self.epsilon:
+            why = why_exact(self.main)
+            yield Item("No noise", f"{why[0].upper()}{why[1:]}, so it is as it is.")
+        else:
+            notices = {notice for release in self.releases for notice in release.body["notices"]}
+            yield from (Item("Note", notice) for notice in sorted(notices))
+        yield from (Item("Unprotected", sentence) for sentence in unprotected(policy))
+        everything = what_facts_disclose(policy) if disclosed(self.main) else None
+        if everything is not None:
+            yield Item("Unprotected", everything)
+        for quantity in self._quantities():
+            yield Item("Exact or assumed known", quantity)
+        if policy.known and policy.compensation == "secret-moves":
+            yield Item(
+                "Weaker than usual",
+                "Only attackers who already know each record up to secret values are guarded against (secret-moves).",
+            )
+        if self.epsilon and not policy.known and not self.main.certificate.differential_privacy:
+            bounded = "bounded " if policy.size == "unknown" else ""
+            yield Item(
+                f"Less than {bounded}differential privacy",
+                f"With the same epsilon it would hold all values of a person to the factor {factor(1, self.epsilon)}; "
+                f"this policy holds only {'presence' if presence_only(policy) else 'its secret pairs'} to it.",
+            )
+        yield Item(
+            "Beyond any noise",
+            "What holds for people in general, whoever is in the table; and what ties people together beyond the facts "
+            "listed here, such as a household.",
+        )
+
+    def _quantities(self) -> Iterator[str]:
+        policy = self.main.policy
+        if policy.size == "unknown":
+            yield "None but the values a record can have: the number of records is secret too."
+        elif "parallel" in self.body:
+            yield f"The number of records of each {self._shared}."
+        else:
+            yield f"The number of records: {self.main.records:,}."
+        for shown in dict.fromkeys(each.mechanism.without_noise() for each in self.releases if self.epsilon):
+            if shown is not None:
+                yield f"In this release, exactly: {shown}."
+        yield from (f"Known fact: {fact.words(policy.domain, whole=True)}." for fact in policy.known)
+        if not policy.known:
+            yield "No known facts about the data were assumed beyond this."
+
+    def _error(self) -> Iterator[Item]:
+        if not self.epsilon:
+            yield Item("Error", "None.")
+            return
+        errors = [release.body["error"] for release in self.releases if release.certificate.epsilon]
+        worst = max(errors, key=lambda error: error["rmse"])
+        least = min(float(error["rmse"]) for error in errors)
+        alike = len(errors) == 1 or number(least) == number(float(worst["rmse"]))
+        spread = "" if alike else f" in the least exact part, {number(least)} in the most exact"
+        yield Item(
+            "Expected error",
+            f"{number(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
+            f"95 in 100 are within {number(float(worst['within_95_in_100']))}. It comes from the noise alone.",
+        )
+
+    def _made(self) -> Iterator[Item]:
+        main = self.main
+        yield Item("Definition", definition(main))
+        yield Item("Epsilon", show(self.epsilon))
+        exact = "None: the numbers are the exact ones."
+        yield Item("Mechanism", made_with(self.releases) if self.epsilon else exact)
+        most = max(self.releases, key=lambda release: release.certificate.sensitivity.value)
+        yield Item("Sensitivity", f"A secret change moves {moved(most)} ({most.certificate.sensitivity.theorem}).")
+        yield Item("Proof", f"In the documentation of {self._software}: {main.certificate.proof}")
+        yield Item(
+            "Randomness", f"{self.body['randomness']}; exact integer noise" if self.epsilon else "None: without noise."
+        )
+        yield Item("Software", self._software)
+
+    @property
+    def _software(self) -> str:
+        return f"blowfish-privacy {worded(name(str(self.body['package']['version'])))}"
+
+    def _composition(self) -> Iterator[Item]:
+        if "parallel" in self.body:
+            shared, left_out = self._shared, self.body["parallel"]["left_out"]
+            yield Item(
+                "Parts",
+                f"Each person is in one part, and no secret pair changes {shared}: the parts together cost the epsilon "
+                f"of the costliest, {show(self.epsilon)}, not the sum."
+                + (
+                    f" Nothing was released for {left_out:,} other value{'s' * (left_out > 1)} of {shared}."
+                    if left_out
+                    else ""
+                ),
+            )
+        ledger = self.body.get("ledger")
+        entry = ledger.get("entry") if isinstance(ledger, dict) else None
+        yield Item(
+            "Composition",
+            f"This statement is about one release, entry {name(str(entry))} of the publisher's ledger. Epsilons of "
+            "further releases from the same data under the same policy add up; the publisher's ledger keeps the sum.",
+        )
+        yield Item("Post-processing", "Anything computed from the released numbers alone costs no further privacy.")
+
+    def _cite(self) -> Iterator[Item]:
+        yield Item("Check", "blowfish verify derives the guarantee and the error anew from the document.")
+        yield Item("Document", f"sha256 {self.body['sha256']}")
+        yield Item("Policy", f"sha256 {self.main.policy.hash}")
+        who = f"{name(self.publisher)} ({self._year()})" if self.publisher else f"({self._year()})"
+        # Why there is no loss is said above, where known facts may be the reason.
+        statement = str(self.body["guarantee"]["statement"]).partition(":")[0]
+        yield Item(
+            "Cite as",
+            f"{who}. {quoted(self.main.name)}. {statement}, blowfish-privacy; "
+            f"document {str(self.body['sha256'])[:12]}.",
+        )
+        yield Item(
+            "Method",
+            "Xi He, Ashwin Machanavajjhala, Bolin Ding: Blowfish Privacy: Tuning Privacy-Utility Trade-offs using "
+            "Policies, SIGMOD 2014.",
+        )
+
+    def _year(self) -> str:
+        try:
+            return str(datetime.fromisoformat(str(self.body["time"])).year)
+        except ValueError:
+            return "no date"

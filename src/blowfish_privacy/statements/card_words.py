@@ -1,0 +1,195 @@
+"""The words of a card: values and names that somebody chose, made safe to read, and numbers in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import ceil, exp, log
+
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_line, quoted, worded
+from blowfish_privacy.domain.quotation import LONGEST_NAME
+from blowfish_privacy.policies.explain import presence_only
+from blowfish_privacy.release.document import Release
+from blowfish_privacy.support.exact import rounded, show
+
+FURTHER_UNDER_FACTS = (
+    "No statement is made on values several secret steps apart beyond these: with known facts steps need not add up."
+)
+MOST_LISTED = 6
+_LONGEST = 1200
+LARGE = 3
+"""Above this epsilon odds may change by more than 20 times."""
+NO_PROTECTION = 10
+"""Above this epsilon odds may change by more than 20,000 times."""
+
+
+def what(release: Release) -> str:
+    """Say what was asked."""
+    return f"{release.query.says()}{_synopsis(release) if hasattr(release.mechanism, 'whole') else ''}"
+
+
+def _synopsis(release: Release) -> str:
+    noisy = "noisy " if release.certificate.epsilon else ""
+    if getattr(release.mechanism, "whole", True):
+        return f", from a {noisy}synopsis of where the records lie, which also gives any other number of centres"
+    return f", from the {noisy}sizes and means of clusters, and nothing else about where the records lie"
+
+
+def moved(release: Release) -> str:
+    """Say by how much a secret change moves what is released, in words that fit the noise."""
+    found, query = release.certificate.sensitivity, release.query
+    worst = f"{'at worst by' if found.exact else 'by no more than'} {rounded(found.value)}"
+    if not query.counts_records:
+        return f"{query.changed} {worst}"
+    if release.mechanism.name == "lloyd":
+        return f"the clusters' sums of offsets, added up, {worst} positions"
+    return f"{query.changed}, added up, {worst} {'record' if found.value == 1 else 'records'}"
+
+
+def unit(release: Release) -> str:
+    """Say whose protection it is, and which tables are compared."""
+    rows = release.policy.rows_per_person
+    who = "One person, who has one record" if rows == 1 else f"One person, with up to {rows:,} records together"
+    if release.policy.size == "unknown":
+        too = "" if presence_only(release.policy) else " too"
+        return f"{who}. Whether somebody is in the table at all is protected{too}."
+    if release.policy.known:
+        known = "that must change with it to keep the known facts true; how many records there are is public"
+        return f"{who}. Tables are compared that differ in a person's values and in those of others {known}."
+    each = "" if rows == 1 else ", and how many of them each person has is not protected"
+    return f"{who}. Tables are compared that differ in a person's values; how many records there are is public{each}."
+
+
+def domain(domain: Domain) -> str:
+    """List the attributes and their declared values."""
+    shown = [f"{quoted(name)}: {values(domain[name])}" for name in domain.names[:MOST_LISTED]]
+    more = len(domain.names) - MOST_LISTED
+    return "; ".join(shown) + (f"; and {more:,} more attributes" if more > 0 else "")
+
+
+def values(attribute: Attribute) -> str:
+    """Name the declared values of an attribute, the first few of many."""
+    first, last = attribute.show(0), attribute.show(attribute.size - 1)
+    if isinstance(attribute, Categorical):
+        shown = [worded(name(attribute.show(place))) for place in range(min(attribute.size, MOST_LISTED))]
+        more = attribute.size - len(shown)
+        return ", ".join(shown) + (f" and {more:,} more" if more else "")
+    said = f"{attribute.size:,} bins, {first} to {last}" if isinstance(attribute, Binned) else f"{first} to {last}"
+    return f"{said} (values beyond count as the nearest)" if attribute.outside == "clamp" else said
+
+
+def few(sentences: Sequence[str]) -> Iterator[str]:
+    """Keep the first sentences of many, and say how many more there are."""
+    yield from sentences[:MOST_LISTED]
+    if len(sentences) > MOST_LISTED:
+        yield f"And {len(sentences) - MOST_LISTED:,} more, which follow from the policy in the document."
+
+
+def undecided(release: Release) -> str:
+    """Say between what somebody may be undecided, and what they may know."""
+    if release.policy.known:
+        return "between two tables that must look alike (50 : 50)"
+    present = "whether a person is in the table"
+    what = present if presence_only(release.policy) else "between two secret values of a person"
+    if release.policy.size == "unknown" and not presence_only(release.policy):
+        what += f", or {present}"
+    return f"{what} (50 : 50), and knows {others(release)},"
+
+
+def odds(release: Release) -> str:
+    """Say which odds are held, where no facts are known."""
+    if presence_only(release.policy):
+        return "that a person is in the table"
+    present = " and the odds that a person is in the table" if release.policy.size == "unknown" else ""
+    return f"between two secret values of a person{present}"
+
+
+def disclosed(release: Release) -> bool:
+    """Say whether an answer is exact because of the known facts."""
+    policy, names = release.policy, release.query.attributes
+    return not release.certificate.epsilon and bool(policy.known) and policy.graph.project(names).has_edges
+
+
+def why_exact(release: Release) -> str:
+    """Say why an answer has no noise."""
+    if not disclosed(release):
+        return "nothing that the policy keeps secret shows in this answer"
+    said = "no secret pair that the known facts leave possible changes this answer"
+    if release.policy.compensation == "anywhere":
+        return said
+    return f"{said}, for anybody who knows each record up to secret values"
+
+
+def others(release: Release) -> str:
+    """Say what somebody may know and still not find out."""
+    return "every other record" if release.policy.rows_per_person == 1 else "all other people's records"
+
+
+def made_with(releases: Sequence[Release]) -> str:
+    """Say what noise went where: once where all parts are alike, else for the costliest and the cheapest."""
+    alike: dict[str, list[Release]] = {}
+    for release in sorted(releases, key=lambda release: release.certificate.epsilon, reverse=True):
+        alike.setdefault(f"{release.mechanism.name}. {release.mechanism.words()}", []).append(release)
+    (words, _), *more = alike.items()
+    if not more:
+        return words
+    ends = [next(iter(alike.items())), more[-1]]
+    said = " ".join(f"For {_parts(group)}: {words}" for words, group in ends)
+    return said if len(more) == 1 else f"{said} For the other parts: as the document says."
+
+
+def _parts(group: Sequence[Release]) -> str:
+    attribute, value = group[0].part or ("", "")
+    more = f" and {len(group) - 1:,} more" if len(group) > 1 else ""
+    epsilon = show(group[0].certificate.epsilon)
+    return f"{quoted(attribute)} {worded(name(str(value)))}{more} (epsilon {epsilon})"
+
+
+def strength(epsilon: Fraction) -> str:
+    """Say in a few words what a large epsilon means; nothing for others."""
+    if epsilon <= LARGE:
+        return ""
+    return "weakly" if epsilon <= NO_PROTECTION else "in effect not at all"
+
+
+def definition(release: Release) -> str:
+    """Say which definition of privacy the release meets."""
+    said, full = "Blowfish privacy, pure epsilon (no delta)", release.certificate.differential_privacy
+    if release.policy.size == "unknown":
+        both = "of bounded differential privacy (a person's values change) and of" if full else "of"
+        return f"{said}; here it meets the definition {both} unbounded differential privacy (a person comes or goes)."
+    rows = release.policy.rows_per_person
+    of = "" if rows == 1 else f" of the values of up to {rows:,} records, not of how many a person has"
+    return f"{said}; here it is bounded differential privacy{of}." if full else f"{said}."
+
+
+def flavour(release: Release) -> str:
+    """Name the definition of privacy in a few words."""
+    full = release.certificate.differential_privacy
+    if release.policy.size == "unknown":
+        return "Bounded and unbounded differential privacy" if full else "Unbounded differential privacy"
+    return "Bounded differential privacy" if full else "Blowfish privacy"
+
+
+def factor(hops: float, epsilon: Fraction) -> str:
+    """Write the largest change of odds over some steps, never less than it is."""
+    exponent = hops * float(epsilon)
+    if exponent > 20:
+        return f"10^{ceil(exponent / log(10))}"
+    value = exp(exponent)
+    return f"{ceil(100 * value) / 100:.2f}" if value < 10 else f"{ceil(value):,}"
+
+
+def certainty(epsilon: Fraction) -> str:
+    """Write how sure, in hundredths, somebody undecided between two values can become, never less than it is."""
+    return str(ceil(100 / (1 + exp(-float(epsilon)))))
+
+
+def name(text: str) -> str:
+    """Show a name that somebody chose: on one line, and not longer than a name should be."""
+    return tidy(text, LONGEST_NAME)
+
+
+def tidy(text: str, longest: int | None = _LONGEST) -> str:
+    """Keep what a document says on one line: no control characters, none that change the direction of text."""
+    return one_line(text, longest)

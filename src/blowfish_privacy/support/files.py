@@ -1,0 +1,70 @@
+"""Writing files so that they are whole or not there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from blowfish_privacy.errors import DataError
+from blowfish_privacy.support.temporary import unfinished
+
+_FORMULAS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'")
+"""How a cell begins that a spreadsheet may run; and the apostrophe that keeps it from that."""
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+
+IN_THE_LEDGER = "nothing was lost: the release is in the ledger."
+"""What to say when the file of a release cannot be written."""
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, if it is not there, into which files can be written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "the path is not valid"
+    raise DataError(f"nothing can be written into {path}: {reason}.", hint="choose another folder.")
+
+
+def csv_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """Write a table as CSV. A text that a spreadsheet could take for a formula gets an apostrophe in front.
+
+    So does a text that begins with an apostrophe: whoever takes one apostrophe off the front of every cell that has one
+    gets every text back.
+    """
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer)
+    writer.writerow(map(_harmless, header))
+    writer.writerows([_harmless(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return buffer.getvalue().encode()
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text[:1] in _FORMULAS and not _NUMBER.fullmatch(text) else text
+
+
+def write_atomically(path: str | Path, content: bytes, *, hint: str | None = None) -> None:
+    """Write a file beside its place, make it durable, and move it there in one step. Its mode follows the umask."""
+    if not isinstance(path, str | os.PathLike):
+        raise DataError("the path of a file to write is not valid.")
+    target = Path(path)
+    part = str(target.parent / f".{target.name}.{token_hex(4)}.part")
+    try:
+        with unfinished(part):
+            with open(part, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, target)
+        return
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "the path is not valid"
+    raise DataError(f"{target} cannot be written: {reason}.", hint=hint)

@@ -1,0 +1,169 @@
+"""YAML without its surprises.
+
+Plain ``yes``, ``no``, ``on`` and ``off`` stay text (NO is a country), so do ``010`` and ``12:30``; decimals are exact,
+a duplicate key is an error, and anchors, aliases and tags are refused, so a small file stays small. Values are built
+from the parser's events as they come, so that a file over one of the limits is refused where it passes it.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any, NoReturn
+
+import yaml
+
+from blowfish_privacy.errors import SpecError, brief
+from blowfish_privacy.support.limits import FILE_CHARACTERS, FILE_LEVELS, FILE_VALUES, TEXT_CHARACTERS
+
+_LONGEST_NUMBER = 1_200
+
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_DECIMAL = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **{word: word.casefold() == "true" for word in ("true", "True", "false", "False")},
+}
+_NUMERIC = frozenset("-+.0123456789")
+
+# The parser written in C, where PyYAML was built with it, is some twenty times as fast.
+_Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def parse(text: str) -> Any:
+    """Read YAML text into plain values, or say where it is wrong."""
+    if not isinstance(text, str):
+        raise SpecError("the text of a policy file is needed.")
+    if len(text) > FILE_CHARACTERS:
+        raise SpecError(f"the file has more than {FILE_CHARACTERS:,} characters.", hint=_SMALLER)
+    try:
+        return _Reader(text).document()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = "" if mark is None else f"{_place(mark)}: "
+        problem = f"{place}{error.problem or 'not valid YAML'}."
+    except (yaml.YAMLError, UnicodeEncodeError):
+        problem = "the file is not valid YAML."
+    raise SpecError(problem, hint="see the examples folder for a file that works.")
+
+
+_SMALLER = "list fewer values: ranges, widths and bins say the same in few words."
+
+
+class _Reader:
+    """Builds values from the events of a parser."""
+
+    def __init__(self, text: str) -> None:
+        self._parser = _Parser(text)
+        self._values = 0
+
+    def document(self) -> Any:
+        """Read the one document of a text; None where it is empty."""
+        self._parser.get_event()
+        if self._parser.check_event(yaml.StreamEndEvent):
+            return None
+        self._parser.get_event()
+        built = self._value(self._parser.get_event(), 0)
+        self._parser.get_event()
+        if not self._parser.check_event(yaml.StreamEndEvent):
+            _refuse(self._parser.get_event(), "a policy file is a single document")
+        return built
+
+    def _value(self, event: Any, level: int) -> Any:
+        self._values += 1
+        if self._values > FILE_VALUES or level > FILE_LEVELS:
+            many = f"more than {FILE_VALUES:,} values" if self._values > FILE_VALUES else ""
+            raise SpecError(
+                f"{_place(event.start_mark)}: the file has {many or f'more than {FILE_LEVELS} levels of nesting'}.",
+                hint=_SMALLER if many else "see the examples folder for a file that works.",
+            )
+        if event.anchor is not None:
+            _refuse(event, "anchors and aliases are not allowed")
+        if event.tag is not None:
+            _refuse(event, "tags are not allowed")
+        if isinstance(event, yaml.ScalarEvent):
+            return _scalar(event)
+        return self._sequence(level) if isinstance(event, yaml.SequenceStartEvent) else self._mapping(level)
+
+    def _sequence(self, level: int) -> list[Any]:
+        built: list[Any] = []
+        while not isinstance(event := self._parser.get_event(), yaml.SequenceEndEvent):
+            built.append(self._value(event, level + 1))
+        return built
+
+    def _mapping(self, level: int) -> dict[Any, Any]:
+        built: dict[Any, Any] = {}
+        name, value = None, None
+        while not isinstance(event := self._parser.get_event(), yaml.MappingEndEvent):
+            before, key = (name, value), self._value(event, level + 1)
+            if not isinstance(event, yaml.ScalarEvent) or not isinstance(key, str | int | bool):
+                _refuse(event, "a key must be plain text")
+            if key in built:
+                _refuse(event, f"duplicate key {brief(key)}")
+            following = self._parser.get_event()
+            if isinstance(following, yaml.ScalarEvent) and not following.value and event.value.isdecimal():
+                _check_decimal_point(event, *before)
+            name, value = key, self._value(following, level + 1)
+            built[name] = value
+        return built
+
+
+def _scalar(event: yaml.ScalarEvent) -> Any:
+    text: str = event.value
+    if len(text) > TEXT_CHARACTERS:
+        _refuse(event, f"a text has {len(text):,} characters, and {TEXT_CHARACTERS:,} is the most")
+    if not event.implicit[0]:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in _NUMERIC or not _DECIMAL.fullmatch(text):
+        return text
+    if len(text) > _LONGEST_NUMBER:
+        _refuse(event, f"a number has {len(text):,} digits, and {_LONGEST_NUMBER:,} is the most")
+    return int(text) if _INTEGER.fullmatch(text) else Decimal(text)
+
+
+def _check_decimal_point(event: yaml.ScalarEvent, name: object, value: object) -> None:
+    """Refuse ``{epsilon: 0,4}``, which YAML takes for epsilon 0 and a key 4 without a value."""
+    if type(value) is int:
+        raise SpecError(
+            f"{_place(event.start_mark)}: {brief(name)}: {brief(value)},{brief(event.value)} is no number here: "
+            "the comma ends it.",
+            hint="write decimals with a point, as in 0.4, and thousands without a mark, as in 1000.",
+        )
+
+
+def _place(mark: Any) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}"
+
+
+def _refuse(event: Any, problem: str) -> NoReturn:
+    raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes text so that :func:`parse` reads it back as text."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write every value out."""
+        return True
+
+
+_RESOLVED = {
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "bool": (r"true|false|True|False", [*"tTfF"]),
+    "int": (_INTEGER.pattern, [*"-+0123456789"]),
+    "float": (_DECIMAL.pattern, [*"-+0123456789."]),
+}
+for _tag, (_pattern, _first) in _RESOLVED.items():
+    _Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^({_pattern})$"), _first)
+
+
+def write(value: Any) -> str:
+    """Write plain values as YAML that :func:`parse` reads back unchanged."""
+    options: dict[str, Any] = {"Dumper": _Dumper, "sort_keys": False, "default_flow_style": None, "width": 110}
+    readable = yaml.dump(value, allow_unicode=True, **options)
+    # Some characters, such as the one for "next line", are read back as spaces unless they are escaped.
+    return readable if parse(readable) == value else yaml.dump(value, allow_unicode=False, **options)
