@@ -26,6 +26,7 @@ from blowfish_privacy.queries import Cumulative, Histogram, Mean, Sum
 from blowfish_privacy.testing.oracle import moves_together, neighbours
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
+from pair_classes import class_of
 
 ROOT = Path(__file__).parents[2]
 EVERY = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=lambda kind: kind.name)
@@ -188,6 +189,7 @@ def test_the_loss_on_every_neighbour_is_within_the_certificate(kind, policy, eps
         moved = [(a, b) for a, b in zip(x, y, strict=True) if a != b]
         ends = [tuple(tuple(cell[axis] for axis in axes) for cell in pair) for pair in moved]
         assert loss == mechanism.loss(*ends[0])
+        assert loss <= certificate.loss.on(class_of(policy, *moved[0]))
         worst = max(worst, loss)
     assert worst <= certificate.epsilon
     if certificate.sensitivity.exact:

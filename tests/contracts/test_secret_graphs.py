@@ -50,6 +50,17 @@ def test_hops_equal_breadth_first_search(kind, data):
 @KINDS
 @given(data=st.data())
 @settings(max_examples=examples(60), deadline=None)
+def test_the_edges_that_change_an_attribute_are_all_kept(kind, data):
+    graph = data.draw(policies(most_cells=30, kind=kind)).graph
+    for name in graph.domain:
+        kept, axis = graph.changing(name), graph.domain.axis(name)
+        assert all(kept.adjacent(*edge) for edge in graph.edges() if differing(*edge) == [axis])
+        assert all(graph.adjacent(*edge) for edge in kept.edges())
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(60), deadline=None)
 def test_components_are_the_values_a_chain_connects(kind, data):
     graph = data.draw(policies(most_cells=30, kind=kind)).graph
     connected = True

@@ -18,7 +18,7 @@ from blowfish_privacy.graphs.graph import Rule, SecretGraph, Secrets, Words
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.noise import discrete_laplace
-from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.queries.query import LinearForm, Query
 from blowfish_privacy.release import spec, verification
@@ -160,9 +160,8 @@ def define():
             worst = sensitivity_of(self.form, policy)
             if worst.value and not self.scale:
                 raise PolicyError("no noise.")
-            loss = worst.value / self.scale if worst.value else Fraction(0)
-            bounded = is_differential_privacy(policy)
-            return Certificate(loss, policy.hash, self.name, (self.scale,), worst, self.proof, bounded)
+            amount = worst.value / self.scale if worst.value else Fraction(0)
+            return self.certified(policy, loss_seen(policy, self.form.domain.names, amount), worst, self.scale)
 
         rows = 2
 

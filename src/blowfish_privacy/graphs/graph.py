@@ -133,7 +133,7 @@ class SecretGraph(ABC):
     @property
     def one_at_a_time(self) -> bool:
         """Whether every secret pair is known to differ in one attribute only."""
-        return len(self.domain.names) == 1
+        return sum(attribute.size > 1 for attribute in self.domain.attributes) <= 1
 
     @property
     def enumerated(self) -> Collection[Edge] | None:
@@ -207,6 +207,10 @@ class SecretGraph(ABC):
     def changes(self, name: str) -> bool:
         """Say whether some edge changes an attribute."""
         return self.widest_edge(name) is not None
+
+    def changing(self, name: str) -> SecretGraph:
+        """Return a graph with every edge that changes an attribute, where edges change one; others may be in it."""
+        return self
 
     def stretches(self, name: str) -> tuple[Stretches, ...]:
         """Cut an attribute where no secret pair lies across, into as many stretches as the graph can tell."""

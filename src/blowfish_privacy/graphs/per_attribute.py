@@ -147,6 +147,14 @@ class CartesianGraph(SecretGraph):
         """By definition."""
         return True
 
+    def changing(self, name: str) -> SecretGraph:
+        """Keep the graph of that attribute alone."""
+        from blowfish_privacy.graphs.public import Public  # listed pairs may turn out to be a product
+
+        axis, public = self.domain.axis(name), Public()
+        kept = (graph if at == axis else public.on(graph.domain) for at, graph in enumerate(self.graphs))
+        return CartesianGraph(self.domain, tuple(kept))
+
     def adjacent(self, x: Cell, y: Cell) -> bool:
         """One attribute differs, along an edge of its own graph."""
         axes = differing(x, y)

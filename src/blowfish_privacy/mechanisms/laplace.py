@@ -15,8 +15,9 @@ from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
-from blowfish_privacy.privacy.sensitivity import sensitivity_of
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivity_of
 from blowfish_privacy.queries import LinearForm, Query
 from blowfish_privacy.support.exact import exact, rounded
 
@@ -64,12 +65,12 @@ class Laplace(Mechanism):
 
     def certify(self, policy: Policy) -> Certificate:
         """Divide the sensitivity, derived anew, by the scale held."""
-        found = sensitivity_of(self.form, policy)
-        if found.value and not self.scale:
+        sensitivity = sensitivity_of(self.form, policy)
+        if sensitivity.value and not self.scale:
             raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
-        epsilon = found.value / self.form.unit / self.scale if found.value else Fraction(0)
-        bounded = is_differential_privacy(policy)
-        return Certificate(epsilon, policy.hash, self.name, (self.scale,), found, self.proof, bounded)
+        changes = sensitivity_by_class(self.form, policy) if sensitivity.value else {}
+        loss = Loss.of({pairs: change / self.form.unit / self.scale for pairs, change in changes.items()})
+        return self.certified(policy, loss, sensitivity, self.scale)
 
     @property
     def rows(self) -> int:

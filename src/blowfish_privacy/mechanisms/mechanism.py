@@ -20,7 +20,9 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.mechanisms.error import Error
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.support.progress import spinner
 
@@ -75,6 +77,11 @@ class Mechanism(ABC):
     @abstractmethod
     def certify(self, policy: Policy) -> Certificate:
         """Derive the privacy loss from the scales held; never repeat what was asked for."""
+
+    def certified(self, policy: Policy, loss: Loss, sensitivity: Sensitivity, *scales: Fraction) -> Certificate:
+        """State what was derived, for :meth:`certify`."""
+        bounded = is_differential_privacy(policy)
+        return Certificate(loss, policy.hash, self.name, scales, sensitivity, self.proof, bounded)
 
     @property
     @abstractmethod

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.support.exact import show
 
@@ -15,7 +16,8 @@ from blowfish_privacy.support.exact import show
 class Certificate:
     """The privacy loss, derived again from the noise scales a mechanism holds and the worst change they must hide."""
 
-    epsilon: Fraction
+    loss: Loss
+    """On every class of secret pairs."""
     policy_hash: str
     mechanism: str
     scales: tuple[Fraction, ...]
@@ -24,6 +26,11 @@ class Certificate:
     proof: str
     differential_privacy: bool
     """Whether the policy is full domain without known facts, so that this is (bounded) differential privacy."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What no secret pair loses more than."""
+        return self.loss.largest
 
     @property
     def statement(self) -> str:

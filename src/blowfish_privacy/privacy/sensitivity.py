@@ -11,6 +11,7 @@ Known facts make several records move together (:mod:`blowfish_privacy.known_fac
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from blowfish_privacy.errors import PolicyError, brief
 from blowfish_privacy.graphs import FullDomain, Public, SecretGraph
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.classes import ALL, PRESENCE, PairClass, classes_met
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import LinearForm, Query
 
@@ -26,6 +28,13 @@ if TYPE_CHECKING:
 
 Records: TypeAlias = tuple[dict[str, Any], ...]
 """Values of the attributes that matter, one for each record."""
+
+
+class Norm(Enum):
+    """How a change of several numbers is one number."""
+
+    L1 = "the sum of the absolute changes"
+    L2 = "the root of the sum of the squared changes"
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,7 @@ class Sensitivity:
     exact: bool
     theorem: str
     witness: tuple[Records, Records] | None
+    norm: Norm = Norm.L1
 
 
 def sensitivity(query: Query, policy: Policy) -> Sensitivity:
@@ -74,6 +84,26 @@ def sensitivity_of(form: LinearForm, policy: Policy) -> Sensitivity:
         theorem = f"{found.theorem}, times {policy.rows_per_person} rows per person"
         found = Sensitivity(policy.rows_per_person * found.value, found.exact, theorem, found.witness)
     return found
+
+
+def sensitivity_by_class(form: LinearForm, policy: Policy) -> dict[PairClass, Fraction]:
+    """Bound the change along the secret pairs of each class that a linear form may tell apart.
+
+    Where a form is worst along pairs of one class, this is its sensitivity; along others it may change less.
+    """
+    largest, names = sensitivity_of(form, policy).value, form.domain.names
+    changes: dict[PairClass, Fraction] = {}
+    for pairs in classes_met(policy, names):
+        if pairs == PRESENCE:
+            change = form.weight(form.heaviest())
+        elif pairs == ALL and policy.known:
+            change = largest
+        else:
+            graph = policy.graph if pairs == ALL else policy.graph.changing(pairs.attribute)
+            edge, _ = form.worst_edge(graph.project(names))
+            change = Fraction(0) if edge is None else form.change(*edge)
+        changes[pairs] = min(policy.rows_per_person * change, largest)
+    return changes
 
 
 @dataclass(frozen=True)

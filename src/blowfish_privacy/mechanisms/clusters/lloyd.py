@@ -24,7 +24,8 @@ from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
 from blowfish_privacy.noise import LARGEST_SCALE, BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
@@ -136,8 +137,8 @@ class NoisyLloyd(Synopsis):
             else "shares change with the length of a move [docs/proofs/lloyd.md]"
         )
         found = Sensitivity(moved, exact=not secret, theorem=theorem, witness=None)
-        scales, bounded = (self.size_scale, self.sum_scale), is_differential_privacy(policy)
-        return Certificate(epsilon, policy.hash, self.name, scales, found, self.proof, bounded)
+        loss = loss_seen(policy, self.form.domain.names, epsilon)
+        return self.certified(policy, loss, found, self.size_scale, self.sum_scale)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Bound the loss of a move."""

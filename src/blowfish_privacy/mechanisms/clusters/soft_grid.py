@@ -43,7 +43,8 @@ from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
@@ -145,8 +146,7 @@ class SoftGrid(Synopsis):
         if found.value and not self.scale:
             raise PolicyError(NO_NOISE)
         epsilon = found.value * self.unit / self.scale if found.value else Fraction(0)
-        bounded = is_differential_privacy(policy)
-        return Certificate(epsilon, policy.hash, self.name, (self.scale,), found, self.proof, bounded)
+        return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), found, self.scale)
 
     def _sensitivity(self, policy: Policy) -> Sensitivity:
         names = self.form.domain.names

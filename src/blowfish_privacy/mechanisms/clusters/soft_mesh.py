@@ -40,7 +40,8 @@ from blowfish_privacy.mechanisms.clusters.synopsis import (
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
@@ -159,8 +160,8 @@ class SoftMesh(Synopsis):
         theorem = f"the first look, then a mesh: {found[worst][0].theorem}"
         sensitivity = Sensitivity(found[worst][0].value, exact=False, theorem=theorem, witness=None)
         scales = tuple(level.scale for _, level in found)
-        bounded = is_differential_privacy(policy)
-        return Certificate(losses[0] + losses[worst], policy.hash, self.name, scales, sensitivity, self.proof, bounded)
+        loss = loss_seen(policy, names, losses[0] + losses[worst])
+        return self.certified(policy, loss, sensitivity, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Bound the loss by that of the lattices, which handing on cannot increase."""

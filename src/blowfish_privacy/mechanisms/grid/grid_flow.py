@@ -17,7 +17,8 @@ from blowfish_privacy.mechanisms.grid.line import DIVISIONS, Line, best_line
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import sensitivity_of, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
@@ -70,16 +71,10 @@ class GridFlow(Mechanism):
         found = sensitivity_of(self.form, policy)
         worst = own.graph.longest_move((self.lines[0].loss, self.lines[1].loss))
         scales = tuple(scale for line in self.lines for scale in (line.leaf_scale, line.hat_scale))
-        return Certificate(
-            own.rows * worst,
-            policy.hash,
-            self.name,
-            scales,
-            # A flow may absorb a move along any way, so the sum over one of them is an upper bound.
-            replace(found, exact=found.value == 0),
-            self.proof,
-            is_differential_privacy(policy),
-        )
+        # A flow may absorb a move along any way, so the sum over one of them is an upper bound.
+        bound = replace(found, exact=found.value == 0)
+        loss = loss_seen(policy, self.form.domain.names, own.rows * worst)
+        return self.certified(policy, loss, bound, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Add up the losses of the edges on a shortest way."""

@@ -21,7 +21,8 @@ from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import sensitivity_of, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
@@ -73,8 +74,7 @@ class GridHierarchy(Mechanism):
         pairs = len(self.spacings[0]) * len(self.spacings[1])
         rows = steps(policy, self.form.domain.names).rows
         epsilon = rows * 2 * pairs / self.scale if found.value else Fraction(0)
-        bounded = is_differential_privacy(policy)
-        return Certificate(epsilon, policy.hash, self.name, (self.scale,), found, self.proof, bounded)
+        return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), found, self.scale)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Add up the changes of all rows."""

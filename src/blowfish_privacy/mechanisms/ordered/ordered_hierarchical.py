@@ -18,7 +18,8 @@ from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, or
 from blowfish_privacy.mechanisms.ordered.tree import Tree
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
@@ -80,15 +81,8 @@ class OrderedHierarchical(OrderedFamily):
         attained = not theta or (not own.forced and own.graph.adjacent(*worst) and self.loss(*worst) == epsilon)
         sensitivity = Sensitivity(found.value, attained, found.theorem, found.witness)
         scales = tuple(scale for scale in (self.prefix_scale, self.node_scale) if scale)
-        return Certificate(
-            own.rows * epsilon,
-            policy.hash,
-            self.name,
-            scales,
-            sensitivity,
-            self.proof,
-            is_differential_privacy(policy),
-        )
+        loss = loss_seen(policy, self.form.domain.names, own.rows * epsilon)
+        return self.certified(policy, loss, sensitivity, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Add up over crossed block ends and changed nodes."""

@@ -21,7 +21,8 @@ from blowfish_privacy.mechanisms.ordered.segment import Segment, Stretch, stretc
 from blowfish_privacy.mechanisms.ordered.spacings import choose_levels
 from blowfish_privacy.noise import BitSource, checked_scale
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
@@ -83,8 +84,7 @@ class SmoothHierarchy(OrderedFamily):
         sensitivity = Sensitivity(found.value, attained, found.theorem, found.witness)
         kinds = dict.fromkeys(segment.levels for segment in self.segments)
         scales = tuple(dict.fromkeys(level.scale for levels in kinds for level in levels))
-        bounded = is_differential_privacy(policy)
-        return Certificate(epsilon, policy.hash, self.name, scales, sensitivity, self.proof, bounded)
+        return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), sensitivity, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Add up over the levels of the stretch that holds both."""

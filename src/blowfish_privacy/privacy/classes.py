@@ -1,0 +1,54 @@
+"""Classes of secret pairs that releases treat alike.
+
+Where every secret pair changes one attribute, a release that looks at some attributes says nothing about the pairs that
+change another. So pairs are sorted by the attribute they change, and losses are counted for each class apart. Where a
+pair may change several attributes at once, or known facts make records move together, there is one class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from blowfish_privacy.policies import Policy
+
+Kind: TypeAlias = Literal["all", "attribute", "presence"]
+
+
+@dataclass(frozen=True, order=True)
+class PairClass:
+    """Some of the secret pairs of a policy."""
+
+    kind: Kind
+    attribute: str = ""
+    """The one that these pairs change, if they are told by it."""
+
+    def words(self) -> str:
+        """Name the class."""
+        return self.attribute or self.kind
+
+
+ALL = PairClass("all")
+PRESENCE = PairClass("presence")
+"""A person who is in the table, and the same person who is not."""
+
+
+def changing(attribute: str) -> PairClass:
+    """Return the class of the pairs that change an attribute."""
+    return PairClass("attribute", attribute)
+
+
+def classes_met(policy: Policy, names: Collection[str]) -> tuple[PairClass, ...]:
+    """List the classes with pairs that a query of some attributes may tell apart."""
+    presence = (PRESENCE,) if policy.size == "unknown" else ()
+    if not told_by_attribute(policy):
+        return (*((ALL,) if policy.graph.has_edges else ()), *presence)
+    return (*(changing(name) for name in policy.domain if name in names and policy.graph.changes(name)), *presence)
+
+
+def told_by_attribute(policy: Policy) -> bool:
+    """Say whether every two neighbours differ in one attribute of one person, or in a person's presence."""
+    from blowfish_privacy.known_facts.theorems.dispatch import crosses
+
+    return policy.graph.one_at_a_time and not (policy.known and crosses(policy))

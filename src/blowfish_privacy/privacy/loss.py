@@ -1,0 +1,102 @@
+"""What a release tells about secret pairs: how much, measured how, about which of them.
+
+A loss is a number for every class of secret pairs (:mod:`blowfish_privacy.privacy.classes`). Losses of several releases
+add up class by class; a budget bounds the largest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.classes import ALL, PairClass, classes_met
+from blowfish_privacy.support.exact import show
+
+
+class Measure(ABC):
+    """How the loss on a secret pair is counted. Amounts of one measure add up from release to release."""
+
+    name: ClassVar[str]
+    """What an amount is called, here and in a ledger."""
+    kinds: ClassVar[dict[str, Measure]] = {}
+    """Every measure, by its name."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make a measure known by its name."""
+        super().__init_subclass__(**options)
+        Measure.kinds[cls.name] = cls()
+
+    @abstractmethod
+    def over(self, amount: Fraction, steps: int) -> Fraction:
+        """Bound the loss between two values several secret pairs apart, where each pair loses the amount."""
+
+    def words(self, amount: Fraction) -> str:
+        """Say an amount."""
+        return f"{self.name} {show(amount)}"
+
+
+class Epsilon(Measure):
+    """The largest log-ratio of the probabilities of any output [he2014, Definition 4.2]."""
+
+    name = "epsilon"
+
+    def over(self, amount: Fraction, steps: int) -> Fraction:
+        """Log-ratios add up along a chain."""
+        return amount * steps
+
+
+EPSILON = Measure.kinds[Epsilon.name]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How much is lost on each class of secret pairs; on those not listed, nothing."""
+
+    measure: Measure
+    amounts: tuple[tuple[PairClass, Fraction], ...]
+
+    @classmethod
+    def of(cls, amounts: Mapping[PairClass, Fraction], measure: Measure = EPSILON) -> Loss:
+        """Keep what is not zero, in an order of its own."""
+        return cls(measure, tuple((pairs, amounts[pairs]) for pairs in sorted(amounts) if amounts[pairs]))
+
+    @classmethod
+    def alike(cls, classes: Iterable[PairClass], amount: Fraction, measure: Measure = EPSILON) -> Loss:
+        """Lose the same amount on several classes; on all pairs, if none is named."""
+        return cls.of(dict.fromkeys(tuple(classes) or (ALL,), amount), measure)
+
+    @property
+    def largest(self) -> Fraction:
+        """What no secret pair loses more than."""
+        return max((amount for _, amount in self.amounts), default=Fraction(0))
+
+    def on(self, pairs: PairClass) -> Fraction:
+        """Return what is lost on a class."""
+        return dict(self.amounts).get(pairs, Fraction(0))
+
+    def __iter__(self) -> Iterator[tuple[PairClass, Fraction]]:
+        return iter(self.amounts)
+
+    def __add__(self, other: Loss) -> Loss:
+        if self.measure is not other.measure:
+            raise ValueError(f"{self.measure.name} and {other.measure.name} do not add up")
+        classes = {pairs for pairs, _ in (*self, *other)}
+        return Loss.of({pairs: self.on(pairs) + other.on(pairs) for pairs in classes}, self.measure)
+
+    def __or__(self, other: Loss) -> Loss:
+        """Take the larger amount of every class: what two releases lose that no secret pair meets both of."""
+        classes = {pairs for pairs, _ in (*self, *other)}
+        return Loss.of({pairs: max(self.on(pairs), other.on(pairs)) for pairs in classes}, self.measure)
+
+    def times(self, factor: Fraction | int) -> Loss:
+        """Multiply every amount."""
+        return Loss(self.measure, tuple((pairs, amount * factor) for pairs, amount in self)) if factor else Loss.of({})
+
+
+def loss_seen(policy: Policy, names: Collection[str], amount: Fraction) -> Loss:
+    """Bound the loss of a release that looks at some attributes: one amount on every pair it may tell apart."""
+    return Loss.alike(classes_met(policy, names), amount)
