@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+import blowfish_privacy as bp
 from blowfish_privacy.errors import BudgetError, DomainError, LedgerError, RefusalError
 from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger
-from unit.ledger.samples import POLICIES, load, request
+from blowfish_privacy.privacy.classes import ALL, PRESENCE, changing
+from blowfish_privacy.privacy.loss import EPSILON, Loss
+from unit.ledger.samples import PEOPLE, POLICIES, load, request
 
 Open = Callable[..., Ledger]
 
@@ -130,7 +133,7 @@ def test_a_retry_works_when_the_budget_is_used_up(open_ledger: Open) -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"epsilon": Fraction(1, 5)}, {"policy": POLICIES["near"]}, {"description": "another"}],
+    [{"loss": Loss.alike((ALL,), Fraction(1, 5))}, {"policy": POLICIES["near"]}, {"description": "another"}],
     ids=lambda changed: next(iter(changed)),
 )
 def test_a_key_is_for_one_request_only(open_ledger: Open, changed: dict[str, Any]) -> None:
@@ -176,10 +179,29 @@ def test_a_key_has_a_length(open_ledger: Open, key: str) -> None:
         open_ledger().charge(**request(key))
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(-1, 2), math.nan, math.inf, "abc", None, True])
-def test_a_bad_epsilon_is_refused(open_ledger: Open, epsilon: Any) -> None:
-    with pytest.raises(LedgerError, match="epsilon must"):
-        open_ledger().charge(**(request("a") | {"epsilon": epsilon}))
+@pytest.mark.parametrize("amount", [Fraction(-1, 2), math.nan, math.inf, "abc", 1, True])
+def test_a_bad_amount_is_refused(open_ledger: Open, amount: Any) -> None:
+    for loss in (amount, None, Loss(EPSILON, ((ALL, amount),))):
+        with pytest.raises(LedgerError, match="a charge needs a loss"):
+            open_ledger().charge(**(request("a") | {"loss": loss}))
+
+
+def test_the_classes_that_are_charged_are_kept(open_ledger: Open) -> None:
+    lost = {changing("age"): Fraction(1, 3), PRESENCE: Fraction(1, 7)}
+    entry = open_ledger().charge(**(request("a", policy="public sex") | {"loss": Loss.of(lost)}))
+    assert (entry.epsilon, entry.charged, dict(entry.loss)) == (Fraction(1, 3), Fraction(1, 3), lost)
+    assert open_ledger().entries() == (entry,)
+    assert open_ledger().verify().ok
+
+
+def test_another_policy_is_charged_class_by_class_where_both_are_products(open_ledger: Open) -> None:
+    ledger, lost = open_ledger("10"), Loss.of({changing("age"): Fraction(1, 10)})
+    ledger.charge(**(request("a", policy="public sex") | {"loss": lost}))
+    assert dict(ledger.charge(**(request("b", policy="people") | {"loss": lost})).loss) == dict(lost)
+    # Whole records are no product: whatever is lost may be lost on every pair.
+    whole = bp.Policy(PEOPLE, secrets=bp.FullDomain())
+    asked = request("c") | {"loss": lost, "policy": whole, "policy_text": ""}
+    assert dict(ledger.charge(**asked).loss) == {ALL: Fraction(1, 10)}
 
 
 def test_unlike_fractions_end_before_they_cannot_be_written(open_ledger: Open) -> None:
@@ -265,8 +287,13 @@ def test_no_loss_of_a_pair_with_known_facts(open_ledger: Open) -> None:
 
 def _parallel(key: str, policy: str = "public sex", attribute: str = "sex", f: str = "1/3") -> dict[str, Any]:
     wanted = request(key, policy=policy)
-    del wanted["epsilon"]
-    return {**wanted, "attribute": attribute, "parts": {"F": Fraction(f), "M": Fraction(1, 4)}}
+    del wanted["loss"]
+    parts = {"F": Fraction(f), "M": Fraction(1, 4)}
+    return {
+        **wanted,
+        "attribute": attribute,
+        "parts": {label: Loss.alike([changing("age")], amount) for label, amount in parts.items()},
+    }
 
 
 def test_parallel_parts_cost_their_maximum(open_ledger: Open) -> None:
@@ -274,9 +301,10 @@ def test_parallel_parts_cost_their_maximum(open_ledger: Open) -> None:
     entry = ledger.charge_parallel(**_parallel("a"))
     assert (entry.epsilon, entry.charged) == (Fraction(1, 3), Fraction(1, 3))
     assert open_ledger().entries()[0].parts == {"F": Fraction(1, 3), "M": Fraction(1, 4)}
+    assert dict(open_ledger().entries()[0].loss) == {changing("age"): Fraction(1, 3)}
     assert open_ledger().charge_parallel(**_parallel("a")) == entry
     with pytest.raises(LedgerError, match="another release"):
-        ledger.charge_parallel(**(_parallel("a") | {"parts": {"F": Fraction(1, 3)}}))
+        ledger.charge_parallel(**(_parallel("a") | {"parts": {"F": Loss.alike([changing("age")], Fraction(1, 3))}}))
     assert ledger.loss({"age": 0, "sex": "F"}, {"age": 6, "sex": "F"}) == Fraction(2, 3)
     assert ledger.verify().ok
 

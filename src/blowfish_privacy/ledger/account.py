@@ -7,7 +7,9 @@ from fractions import Fraction
 from typing import Protocol
 
 from blowfish_privacy.errors import BudgetError
-from blowfish_privacy.ledger.entry import Document, Entry, Failure, chained, write_amount
+from blowfish_privacy.ledger.amounts import write_amount
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, chained
+from blowfish_privacy.privacy.loss import EPSILON, Measure
 from blowfish_privacy.support.exact import show
 
 
@@ -15,6 +17,7 @@ from blowfish_privacy.support.exact import show
 class Account:
     """The balance: never more than a summary of the rows, which are the truth."""
 
+    measure: Measure
     budget: Fraction
     created: str
     spent: Fraction
@@ -26,15 +29,15 @@ class Account:
     failures_head: str
 
     @classmethod
-    def opening(cls, budget: Fraction, created: str) -> Account:
+    def opening(cls, budget: Fraction, created: str, measure: Measure = EPSILON) -> Account:
         """Open an account. All chains start at the budget, so that a changed budget shows too."""
-        head = cls.first_link(budget, created)
-        return cls(budget, created, Fraction(0), 0, head, 0, head, 0, head)
+        head = cls.first_link(budget, created, measure)
+        return cls(measure, budget, created, Fraction(0), 0, head, 0, head, 0, head)
 
     @staticmethod
-    def first_link(budget: Fraction, created: str) -> str:
-        """Compute the hash that all chains start from."""
-        return chained("", write_amount(budget), created)
+    def first_link(budget: Fraction, created: str, measure: Measure = EPSILON) -> str:
+        """Compute the hash that all chains start from; for pure epsilon that of format 1."""
+        return chained("", write_amount(budget), created, *(() if measure is EPSILON else (measure.name,)))
 
     @property
     def remaining(self) -> Fraction:

@@ -25,6 +25,8 @@ from math import inf
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.covering import steps_covering
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.classes import ALL
+from blowfish_privacy.privacy.loss import Loss
 
 _OWN_LEDGER = (
     "release under the ledger's policy. A second ledger does not make the loss smaller: on every pair of values the "
@@ -34,10 +36,17 @@ _OWN_LEDGER = (
 
 @dataclass(frozen=True)
 class Price:
-    """How many times its epsilon a release costs, and the rule that says so."""
+    """How many times its loss a release costs, and the rule that says so."""
 
     factor: int
     rule: str
+    by_class: bool = True
+    """Whether it is charged class by class: each class of its secret pairs is one of the ledger's."""
+
+    def charged(self, loss: Loss) -> Loss:
+        """Say what a release costs on the secret pairs of the ledger's policy."""
+        lost = loss if self.by_class else Loss.alike((ALL,), loss.largest, loss.measure)
+        return lost.times(self.factor)
 
 
 SAME_POLICY = Price(1, "same policy: epsilons add up")
@@ -48,7 +57,7 @@ def price(base: Policy, policy: Policy) -> Price:
     if base.hash == policy.hash:
         return SAME_POLICY
     _check_comparable(base, policy)
-    steps = steps_covering(base.graph, policy.graph)
+    along = steps = steps_covering(base.graph, policy.graph)
     if policy.size == "unknown":
         steps = 2 if steps is None else min(steps, 2)
     if steps is None:
@@ -63,10 +72,15 @@ def price(base: Policy, policy: Policy) -> Price:
         )
     groups = -(-base.rows_per_person // policy.rows_per_person)
     factor = int(steps) * groups
+    # In a product the shortest chain between two values changes nothing but what they differ in.
+    products = all(each.graph.homogeneous and each.graph.one_at_a_time for each in (base, policy))
+    by_class = products and steps == along
     if factor == 1:
-        return Price(1, "another policy that protects every secret pair of the ledger's")
+        return Price(1, "another policy that protects every secret pair of the ledger's", by_class)
     grouped = f" in {groups} groups of rows" if groups > 1 else ""
-    return Price(factor, f"another policy: a secret pair of the ledger's is up to {steps} steps apart{grouped}")
+    return Price(
+        factor, f"another policy: a secret pair of the ledger's is up to {steps} steps apart{grouped}", by_class
+    )
 
 
 def check_parallel(policy: Policy, attribute: str) -> None:

@@ -8,36 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger.amounts import read_amount, write_amount
+from blowfish_privacy.ledger.losses import write_loss
 from blowfish_privacy.policies import Policy
-
-# Sums of many unlike fractions grow; Python itself refuses to print numbers of more than 4300 digits.
-_MOST_DIGITS = 1000
-_AMOUNT = re.compile(r"[0-9]{1,1100}/[0-9]{1,1100}", re.ASCII)
-
-
-def write_amount(amount: Fraction) -> str:
-    """Write an amount as ``p/q``."""
-    if max(amount.numerator, amount.denominator) >= 10**_MOST_DIGITS:
-        raise LedgerError(
-            f"the amount has more than {_MOST_DIGITS} digits.", hint="use epsilons with few decimals, like 0.05."
-        )
-    return f"{amount.numerator}/{amount.denominator}"
-
-
-def read_amount(text: object) -> Fraction:
-    """Read what :func:`write_amount` writes, and nothing else."""
-    if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
-        raise LedgerError("a stored amount is not a fraction.", hint="the ledger was changed by other software.")
-    numerator, denominator = map(int, text.split("/"))
-    if denominator == 0:
-        raise LedgerError("a stored amount has denominator 0.", hint="the ledger was changed by other software.")
-    return Fraction(numerator, denominator)
+from blowfish_privacy.privacy.classes import ALL
+from blowfish_privacy.privacy.loss import NOTHING, Loss
 
 
 def sha256(text: str) -> str:
@@ -67,7 +47,11 @@ class StoredPolicy:
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge. ``charged`` is what it cost the budget: epsilon times the factor that ``rule`` explains."""
+    """One charge. ``charged`` is what it cost the budget: epsilon times the factor that ``rule`` explains.
+
+    ``loss`` says which secret pairs of the ledger's policy it was charged to; the most that one is charged is
+    ``charged``. Entries of format 1 count in full on all pairs.
+    """
 
     number: int
     key: str
@@ -80,6 +64,9 @@ class Entry:
     mechanism: str
     detail: str = "{}"
     chain: str = ""
+    version: int = 2
+    """Of the way its hash is computed."""
+    loss: Loss = NOTHING
 
     @property
     def parts(self) -> Mapping[str, Fraction]:
@@ -92,12 +79,19 @@ class Entry:
 
     def link(self, previous: str) -> str:
         """Compute the hash this entry must carry after its predecessor's."""
+        added = (self.loss.measure.name, write_loss(self.loss))
         return chained(
             previous,
+            *(() if self.version == 1 else (f"version {self.version}", *added)),
             *(self.number, self.key, self.made, self.policy.hash, self.policy.canonical, self.policy.text),
             *(write_amount(self.epsilon), write_amount(self.charged), self.rule),
             *(self.description, self.mechanism, self.detail),
         )
+
+    @staticmethod
+    def on_all_pairs(charged: Fraction) -> Loss:
+        """Return the loss that an entry of format 1 stands for."""
+        return Loss.of({ALL: charged})
 
     def repeats(self, other: Entry) -> bool:
         """Say whether another entry asks for the same."""

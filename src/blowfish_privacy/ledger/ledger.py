@@ -14,24 +14,28 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import reduce
 from math import inf
+from operator import or_
 from typing import TypeAlias, TypeVar
 
 from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.ledger.account import OverBudgetError
+from blowfish_privacy.ledger.amounts import write_amount
 from blowfish_privacy.ledger.charges import already_made, charge_of, check_not_replaced, intact, paid
 from blowfish_privacy.ledger.composition import Price, check_parallel
-from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256, write_amount
-from blowfish_privacy.ledger.request import checked_epsilon, storable, wanted_entry
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
+from blowfish_privacy.ledger.request import storable, wanted_entry
 from blowfish_privacy.ledger.shelf import PolicyLoader, PolicyShelf
 from blowfish_privacy.ledger.standing import Standing
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.ledger.verification import Report, Rows, price_problems, verify_rows
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.loss import EPSILON, Loss
 
 Result = TypeVar("Result")
-Loss: TypeAlias = Fraction | float
-"""A loss; ``math.inf`` where nothing is protected."""
+PairLoss: TypeAlias = Fraction | float
+"""What is lost on one pair of values; ``math.inf`` where nothing is protected."""
 Clock: TypeAlias = Callable[[], datetime]
 
 
@@ -101,15 +105,15 @@ class Ledger(ABC):
         return standing.price(self._shelf, policy)
 
     def charge(
-        self, *, epsilon: Fraction, policy: Policy, key: str, description: str, mechanism: str, policy_text: str = ""
+        self, *, loss: Loss, policy: Policy, key: str, description: str, mechanism: str, policy_text: str = ""
     ) -> Entry:
         """Charge a release; when this returns, the charge is durable.
 
-        A second charge with the same key, policy, epsilon and description returns the first one and costs nothing.
+        A second charge with the same key, policy, loss and description returns the first one and costs nothing.
         ``policy_text`` is what ``load_policy`` can read the policy back from.
         """
         wanted = wanted_entry(
-            epsilon=epsilon,
+            loss=loss,
             policy=policy,
             policy_text=policy_text,
             key=key,
@@ -122,7 +126,7 @@ class Ledger(ABC):
         self,
         *,
         attribute: str,
-        parts: Mapping[str, Fraction],
+        parts: Mapping[str, Loss],
         policy: Policy,
         key: str,
         description: str,
@@ -131,15 +135,14 @@ class Ledger(ABC):
     ) -> Entry:
         """Charge releases on parts of the data, one for each value of an attribute that no secret pair changes.
 
-        Such releases cost their largest epsilon; ``parts`` says which value of the attribute gets which.
+        Such releases cost their largest loss; ``parts`` says which value of the attribute has which.
         """
         check_parallel(policy, attribute)
         if not parts:
-            raise LedgerError("a parallel charge needs parts.", hint="give an epsilon for each value released.")
-        amounts = {storable(label, "a part's name"): checked_epsilon(part) for label, part in parts.items()}
-        written = {label: write_amount(part) for label, part in amounts.items()}
+            raise LedgerError("a parallel charge needs parts.", hint="give a loss for each value released.")
+        written = {storable(label, "a part's name"): write_amount(part.largest) for label, part in parts.items()}
         wanted = wanted_entry(
-            epsilon=max(amounts.values()),
+            loss=reduce(or_, parts.values()),
             policy=policy,
             policy_text=policy_text,
             key=key,
@@ -194,12 +197,12 @@ class Ledger(ABC):
             stored = None if entry is None else store.document(entry.number)
         return None if stored is None else intact(stored)
 
-    def loss(self, x: Mapping[str, object], y: Mapping[str, object]) -> Loss:
+    def loss(self, x: Mapping[str, object], y: Mapping[str, object]) -> PairLoss:
         """Add up what was lost so far on a pair of values: the sum of epsilon * d_G(x, y) over the entries.
 
         Attributes not named are equal. ``math.inf`` when some release left the pair unprotected.
         """
-        losses: list[Loss] = []
+        losses: list[PairLoss] = []
         spent = self._spent_by_policy()
         rows = max((policy.rows_per_person for policy, _ in spent), default=1)
         for policy, epsilon in spent:
@@ -212,7 +215,7 @@ class Ledger(ABC):
             # A release that costs nothing still shows exactly what its policy does not protect.
             # A person of more rows than a policy protects together is protected in several groups.
             groups = -(-rows // policy.rows_per_person)
-            losses.append(inf if steps == inf else groups * epsilon * int(steps))
+            losses.append(inf if steps == inf else EPSILON.over(epsilon, groups * int(steps)))
         return sum(losses, Fraction(0))
 
     def verify(self) -> Report:
@@ -247,10 +250,11 @@ class Ledger(ABC):
 
     def _append(self, store: Store, wanted: Entry, policy: Policy) -> Entry:
         price, before = Standing.of(store).price(self._shelf, policy), store.account()
-        charged = wanted.epsilon * price.factor
-        if charged > before.remaining:
-            raise OverBudgetError.of(charged, before)
-        new = replace(wanted, number=before.entries + 1, made=self._now(), charged=charged, rule=price.rule)
+        charged = price.charged(wanted.loss)
+        if charged.largest > before.remaining:
+            raise OverBudgetError.of(charged.largest, before)
+        new = replace(wanted, number=before.entries + 1, made=self._now(), loss=charged, rule=price.rule)
+        new = replace(new, charged=charged.largest)
         new = replace(new, chain=new.link(before.entries_head))
         store.append(new, before=before, after=before.after_entry(new))
         return new

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
 from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.entry import read_amount
+from blowfish_privacy.ledger.amounts import read_amount
 from blowfish_privacy.ledger.hints import EXISTS, MISSING
 from blowfish_privacy.ledger.postgres_schema import MARK, OLD_MARKS, VERSION, grants, migration, statements
 from blowfish_privacy.ledger.postgres_store import PostgresStore

@@ -48,7 +48,13 @@ def migration(schema: str, version: int, head: str) -> Iterator[str]:
 
 
 def _to_format_2(schema: str, head: str) -> Iterator[str]:
-    """Failed checks, in a chain of their own."""
+    """Losses by class of secret pairs, and failed checks in a chain of their own."""
+    yield f"ALTER TABLE {schema}.account ADD COLUMN measure text NOT NULL DEFAULT 'epsilon'"
+    yield f"ALTER TABLE {schema}.entries ADD COLUMN version integer NOT NULL DEFAULT 1"
+    yield f"ALTER TABLE {schema}.entries ADD COLUMN measure text NOT NULL DEFAULT 'epsilon'"
+    yield f"ALTER TABLE {schema}.entries ADD COLUMN loss text NOT NULL DEFAULT ''"
+    # Rows that are there are not looked at: they are those of format 1.
+    yield f"ALTER TABLE {schema}.entries ADD CONSTRAINT entries_version CHECK (version = 2) NOT VALID"
     yield f"ALTER TABLE {schema}.account ADD COLUMN failures bigint NOT NULL DEFAULT 0"
     # As a default, since the ledger's own rules let nobody update the balance without a row.
     yield f"ALTER TABLE {schema}.account ADD COLUMN failures_head text NOT NULL DEFAULT '{head}'"
@@ -140,7 +146,8 @@ def _same(kind: str) -> str:
 _FUNCTIONS = {
     "kept": "RAISE EXCEPTION 'rows of a ledger are only ever added';",
     "moves": f"""
-        IF (NEW.one, NEW.budget, NEW.created) IS DISTINCT FROM (OLD.one, OLD.budget, OLD.created) THEN
+        IF (NEW.one, NEW.measure, NEW.budget, NEW.created)
+            IS DISTINCT FROM (OLD.one, OLD.measure, OLD.budget, OLD.created) THEN
             RAISE EXCEPTION 'the budget of a ledger is fixed';
         END IF;
         IF NOT (

@@ -7,14 +7,14 @@ from fractions import Fraction
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.entry import Entry, StoredPolicy
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.support.exact import exact, show
+from blowfish_privacy.privacy.loss import Loss
 
 _LONGEST_KEY = 500
 
 
 def wanted_entry(
     *,
-    epsilon: Fraction,
+    loss: Loss,
     policy: Policy,
     policy_text: str,
     key: str,
@@ -30,21 +30,21 @@ def wanted_entry(
         key=key,
         made="",
         policy=StoredPolicy.of(policy, storable(policy_text, "the policy's text")),
-        epsilon=checked_epsilon(epsilon),
+        epsilon=_checked(loss).largest,
         charged=Fraction(0),
         rule="",
         description=storable(description, "the description"),
         mechanism=storable(mechanism, "the mechanism"),
         detail=detail,
+        loss=loss,
     )
 
 
-def checked_epsilon(value: object) -> Fraction:
-    """Take a number from 0 up; what a policy makes public may be released at 0."""
-    epsilon = exact(value, "epsilon", error=LedgerError)
-    if epsilon < 0:
-        raise LedgerError(f"epsilon must not be negative, got {show(epsilon)}.")
-    return epsilon
+def _checked(loss: object) -> Loss:
+    """Take a loss of amounts from 0 up; what a policy makes public may be released at 0."""
+    if not isinstance(loss, Loss) or not all(type(amount) is Fraction and amount > 0 for _, amount in loss):
+        raise LedgerError("a charge needs a loss, whose amounts are positive fractions.", hint="a certificate has one.")
+    return loss
 
 
 def storable(value: str, what: str) -> str:

@@ -6,18 +6,27 @@ from typing import Any
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, read_amount, write_amount
+from blowfish_privacy.ledger.amounts import read_amount, write_amount
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
+from blowfish_privacy.ledger.losses import read_loss, write_loss
+from blowfish_privacy.privacy.loss import Measure
+
+VERSIONS = (1, 2)
+"""Ways in which the hash of an entry is computed."""
 
 
 def read_account(row: Any) -> Account:
     """Read a balance: budget, created, spent; entries, documents, failures, each with its head."""
-    budget, created, spent, *rest = _typed(row, (str, str, str, int, str, int, str, int, str))
-    return Account(read_amount(budget), created, read_amount(spent), *rest)
+    measure, budget, created, spent, *rest = _typed(row, (str, str, str, str, int, str, int, str, int, str))
+    if measure not in Measure.kinds:
+        raise LedgerError("the budget has a measure of loss that is not known here.", hint="use a newer version.")
+    return Account(Measure.kinds[measure], read_amount(budget), created, read_amount(spent), *rest)
 
 
 def account_row(account: Account) -> tuple[str | int, ...]:
     """Write a balance."""
     return (
+        account.measure.name,
         write_amount(account.budget),
         account.created,
         write_amount(account.spent),
@@ -34,29 +43,22 @@ def entry_row(row: Entry) -> tuple[str | int, ...]:
     """Write an entry: its own fields, then the hash, text and canonical form that its policy is found by."""
     return (
         *(row.number, row.key, row.made, write_amount(row.epsilon), write_amount(row.charged), row.rule),
-        *(row.description, row.mechanism, row.detail, row.chain, row.policy.hash, row.policy.text),
+        *(row.description, row.mechanism, row.detail, row.chain, row.version, row.loss.measure.name),
+        *(write_loss(row.loss), row.policy.hash, row.policy.text),
         row.policy.canonical,
     )
 
 
 def read_entry(row: Any) -> Entry:
     """Read an entry with its policy."""
-    number, key, made, *policy, epsilon, charged, rule, description, mechanism, detail, chain = _typed(
-        row, (int, *(str,) * 12)
-    )
-    return Entry(
-        number,
-        key,
-        made,
-        StoredPolicy(*policy),
-        read_amount(epsilon),
-        read_amount(charged),
-        rule,
-        description,
-        mechanism,
-        detail,
-        chain,
-    )
+    number, key, made, *rest = _typed(row, (int, *(str,) * 12, int, str, str))
+    policy = StoredPolicy(*rest[:3])
+    epsilon, charged, rule, description, mechanism, detail, chain, version, measure, loss = rest[3:]
+    if version not in VERSIONS:
+        raise LedgerError("an entry was written in a way that is not known here.", hint="use a newer version.")
+    amounts = read_amount(epsilon), read_amount(charged)
+    stated = Entry.on_all_pairs(amounts[1]) if version == 1 else read_loss(measure, loss)
+    return Entry(number, key, made, policy, *amounts, rule, description, mechanism, detail, chain, version, stated)
 
 
 def read_document(row: Any) -> Document:

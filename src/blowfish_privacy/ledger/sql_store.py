@@ -14,12 +14,13 @@ from blowfish_privacy.ledger.store import Store
 
 _ENTRIES = (
     "SELECT e.number, e.key, e.made, p.hash, p.canonical, p.text, e.epsilon, e.charged, e.rule, e.description, "
-    "e.mechanism, e.detail, e.chain FROM entries AS e LEFT JOIN policies AS p ON p.id = e.policy"
+    "e.mechanism, e.detail, e.chain, e.version, e.measure, e.loss "
+    "FROM entries AS e LEFT JOIN policies AS p ON p.id = e.policy"
 )
 _DOCUMENTS = "SELECT number, entry, made, text, sha256, chain FROM documents"
 _FAILURES = "SELECT number, entry, made, chain FROM failures"
 _ACCOUNT = (
-    "SELECT budget, created, spent, entries, entries_head, documents, documents_head, failures, failures_head "
+    "SELECT measure, budget, created, spent, entries, entries_head, documents, documents_head, failures, failures_head "
     "FROM account"
 )
 _SWAP = (
@@ -45,7 +46,11 @@ class SqlStore(Store):
 
     def open_account(self, account: Account) -> None:
         """Write the first balance."""
-        self._ask("INSERT INTO account VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)", account_row(account))
+        self._ask(
+            "INSERT INTO account (one, measure, budget, created, spent, entries, entries_head, documents, "
+            "documents_head, failures, failures_head) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            account_row(account),
+        )
 
     def account(self) -> Account:
         """Read the one row."""
@@ -96,7 +101,7 @@ class SqlStore(Store):
 
     def append(self, row: Entry | Document | Failure, *, before: Account, after: Account) -> None:
         """Swap the balance and add the row."""
-        swapped = self._ask(_SWAP, (*account_row(after)[2:], *account_row(before)[2:]))
+        swapped = self._ask(_SWAP, (*account_row(after)[3:], *account_row(before)[3:]))
         if swapped.rowcount != 1:
             raise LedgerError("the balance changed while it was being charged.", hint="try again with the same key.")
         if isinstance(row, Entry):
@@ -111,7 +116,7 @@ class SqlStore(Store):
         policy = row.policy.hash, row.policy.canonical, row.policy.text
         self._ask("INSERT INTO policies (hash, canonical, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", policy)
         self._ask(
-            "INSERT INTO entries SELECT ?, ?, ?, id, ?, ?, ?, ?, ?, ?, ? FROM policies "
+            "INSERT INTO entries SELECT ?, ?, ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM policies "
             "WHERE hash = ? AND text = ? AND canonical = ?",
             entry_row(row),
         )

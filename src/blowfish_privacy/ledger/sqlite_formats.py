@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 
 from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.entry import read_amount
+from blowfish_privacy.ledger.amounts import read_amount
 from blowfish_privacy.ledger.place import Place
 from blowfish_privacy.ledger.sqlite_store import SqliteStore
 
@@ -57,6 +57,14 @@ _FAILURES = (
         chain TEXT NOT NULL)""",
     *_guards("failures"),
 )
+_LOSSES = (
+    "ALTER TABLE account ADD COLUMN measure TEXT NOT NULL DEFAULT 'epsilon'",
+    "ALTER TABLE entries ADD COLUMN version INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE entries ADD COLUMN measure TEXT NOT NULL DEFAULT 'epsilon'",
+    "ALTER TABLE entries ADD COLUMN loss TEXT NOT NULL DEFAULT ''",
+    "CREATE TRIGGER account_measure BEFORE UPDATE OF measure ON account "
+    "BEGIN SELECT RAISE(ABORT, 'the budget of a ledger is fixed'); END",
+)
 _PLACE = (
     """CREATE TABLE place (
         one INTEGER PRIMARY KEY CHECK (one = 1), folder TEXT NOT NULL, name TEXT NOT NULL, file TEXT NOT NULL)""",
@@ -88,8 +96,8 @@ def _take_steps(connection: sqlite3.Connection, version: int) -> None:
 
 
 def _to_format_2(connection: sqlite3.Connection) -> None:
-    """Failed checks, in a chain of their own that begins where the others do, and the place of the file."""
-    for statement in (*_FAILURES, *_PLACE):
+    """Losses by class of secret pairs, failed checks in a chain of their own, and the place of the file."""
+    for statement in (*_FAILURES, *_LOSSES, *_PLACE):
         connection.execute(statement)
     for budget, created in connection.execute("SELECT budget, created FROM account").fetchall():
         head = Account.first_link(read_amount(budget), created)

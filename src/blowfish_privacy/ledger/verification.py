@@ -114,6 +114,8 @@ def _chain_problems(
 def _entry_problems(entry: Entry) -> Iterator[str]:
     if sha256(entry.policy.canonical) != entry.policy.hash:
         yield f"the policy stored with entry {entry.number} does not have the hash it claims."
+    if entry.charged != entry.loss.largest:
+        yield f"entry {entry.number} was charged something else than the largest loss it states."
     if entry.charged < entry.epsilon:
         yield f"entry {entry.number} charged less than its epsilon."
 

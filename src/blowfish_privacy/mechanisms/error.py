@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import sqrt
 from typing import Protocol
 
+from blowfish_privacy.noise.law import DISCRETE_LAPLACE, Law
 from blowfish_privacy.support.exact import Number
 
 
@@ -16,6 +17,11 @@ class Error(Protocol):
     @property
     def of(self) -> str:
         """What the error is the error of: a cell, the sum, a random range, ..."""
+        ...
+
+    @property
+    def distribution(self) -> str:
+        """The law that the error follows, or where its spread is taken from."""
         ...
 
     @property
@@ -45,12 +51,18 @@ class Error(Protocol):
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """The error of one answer with discrete Laplace noise of a scale, counted in units. A scale of 0 is exact."""
+    """The error of one answer with noise of a scale, counted in units. A scale of 0 is exact."""
 
     scale: Fraction
     unit: Fraction
     of: str
     """What the error is the error of: a cell, the sum, ..."""
+    law: Law = DISCRETE_LAPLACE
+
+    @property
+    def distribution(self) -> str:
+        """The law of the noise."""
+        return self.law.name
 
     @property
     def precision(self) -> float:
@@ -60,9 +72,7 @@ class ExpectedError:
     @property
     def mse(self) -> float:
         """The mean squared error."""
-        from blowfish_privacy.noise import variance
-
-        return variance(self.scale) * float(self.unit) ** 2 if self.scale else 0.0
+        return self.law.variance(self.scale) * float(self.unit) ** 2 if self.scale else 0.0
 
     @property
     def rmse(self) -> float:
@@ -71,6 +81,4 @@ class ExpectedError:
 
     def interval(self, level: Number = "0.95") -> float:
         """Return how far off the answer is at most, with this probability."""
-        from blowfish_privacy.noise import quantile
-
-        return float(quantile(self.scale, level) * self.unit) if self.scale else 0.0
+        return float(self.law.quantile(self.scale, level) * self.unit) if self.scale else 0.0

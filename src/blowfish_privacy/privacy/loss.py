@@ -97,6 +97,9 @@ class Loss:
         return Loss(self.measure, tuple((pairs, amount * factor) for pairs, amount in self)) if factor else Loss.of({})
 
 
+NOTHING = Loss(EPSILON, ())
+
+
 def loss_seen(policy: Policy, names: Collection[str], amount: Fraction) -> Loss:
     """Bound the loss of a release that looks at some attributes: one amount on every pair it may tell apart."""
     return Loss.alike(classes_met(policy, names), amount)

@@ -51,7 +51,7 @@ class Door:
         names = plan.query.attributes
         engine = self._ready([plan], names)
         entry = self.ledger.charge(
-            epsilon=plan.epsilon,
+            loss=plan.certificate.loss,
             policy=self.policy,
             key=plan.key,
             description=describe(plan),
@@ -82,7 +82,7 @@ class Door:
         engine = self._ready([*plans.values()], names)
         entry = self.ledger.charge_parallel(
             attribute=attribute,
-            parts={shown.show(position): plan.epsilon for position, plan in plans.items()},
+            parts={shown.show(position): plan.certificate.loss for position, plan in plans.items()},
             policy=self.policy,
             key=first.key,
             description=f"{describe(first)} for each {attribute}",

@@ -6,6 +6,8 @@ from typing import Any
 
 import blowfish_privacy as bp
 from blowfish_privacy.ledger import SqliteLedger
+from blowfish_privacy.privacy.classes import ALL
+from blowfish_privacy.privacy.loss import Loss
 
 AGES = bp.Domain(age=bp.Integer(0, 20))
 PEOPLE = bp.Domain(age=bp.Integer(0, 20), sex=bp.Categorical(["F", "M"]))
@@ -45,7 +47,7 @@ def ledger_at(path: str | os.PathLike[str], budget: Fraction = Fraction(1), **op
 def request(key: str, epsilon: str | Fraction = "1/10", policy: str = "full", **more: str) -> dict:
     """The arguments of a charge."""
     return {
-        "epsilon": Fraction(epsilon),
+        "loss": Loss.alike((ALL,), Fraction(epsilon)),
         "policy": POLICIES[policy],
         "policy_text": policy,
         "key": key,

@@ -15,6 +15,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import SqliteLedger, sqlite_formats
+from blowfish_privacy.privacy.classes import ALL
 from blowfish_privacy.session import load_policy
 from unit.ledger.samples import ledger_at
 
@@ -41,8 +42,8 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def rows(path: Path) -> list[tuple]:
     connection = sqlite3.connect(path)
-    tables = ("policies", "entries", "documents")
-    found = [row for table in tables for row in connection.execute(f"SELECT * FROM {table}")]
+    tables = {"policies": 4, "entries": 11, "documents": 6}
+    found = [row[:columns] for table, columns in tables.items() for row in connection.execute(f"SELECT * FROM {table}")]
     connection.close()
     return found
 
@@ -58,6 +59,10 @@ def test_rows_and_hashes_are_kept_and_verified(old: Path) -> None:
     before = rows(OLD / old.name)
     ledger = SqliteLedger.open(old, load_policy=load_policy)
     assert [(e.key, str(e.epsilon), str(e.charged)) for e in ledger.entries()] == ROWS[old.name]
+    # What was written before there were classes counts in full on all pairs.
+    assert [(e.version, dict(e.loss)) for e in ledger.entries()] == [
+        (1, {ALL: e.charged} if e.charged else {}) for e in ledger.entries()
+    ]
     report = ledger.verify()
     assert (report.problems, report.spent) == ((), sum(Fraction(charged) for *_, charged in ROWS[old.name]))
     assert rows(old) == before
@@ -92,6 +97,7 @@ def test_it_goes_on(old: Path) -> None:
     left = ledger.remaining
     bp.Session(data, policy, ledger=ledger).release(bp.Histogram(policy.domain.names[0]), epsilon="0.1", key="new")
     assert ledger.remaining in (left, left - Fraction(1, 10))
+    assert ledger.entries()[-1].version == 2
     assert ledger.verify().problems == ()
 
 

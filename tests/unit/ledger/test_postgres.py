@@ -200,17 +200,19 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
     for attempt in (
         f"UPDATE {name}.entries SET charged = '0/1'", f"DELETE FROM {name}.entries", f"TRUNCATE {name}.documents",
         f"UPDATE {name}.documents SET text = 'other'", f"UPDATE {name}.account SET budget = '9/1'",
-        f"DELETE FROM {name}.account", f"INSERT INTO {name}.account VALUES (1, '1/1', '', '0/1', 0, '', 0, '', 0, '')",
+        f"DELETE FROM {name}.account",
+        f"INSERT INTO {name}.account VALUES (1, '1/1', '', '0/1', 0, '', 0, '', 0, '', 'epsilon')",
         f"UPDATE {name}.account SET spent = '0/1'", f"UPDATE {name}.account SET spent = '0/1', entries = entries + 1",
         f"UPDATE {name}.account SET entries = 0, entries_head = ''", f"DROP SCHEMA {name} CASCADE",
         f"UPDATE {name}.account SET spent = '2/3', entries = entries + 1, entries_head = 'x'",
         f"INSERT INTO {name}.entries SELECT 2, 'b', made, policy, epsilon, charged, rule, description, mechanism, "
-        f"detail, 'x' FROM {name}.entries", f"ALTER TABLE {name}.entries DISABLE TRIGGER ALL",
+        f"detail, 'x', version, measure, loss FROM {name}.entries", f"ALTER TABLE {name}.entries DISABLE TRIGGER ALL",
         f"SET session_replication_role = replica; DELETE FROM {name}.entries",
         f"INSERT INTO {name}.documents VALUES (2, 1, '', '', '', '')",
         f"INSERT INTO {name}.failures VALUES (1, 1, '', '')", f"UPDATE {name}.account SET failures = failures + 1",
         f"UPDATE {name}.account SET spent = '0/1', failures = failures + 1",
         f"INSERT INTO {name}.policies OVERRIDING SYSTEM VALUE SELECT -5, hash, 'x', 'forged' FROM {name}.policies",
+        f"UPDATE {name}.account SET measure = 'rho'",
         f"UPDATE {name}.account SET spent = '2/6', entries = entries + 1, entries_head = 'x'",
     ):  # fmt: skip
         with pytest.raises(psycopg.Error):
@@ -220,7 +222,7 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
         forged = (
             f"UPDATE {name}.account SET spent = '{spent}', entries = 2, entries_head = 'x'; "
             f"INSERT INTO {name}.entries SELECT 2, 'b', made, policy, epsilon, '{charged}', rule, description, "
-            f"mechanism, detail, 'x' FROM {name}.entries"
+            f"mechanism, detail, 'x', version, measure, loss FROM {name}.entries"
         )
         with pytest.raises(psycopg.Error, match="no row explains|beyond the budget"):
             postgres_server.execute(forged, user="ana'lyst")

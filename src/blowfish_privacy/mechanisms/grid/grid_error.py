@@ -19,6 +19,7 @@ class GridError:
     unit: Fraction
     of: str = "a random rectangle"
     precision: float = 0.0
+    distribution: str = "normal, as the sum of many draws"
 
     @property
     def rmse(self) -> float:

@@ -53,6 +53,7 @@ class RangeError:
 
     estimate: Estimate
     of: str = "a random range"
+    distribution: str = "a sum of discrete Laplace draws, simulated"
     unit: Fraction = Fraction(1)
 
     @property

@@ -74,6 +74,7 @@ class BootstrapError:
     counts: npt.NDArray[np.int64]
     """The released estimate, in whole records."""
     of: str = "a random range"
+    distribution: str = "that of the estimate, simulated on itself"
     unit: Fraction = Fraction(1)
 
     @property

@@ -1,0 +1,23 @@
+"""Laws of noise: what it is called, how far it spreads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from blowfish_privacy.noise.spread import quantile, variance
+from blowfish_privacy.support.exact import Number
+
+
+@dataclass(frozen=True)
+class Law:
+    """The distribution of noise of a scale, on whole numbers, around zero."""
+
+    name: str
+    variance: Callable[[Fraction], float]
+    quantile: Callable[[Fraction, Number], int]
+    """How far from zero a draw is at most, with a probability."""
+
+
+DISCRETE_LAPLACE = Law("discrete Laplace", variance, quantile)
