@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
-from blowfish_privacy.release import document
+from blowfish_privacy.release import document, reading
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown, page
 from blowfish_privacy.statements.card_registry import registry
@@ -333,7 +333,7 @@ def test_a_document_that_does_not_verify_gets_no_card(policy, tmp_path, capsys, 
 
 
 def test_what_nobody_can_verify_is_shown_as_text_and_cut_short(policy):
-    body = document.parse(released(policy, bp.Histogram("age")).text)
+    body = reading.parse(released(policy, bp.Histogram("age")).text)
     body |= {"package": {"name": "blowfish-privacy", "version": "<u>" * 99}, "name": "<i>" * 99}
     card = make_card(document.dumps(body))
     assert "<i>" not in page(card)

@@ -9,7 +9,7 @@ import click
 from blowfish_privacy.cli.output import as_json, print_json
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.release import document, verification
+from blowfish_privacy.release import reading, verification
 
 
 @click.command()
@@ -22,7 +22,7 @@ def verify(release: str, as_json: bool) -> int:  # noqa: FBT001
     except (OSError, ValueError) as error:
         raise SpecError(f"{release} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
     problems = verification.problems(text)
-    body = document.parse(text)
+    body = reading.parse(text)
     if as_json:
         print_json({"ok": not problems, "problems": problems})
     elif problems:

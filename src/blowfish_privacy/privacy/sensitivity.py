@@ -13,14 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from blowfish_privacy.errors import PolicyError, brief
-from blowfish_privacy.graphs import FullDomain, Public, SecretGraph
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import ALL, PRESENCE, PairClass, classes_met
-from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import LinearForm, Query
 
 if TYPE_CHECKING:
@@ -104,40 +101,6 @@ def sensitivity_by_class(form: LinearForm, policy: Policy) -> dict[PairClass, Fr
             change = Fraction(0) if edge is None else form.change(*edge)
         changes[pairs] = min(policy.rows_per_person * change, largest)
     return changes
-
-
-@dataclass(frozen=True)
-class Steps:
-    """What neighbouring tables look like to a query of some attributes: so many records each move along an edge."""
-
-    graph: SecretGraph
-    rows: int
-    forced: bool
-    """Whether known facts force records to move together, so that this is a bound."""
-
-
-@lru_cache(maxsize=64)
-def steps(policy: Policy, names: tuple[str, ...]) -> Steps:
-    """Say along which pairs, and how many, records move as far as some attributes can see.
-
-    Where known facts force records to move together, the histogram of these attributes changes by at most some S:
-    S / 2 records, then, have moved, anywhere. Under secret-moves all records that move follow secret pairs.
-    """
-    graph = policy.graph.project(names)
-    if not policy.known:
-        return Steps(graph, policy.rows_per_person, forced=False)
-    from blowfish_privacy.known_facts.theorems.dispatch import most_secret_moves, under_facts
-
-    form = HistogramForm(policy.domain.project(names))
-    found = under_facts(form, policy)
-    if found is None or not found.together:
-        return Steps(graph, policy.rows_per_person, forced=found is not None)
-    if not found.value:
-        return Steps(Public().on(form.domain), 1, forced=True)
-    moved = most_secret_moves(policy, names)
-    if moved is not None:
-        return Steps(graph, moved, forced=True)
-    return Steps(FullDomain().on(form.domain), found.value // 2, forced=True)
 
 
 def _together(form: LinearForm, policy: Policy, found: Found) -> Sensitivity:

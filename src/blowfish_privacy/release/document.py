@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,11 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.errors import BlowfishWarning, QueryError, SpecError
-from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
-from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.queries import Query
+from blowfish_privacy.errors import QueryError
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.version import __version__
@@ -34,8 +29,6 @@ KEYS = {
     *("post_processing", "notices", "randomness", "package", "time", "ledger"),
 }
 """What every document states, besides its hash and the parts of a parallel release."""
-DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
-"""What reading a document may raise where a part of it is missing or has another form."""
 MOST_VALUES = 40_000_000
 """SQLite stores texts below 10^9 bytes. A value takes 22 at most; over a tenth is left for the rest of a document."""
 PREDICTABLE = "NOT PRIVATE: made with predictable noise."
@@ -48,23 +41,6 @@ class Randomness:
     kind: str
     private: bool
     """Whether nobody can predict it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """A release document, read back into objects."""
-
-    name: str
-    query: Query
-    policy: Policy
-    mechanism: Mechanism
-    certificate: Certificate
-    records: int | None
-    noisy: npt.NDArray[np.int64]
-    """The noisy answers, in units."""
-    part: tuple[str, Any] | None
-    """For one part of a parallel release, the attribute and the value that all its records share."""
-    body: dict[str, Any]
 
 
 def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: Randomness, time: str, entry: int) -> dict[str, Any]:
@@ -101,7 +77,7 @@ def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: Randomness, time:
     }
 
 
-_OF_A_PART = ("values", "unit", "records", "error", "mechanism", "guarantee", "notices")
+OF_A_PART = ("values", "unit", "records", "error", "mechanism", "guarantee", "notices")
 
 
 def join(attribute: str, bodies: Mapping[Any, dict[str, Any]], *, left_out: int) -> dict[str, Any]:
@@ -110,7 +86,7 @@ def join(attribute: str, bodies: Mapping[Any, dict[str, Any]], *, left_out: int)
     ``left_out`` says for how many values of the attribute nothing was released.
     """
     costliest = max(bodies.values(), key=lambda body: Fraction(body["guarantee"]["epsilon"]))
-    parts = [{"value": value, **{key: body[key] for key in _OF_A_PART}} for value, body in bodies.items()]
+    parts = [{"value": value, **{key: body[key] for key in OF_A_PART}} for value, body in bodies.items()]
     whole = {**costliest, "values": [], "records": None}
     return {**whole, "parallel": {"attribute": attribute, "left_out": left_out, "parts": parts}}
 
@@ -147,97 +123,6 @@ def _seal(lines: Mapping[str, str]) -> str:
     for key in sorted(lines):
         digest.update(f"{json.dumps(key)}: {lines[key]}\n".encode())
     return digest.hexdigest()
-
-
-def parse(text: str) -> dict[str, Any]:
-    """Read the text of a document."""
-    try:
-        body = json.loads(text, object_pairs_hook=_once)
-    except (ValueError, RecursionError, TypeError):
-        body = None
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise SpecError("this is not a release document.", hint="give the .release.json file that a release wrote.")
-    if type(body.get("version")) is not int or body["version"] != VERSION:
-        raise SpecError(f"this document has another version; this package reads version {VERSION}.")
-    return body
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key stands twice")
-    return dict(pairs)
-
-
-def read(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
-    """Rebuild the release of a document, or of one part of it; the certificate is derived anew."""
-    try:
-        return _read(body, part)
-    except DAMAGE:
-        pass
-    raise SpecError("the document is damaged: a part is missing or has the wrong form.")
-
-
-def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
-    own = body if part is None else {**body, **{key: part[key] for key in _OF_A_PART}}
-    _check_labels(own, part)
-    with warnings.catch_warnings():
-        # Who published the document was warned; its card and its notices say it.
-        warnings.simplefilter("ignore", BlowfishWarning)
-        policy = spec.policy_from_section(spec.PolicySection.model_validate(own["policy"]))
-    query = _read_query(own["query"])
-    kind = MECHANISMS[own["mechanism"]["name"]]
-    records = _checked_records(own["records"], policy)
-    mechanism = kind.from_document(query, policy, own["mechanism"], records)
-    noisy = _whole_numbers(own["values"])
-    if not mechanism.fits(noisy):
-        raise SpecError("the document is damaged: it has another number of values than its query.")
-    place = None if part is None else (body["parallel"]["attribute"], part["value"])
-    certificate = mechanism.certify(policy)
-    return Release(own["name"], query, policy, mechanism, certificate, records, noisy, place, own)
-
-
-def _check_labels(own: dict[str, Any], part: dict[str, Any] | None) -> None:
-    """Check what results hand on as it is."""
-    texts = [own["name"], own["guarantee"]["statement"], *own["notices"]]
-    if part is not None and not isinstance(part["value"], str | int):
-        raise SpecError("the document is damaged: a part is not that of one value.")
-    if not isinstance(own["notices"], list) or not all(isinstance(text, str) for text in texts):
-        raise SpecError("the document is damaged: its name, statement or notices are not text.")
-
-
-def _checked_records(records: Any, policy: Policy) -> int | None:
-    if (records is None) != (policy.size == "unknown"):
-        raise SpecError("the document is damaged: the number of records is stated exactly when it is public.")
-    if records is not None and (type(records) is not int or not 0 <= records < 2**63):
-        raise SpecError("the document is damaged: the number of records is not a whole number.")
-    return records
-
-
-def _whole_numbers(values: Any) -> npt.NDArray[np.int64]:
-    array = np.array(values)
-    whole = isinstance(values, list) and all(type(value) is int for value in values)
-    if not whole or (array.size and array.dtype.kind != "i"):
-        raise SpecError("the document is damaged: its values are not whole numbers.")
-    return array.astype(np.int64)
-
-
-def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
-    """Return the parts of a parallel release, or nothing but the release itself."""
-    if "parallel" not in body:
-        return [None]
-    parallel = body["parallel"]
-    parts = parallel.get("parts") if isinstance(parallel, dict) else None
-    keys = {"value", *_OF_A_PART}
-    named = isinstance(parallel, dict) and isinstance(parallel.get("attribute"), str)
-    whole = isinstance(parts, list) and all(isinstance(part, dict) and set(part) == keys for part in parts)
-    if not parts or not named or not whole:
-        raise SpecError("the document is damaged: its parts have another form.")
-    return list(parts)
-
-
-def _read_query(written: dict[str, Any]) -> Query:
-    (keyword,) = [key for key in written if key in Query.kinds]
-    return Query.kinds[keyword].from_file(written)
 
 
 def _witness(plan: Plan) -> Any:

@@ -7,6 +7,8 @@ from itertools import zip_longest
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
+from blowfish_privacy.domain import quoted
+from blowfish_privacy.known_facts.theorems.dispatch import crosses
 from blowfish_privacy.privacy.sensitivity import Records
 from blowfish_privacy.support.exact import rounded, show
 
@@ -19,6 +21,31 @@ _SHOWN = 3
 def explain_plan(plan: Plan) -> str:
     """Say what will be released, how, at what cost, and how wrong it will be."""
     return "\n".join([*_what(plan), *_noise(plan), *_error(plan), *_cost(plan), *(f"! {n}" for n in plan.notices())])
+
+
+def notices(plan: Plan) -> list[str]:
+    """Say loudly what must not be overlooked."""
+    said: list[str] = []
+    if plan.epsilon == 0 and plan.policy.known and plan.policy.graph.project(plan.query.attributes).has_edges:
+        said.append(
+            "NO NOISE: no secret pair that the known facts leave possible changes this answer, so it will be "
+            "published exactly. It may tell any other values apart."
+        )
+    elif plan.epsilon == 0:
+        attributes = ", ".join(map(quoted, plan.query.attributes))
+        said.append(
+            f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
+            "published exactly. If that is not what you want, change the policy."
+        )
+    said += plan.mechanism.notices()
+    if plan.policy.known and plan.epsilon and crosses(plan.policy):
+        said.append(
+            "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
+            "a comparison with it is one of accuracy only."
+        )
+    if not plan.certificate.sensitivity.exact:
+        said.append("The sensitivity is an upper bound: the true privacy loss may be smaller than stated.")
+    return said
 
 
 def number(value: float) -> str:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil, log10
 from typing import Any
 
-from blowfish_privacy.domain import quoted
-from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError, brief
+from blowfish_privacy.errors import BlowfishError, QueryError, brief
 from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms import Error, Mechanism, TooFewError, candidates
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Query
-from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.release.calibration import most_accurate, solve_epsilon
+from blowfish_privacy.support.exact import positive
 from blowfish_privacy.support.progress import spinner
 
 
@@ -96,50 +94,15 @@ class Plan:
 
     def notices(self) -> list[str]:
         """Say loudly what must not be overlooked."""
-        said: list[str] = []
-        if self.epsilon == 0 and self.policy.known and self.policy.graph.project(self.query.attributes).has_edges:
-            said.append(
-                "NO NOISE: no secret pair that the known facts leave possible changes this answer, so it will be "
-                "published exactly. It may tell any other values apart."
-            )
-        elif self.epsilon == 0:
-            attributes = ", ".join(map(quoted, self.query.attributes))
-            said.append(
-                f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
-                "published exactly. If that is not what you want, change the policy."
-            )
-        said += self.mechanism.notices()
-        if self.policy.known and self.epsilon and _crosses(self.policy):
-            said.append(
-                "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
-                "a comparison with it is one of accuracy only."
-            )
-        if not self.certificate.sensitivity.exact:
-            said.append("The sensitivity is an upper bound: the true privacy loss may be smaller than stated.")
-        return said
+        from blowfish_privacy.release.explain import notices
+
+        return notices(self)
 
     def explain(self) -> str:
         """Say in plain words what will be released, how, at what cost, and how wrong it will be."""
         from blowfish_privacy.release.explain import explain_plan
 
         return explain_plan(self)
-
-
-def costs(query: Query, policy: Policy) -> bool:
-    """Say, before anything is known of the data, whether a release is sure to cost the epsilon asked for.
-
-    Where no secret pair shows in the answer it costs nothing; what is not covered here, a plan refuses with a reason.
-    """
-    try:
-        return sensitivity(query, policy).value > 0
-    except BlowfishError:
-        return False
-
-
-def _crosses(policy: Policy) -> bool:
-    from blowfish_privacy.known_facts.theorems.dispatch import crosses
-
-    return crosses(policy)
 
 
 def make_plan(
@@ -172,7 +135,7 @@ def make_plan(
         suited = [kind for kind in kinds if mechanism or kind.suits(query, policy, epsilon=amount, records=records)]
         if len(suited) == 1:
             return suited[0].calibrated(query, policy, epsilon=amount, records=records)
-        return _most_accurate(suited, query, policy, amount, records)
+        return most_accurate(suited, query, policy, amount, records)
 
     if epsilon is None:
         with spinner("Solving for epsilon"):
@@ -184,56 +147,12 @@ def make_plan(
     return Plan(query, policy, calibrated, calibrated.certify(policy), records, name, **options)
 
 
-def _most_accurate(
-    kinds: list[type[Mechanism]], query: Query, policy: Policy, epsilon: Fraction, records: int | None
-) -> Mechanism:
-    """Calibrate several mechanisms, leave out those that refuse, and take the one with the smallest expected error."""
-    made: list[Mechanism] = []
-    refusal: BlowfishError = RefusalError("no mechanism answers this query under this policy.")
-    for kind in kinds:
-        try:
-            made.append(kind.calibrated(query, policy, epsilon=epsilon, records=records))
-        except (RefusalError, QueryError) as error:
-            refusal = error
-    if not made:
-        raise refusal
-    return min(made, key=lambda mechanism: mechanism.expected_error().mse)
+def costs(query: Query, policy: Policy) -> bool:
+    """Say, before anything is known of the data, whether a release is sure to cost the epsilon asked for.
 
-
-def solve_epsilon(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
-    """Find the smallest epsilon of three digits whose root mean squared error is at most what is wanted."""
-
-    def good(amount: Fraction) -> bool:
-        try:
-            return calibrate(amount).expected_error().rmse <= wanted
-        except (QueryError, TooFewError):  # noise too large to be drawn is too large to be wanted
-            return False
-
-    # Errors shrink about as fast as epsilon grows, so the error at 1 says where to look.
-    power = _power_of_ten(calibrate, wanted)
-    while power > _SMALLEST and good(power / 10):
-        power /= 10
-    while not good(power):
-        power *= 10
-        if power > _LARGEST:
-            raise RefusalError(
-                f"no epsilon up to a million makes the error as small as {show(wanted)}.", hint="allow a larger error."
-            )
-    # Now power / 10 < epsilon <= power; search among 101, 102, .., 1000 thousandths of power.
-    low, high = 100, 1000
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if good(power * middle / 1000) else (middle, high)
-    return power * high / 1000
-
-
-_SMALLEST, _LARGEST = Fraction(1, 10**9), Fraction(10**6)
-
-
-def _power_of_ten(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
+    Where no secret pair shows in the answer it costs nothing; what is not covered here, a plan refuses with a reason.
+    """
     try:
-        guess = calibrate(Fraction(1)).expected_error().rmse / float(wanted)
-    except TooFewError:
-        guess = 1.0
-    power = Fraction(10) ** ceil(log10(guess)) if guess > 0 else _SMALLEST
-    return min(max(power, _SMALLEST), _LARGEST)
+        return sensitivity(query, policy).value > 0
+    except BlowfishError:
+        return False

@@ -15,9 +15,10 @@ from blowfish_privacy.domain import quoted
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger.composition import check_parallel
 from blowfish_privacy.noise import SystemSource
-from blowfish_privacy.release import document
-from blowfish_privacy.release.document import PREDICTABLE, Randomness, Release
+from blowfish_privacy.release import document, reading
+from blowfish_privacy.release.document import PREDICTABLE, Randomness
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.reading import Release
 
 _COMPARED = ("query", "unit", "mechanism", "policy", "post_processing", "notices", "randomness")
 _CLOSE = 1e-6
@@ -26,12 +27,12 @@ _CLOSE = 1e-6
 
 def problems(text: str) -> list[str]:
     """Check a document: form, hashes, and everything that can be worked out again."""
-    body = document.parse(text)
+    body = reading.parse(text)
     try:
         found = _problems(body)
     except BlowfishError as error:
         found = [error.message]
-    except document.DAMAGE:
+    except reading.DAMAGE:
         found = ["The document is damaged: a part is missing or has the wrong form."]
     if body.get("sha256") != document.seal(body):
         found.insert(0, "The content was changed after it was written: its hash does not match.")
@@ -40,8 +41,8 @@ def problems(text: str) -> list[str]:
 
 def _problems(body: dict[str, Any]) -> list[str]:
     found = _label_problems(body)
-    parts = document.parts_of(body)
-    releases = [document.read(body, part) for part in parts]
+    parts = reading.parts_of(body)
+    releases = [reading.read(body, part) for part in parts]
     found += [problem for release in releases for problem in _part_problems(release)]
     if PREDICTABLE in body["notices"] or body["randomness"] != SystemSource.kind:
         found.append("It was made with predictable noise, so it protects nobody.")

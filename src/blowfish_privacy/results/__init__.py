@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.release import document
+from blowfish_privacy.release import document, reading
 from blowfish_privacy.results.clusters import ClustersResult
 from blowfish_privacy.results.cumulative import CumulativeResult, QuantilesResult, RangesResult
 from blowfish_privacy.results.grid import GridResult
@@ -15,7 +15,7 @@ from blowfish_privacy.results.result import Result
 from blowfish_privacy.results.vector import VectorResult
 
 
-def _kind(release: document.Release) -> type[Result]:
+def _kind(release: reading.Release) -> type[Result]:
     """Find the kind of result that the query asks for; numbers that it cannot read are shown as they are."""
     kind = Result.kinds.get(release.query.result, VectorResult)
     return kind if kind.reads(release) else VectorResult
@@ -23,8 +23,8 @@ def _kind(release: document.Release) -> type[Result]:
 
 def from_text(text: str) -> Any:
     """Build the result of a document's text."""
-    body = document.parse(text)
-    releases = [document.read(body, part) for part in document.parts_of(body)]
+    body = reading.parse(text)
+    releases = [reading.read(body, part) for part in reading.parts_of(body)]
     results = [_kind(release)(release, text) for release in releases]
     return ParallelResult(body["parallel"]["attribute"], results, text) if "parallel" in body else results[0]
 
@@ -35,7 +35,7 @@ def load(path: str | Path) -> Any:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError, TypeError) as error:
         raise SpecError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
-    body = document.parse(text)
+    body = reading.parse(text)
     if body.get("sha256") != document.seal(body):
         raise SpecError("the document was changed after it was written.", hint="blowfish verify says more.")
     return from_text(text)

@@ -15,7 +15,7 @@ from blowfish_privacy.errors import QueryError, RefusalError
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.typical import BootstrapError
 from blowfish_privacy.queries import Quantiles, Ranges
-from blowfish_privacy.release.document import Release
+from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures import label_values
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.exact import exact, show

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.release.document import Release
+from blowfish_privacy.release.reading import Release
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
 

@@ -17,9 +17,9 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.policies.explain import hidden, neighbouring, presence_only, unprotected
 from blowfish_privacy.policies.fact_words import what_facts_disclose
-from blowfish_privacy.release import document, verification
-from blowfish_privacy.release.document import Release
+from blowfish_privacy.release import reading, verification
 from blowfish_privacy.release.explain import number
+from blowfish_privacy.release.reading import Release
 from blowfish_privacy.statements.card_layout import Card, Item, Section
 from blowfish_privacy.statements.card_words import (
     FURTHER_UNDER_FACTS,
@@ -55,8 +55,8 @@ def make_card(text: str, *, publisher: str | None = None) -> Card:
             f"the document does not verify, so nothing can be stated about it: {' '.join(problems[:3])}",
             hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
         )
-    body = document.parse(text)
-    return _Facts(body, [document.read(body, part) for part in document.parts_of(body)], publisher).card()
+    body = reading.parse(text)
+    return _Facts(body, [reading.read(body, part) for part in reading.parts_of(body)], publisher).card()
 
 
 def _tidied(item: Item) -> str:

@@ -9,7 +9,7 @@ from math import ceil, exp, log
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_line, quoted, worded
 from blowfish_privacy.domain.quotation import LONGEST_NAME
 from blowfish_privacy.policies.explain import presence_only
-from blowfish_privacy.release.document import Release
+from blowfish_privacy.release.reading import Release
 from blowfish_privacy.support.exact import rounded, show
 
 FURTHER_UNDER_FACTS = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.release import document, verification
+from blowfish_privacy.release import document, reading, verification
 from blowfish_privacy.release.plan import make_plan
 
 AGES = bp.Policy(bp.Domain(age=bp.Integer(0, 63)), secrets=bp.DistanceThreshold(4))
@@ -16,12 +16,12 @@ OPEN = bp.PerAttribute(zone=bp.Public(), age=bp.FullDomain())
 
 def released(policy=AGES, query=bp.Cumulative("age")):  # noqa: B008
     counts = np.full(policy.domain.shape, 3)
-    return document.parse(bp.Session(bp.Counts(counts), policy, budget=1).release(query, epsilon=1).text)
+    return reading.parse(bp.Session(bp.Counts(counts), policy, budget=1).release(query, epsilon=1).text)
 
 
 def by_zone(policy, epsilon="0.5"):
     session = bp.Session(bp.Counts(np.full((3, 10), 3)), policy, budget=1)
-    return document.parse(session.parallel("zone").release(bp.Histogram("age"), epsilon=epsilon).text)
+    return reading.parse(session.parallel("zone").release(bp.Histogram("age"), epsilon=epsilon).text)
 
 
 def problems(body):

@@ -26,7 +26,8 @@ from blowfish_privacy.noise import LARGEST_SCALE, BitSource, checked_scale, disc
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
-from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
+from blowfish_privacy.privacy.sensitivity import Sensitivity
+from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.kmeans import clusters_asked

@@ -19,7 +19,8 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
-from blowfish_privacy.privacy.sensitivity import sensitivity_of, steps
+from blowfish_privacy.privacy.sensitivity import sensitivity_of
+from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import Pattern

@@ -17,7 +17,7 @@ from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.range_error import RangeError
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.sensitivity import Steps, steps
+from blowfish_privacy.privacy.steps import Steps, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 from blowfish_privacy.queries.query import Pattern

@@ -1,0 +1,68 @@
+"""Choosing a mechanism, and the smallest epsilon for an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, log10
+
+from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
+from blowfish_privacy.mechanisms import Mechanism, TooFewError
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.queries import Query
+from blowfish_privacy.support.exact import show
+
+
+def most_accurate(
+    kinds: list[type[Mechanism]], query: Query, policy: Policy, epsilon: Fraction, records: int | None
+) -> Mechanism:
+    """Calibrate several mechanisms, leave out those that refuse, and take the one with the smallest expected error."""
+    made: list[Mechanism] = []
+    refusal: BlowfishError = RefusalError("no mechanism answers this query under this policy.")
+    for kind in kinds:
+        try:
+            made.append(kind.calibrated(query, policy, epsilon=epsilon, records=records))
+        except (RefusalError, QueryError) as error:
+            refusal = error
+    if not made:
+        raise refusal
+    return min(made, key=lambda mechanism: mechanism.expected_error().mse)
+
+
+def solve_epsilon(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
+    """Find the smallest epsilon of three digits whose root mean squared error is at most what is wanted."""
+
+    def good(amount: Fraction) -> bool:
+        try:
+            return calibrate(amount).expected_error().rmse <= wanted
+        except (QueryError, TooFewError):  # noise too large to be drawn is too large to be wanted
+            return False
+
+    # Errors shrink about as fast as epsilon grows, so the error at 1 says where to look.
+    power = _power_of_ten(calibrate, wanted)
+    while power > _SMALLEST and good(power / 10):
+        power /= 10
+    while not good(power):
+        power *= 10
+        if power > _LARGEST:
+            raise RefusalError(
+                f"no epsilon up to a million makes the error as small as {show(wanted)}.", hint="allow a larger error."
+            )
+    # Now power / 10 < epsilon <= power; search among 101, 102, .., 1000 thousandths of power.
+    low, high = 100, 1000
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if good(power * middle / 1000) else (middle, high)
+    return power * high / 1000
+
+
+_SMALLEST, _LARGEST = Fraction(1, 10**9), Fraction(10**6)
+
+
+def _power_of_ten(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
+    try:
+        guess = calibrate(Fraction(1)).expected_error().rmse / float(wanted)
+    except TooFewError:
+        guess = 1.0
+    power = Fraction(10) ** ceil(log10(guess)) if guess > 0 else _SMALLEST
+    return min(max(power, _SMALLEST), _LARGEST)

@@ -1,0 +1,130 @@
+"""Reading a release document back: every part is checked, and what it proves is derived anew."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.errors import BlowfishWarning, SpecError
+from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.queries import Query
+from blowfish_privacy.release import spec
+from blowfish_privacy.release.document import FORMAT, OF_A_PART, VERSION
+
+DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
+"""What reading a document may raise where a part of it is missing or has another form."""
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A release document, read back into objects."""
+
+    name: str
+    query: Query
+    policy: Policy
+    mechanism: Mechanism
+    certificate: Certificate
+    records: int | None
+    noisy: npt.NDArray[np.int64]
+    """The noisy answers, in units."""
+    part: tuple[str, Any] | None
+    """For one part of a parallel release, the attribute and the value that all its records share."""
+    body: dict[str, Any]
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Read the text of a document."""
+    try:
+        body = json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError, TypeError):
+        body = None
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise SpecError("this is not a release document.", hint="give the .release.json file that a release wrote.")
+    if type(body.get("version")) is not int or body["version"] != VERSION:
+        raise SpecError(f"this document has another version; this package reads version {VERSION}.")
+    return body
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
+
+
+def read(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
+    """Rebuild the release of a document, or of one part of it; the certificate is derived anew."""
+    try:
+        return _read(body, part)
+    except DAMAGE:
+        pass
+    raise SpecError("the document is damaged: a part is missing or has the wrong form.")
+
+
+def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
+    own = body if part is None else {**body, **{key: part[key] for key in OF_A_PART}}
+    _check_labels(own, part)
+    with warnings.catch_warnings():
+        # Who published the document was warned; its card and its notices say it.
+        warnings.simplefilter("ignore", BlowfishWarning)
+        policy = spec.policy_from_section(spec.PolicySection.model_validate(own["policy"]))
+    query = _read_query(own["query"])
+    kind = MECHANISMS[own["mechanism"]["name"]]
+    records = _checked_records(own["records"], policy)
+    mechanism = kind.from_document(query, policy, own["mechanism"], records)
+    noisy = _whole_numbers(own["values"])
+    if not mechanism.fits(noisy):
+        raise SpecError("the document is damaged: it has another number of values than its query.")
+    place = None if part is None else (body["parallel"]["attribute"], part["value"])
+    certificate = mechanism.certify(policy)
+    return Release(own["name"], query, policy, mechanism, certificate, records, noisy, place, own)
+
+
+def _check_labels(own: dict[str, Any], part: dict[str, Any] | None) -> None:
+    """Check what results hand on as it is."""
+    texts = [own["name"], own["guarantee"]["statement"], *own["notices"]]
+    if part is not None and not isinstance(part["value"], str | int):
+        raise SpecError("the document is damaged: a part is not that of one value.")
+    if not isinstance(own["notices"], list) or not all(isinstance(text, str) for text in texts):
+        raise SpecError("the document is damaged: its name, statement or notices are not text.")
+
+
+def _checked_records(records: Any, policy: Policy) -> int | None:
+    if (records is None) != (policy.size == "unknown"):
+        raise SpecError("the document is damaged: the number of records is stated exactly when it is public.")
+    if records is not None and (type(records) is not int or not 0 <= records < 2**63):
+        raise SpecError("the document is damaged: the number of records is not a whole number.")
+    return records
+
+
+def _whole_numbers(values: Any) -> npt.NDArray[np.int64]:
+    array = np.array(values)
+    whole = isinstance(values, list) and all(type(value) is int for value in values)
+    if not whole or (array.size and array.dtype.kind != "i"):
+        raise SpecError("the document is damaged: its values are not whole numbers.")
+    return array.astype(np.int64)
+
+
+def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
+    """Return the parts of a parallel release, or nothing but the release itself."""
+    if "parallel" not in body:
+        return [None]
+    parallel = body["parallel"]
+    parts = parallel.get("parts") if isinstance(parallel, dict) else None
+    keys = {"value", *OF_A_PART}
+    named = isinstance(parallel, dict) and isinstance(parallel.get("attribute"), str)
+    whole = isinstance(parts, list) and all(isinstance(part, dict) and set(part) == keys for part in parts)
+    if not parts or not named or not whole:
+        raise SpecError("the document is damaged: its parts have another form.")
+    return list(parts)
+
+
+def _read_query(written: dict[str, Any]) -> Query:
+    (keyword,) = [key for key in written if key in Query.kinds]
+    return Query.kinds[keyword].from_file(written)
