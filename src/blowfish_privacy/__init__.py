@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from blowfish_privacy.queries import Cumulative, Histogram, KMeans, Linear, Mean, Quantiles, RangeGrid, Ranges, Sum
     from blowfish_privacy.results import load
     from blowfish_privacy.session import Session
+    from blowfish_privacy.support.progress import progress_to
 
 _HOME = {
     "domain": ["Bin", "Binned", "Categorical", "Domain", "Integer"],
@@ -64,6 +65,7 @@ _HOME = {
     "queries": ["Cumulative", "Histogram", "KMeans", "Linear", "Mean", "Quantiles", "RangeGrid", "Ranges", "Sum"],
     "results": ["load"],
     "session": ["Session"],
+    "support.progress": ["progress_to"],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -108,6 +110,7 @@ __all__ = [
     "Sum",
     "__version__",
     "load",
+    "progress_to",
     "sensitivity",
 ]
 

@@ -13,7 +13,7 @@ from blowfish_privacy.cli.stage import new_folder, say, title
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.support.exact import positive, show
-from blowfish_privacy.support.progress import spinner
+from blowfish_privacy.support.progress import task
 
 if TYPE_CHECKING:
     from blowfish_lab.audit.averaging import Attacked, Comparison
@@ -41,7 +41,7 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
 
     amount = positive(epsilon, "epsilon", error=SpecError)
     source = _source(seed)
-    with spinner(f"Attacking {2 * runs * len(LENGTHS):,} releases"):
+    with task(f"Attacking {2 * runs * len(LENGTHS):,} releases"):
         example = _example(LENGTHS[-1], amount, source)
         found = [compare(cells, amount, runs=runs, source=source) for cells in LENGTHS]
         picture = new_folder(out) / "attack.png"

@@ -15,7 +15,7 @@ from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import is_card, markdown, page
 from blowfish_privacy.statements.card_registry import registry
 from blowfish_privacy.support.files import write_atomically
-from blowfish_privacy.support.progress import spinner
+from blowfish_privacy.support.progress import task
 
 
 @click.command()
@@ -34,7 +34,7 @@ def card(release: str, form: str | None, output: str | None, publisher: str | No
         text = Path(release).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise SpecError(f"{release} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
-    with spinner("Checking the document"):
+    with task("Checking the document"):
         made = make_card(text, publisher=publisher)
     if as_json:
         print_json({**asdict(made), "registry": registry(made)})

@@ -13,6 +13,8 @@ from typing import Any
 import click
 
 from blowfish_privacy.cli import signals, terminal
+from blowfish_privacy.cli.progress import TerminalProgress
+from blowfish_privacy.support.progress import progress_to
 
 STOPPED = 130
 FAILED = 5
@@ -90,7 +92,8 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        result = cli.main(args=arguments, prog_name="blowfish", standalone_mode=False)
+        with progress_to(TerminalProgress() if sys.stderr.isatty() else None):
+            result = cli.main(args=arguments, prog_name="blowfish", standalone_mode=False)
     except BaseException as error:
         # What goes wrong after a signal goes wrong because of it.
         if signals.received():

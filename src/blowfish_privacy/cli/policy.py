@@ -18,7 +18,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.overview import overview
 from blowfish_privacy.support.exact import show
-from blowfish_privacy.support.progress import spinner
+from blowfish_privacy.support.progress import task
 
 
 @click.group()
@@ -79,7 +79,7 @@ def _draw(loaded: Policy, path: str) -> str | None:
     from blowfish_privacy.results.pictures.policy_graph import draw_policy_graph
 
     try:
-        with spinner("Drawing the policy graph"):
+        with task("Drawing the policy graph"):
             draw_policy_graph(loaded, path)
     except RefusalError:
         warn("the policy graph is too large to draw.")

@@ -12,6 +12,7 @@ import click
 from blowfish_privacy.cli.output import as_json, print_json
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import DataError, SpecError, nearest
+from blowfish_privacy.support.progress import progress_to
 
 if TYPE_CHECKING:
     from blowfish_lab.paper.runner import Produced
@@ -53,7 +54,8 @@ def reproduce(
     run = Run(str(Path(data).resolve()) if data is not None else None, quick)
     start = perf_counter()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    # This bar is the only one: the steps of single points would draw over it.
+    with progress_to(None), Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("Points", total=None)
         try:
             made = run_figures(

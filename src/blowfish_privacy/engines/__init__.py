@@ -2,7 +2,7 @@
 
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.engine import Engine, located, open_engine
-from blowfish_privacy.engines.progress import Progress, scan_bar
+from blowfish_privacy.engines.progress import Progress
 from blowfish_privacy.engines.sources.memory import Counts
 from blowfish_privacy.engines.sql.cells import check_countable
 
@@ -15,5 +15,4 @@ __all__ = [
     "check_countable",
     "located",
     "open_engine",
-    "scan_bar",
 ]

@@ -1,21 +1,19 @@
-"""How far a scan is, for those who wait."""
+"""How far a scan is."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TypeAlias
 
-from blowfish_privacy.support.progress import PATIENCE
+from blowfish_privacy.support.progress import Report
 
-Progress: TypeAlias = Callable[[float | None], None]
-"""Told the finished share of a scan, 0 to 1, from a thread of its own, and only when it takes over two seconds.
+Progress: TypeAlias = Report
+"""Told the finished share of a scan from a thread of its own, and only when it takes over two seconds."""
 
-None stands for a scan under way whose share cannot be known.
-"""
-
+PATIENCE = 2.0
+"""Before so many seconds nobody wants to know how far a scan is, and asking for it costs the engine time."""
 _INTERVAL = 0.2
 
 
@@ -44,22 +42,3 @@ def watched(percentage: Callable[[], float | None], progress: Progress | None) -
     finally:
         done.set()
         watcher.join()
-
-
-@contextmanager
-def scan_bar(title: str = "Reading the data") -> Generator[Progress | None]:
-    """Draw a bar on standard error for as long as a slow scan takes; nothing when nobody looks at a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=1.0, visible=False)
-
-        def show(share: float | None) -> None:
-            # Without a total the bar only shows that something is going on.
-            bar.update(task, completed=share or 0.0, total=None if share is None else 1.0, visible=True)
-
-        yield show

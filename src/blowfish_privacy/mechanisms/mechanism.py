@@ -24,7 +24,7 @@ from blowfish_privacy.privacy.certificate import Certificate, is_differential_pr
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import Query
-from blowfish_privacy.support.progress import spinner
+from blowfish_privacy.support.progress import task
 
 LARGEST_ANSWER = 2**61
 """Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added."""
@@ -99,7 +99,7 @@ class Mechanism(ABC):
     def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
         """Ask for the exact aggregates needed, all under one charge, and perturb them; by default, all counts."""
         counts = exact.counts()
-        with spinner("Drawing noise"):
+        with task("Drawing noise"):
             return self.measure(counts, source)
 
     def fits(self, noisy: npt.NDArray[np.int64]) -> bool:

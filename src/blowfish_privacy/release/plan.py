@@ -16,7 +16,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release.calibration import most_accurate, solve_epsilon
 from blowfish_privacy.support.exact import positive
-from blowfish_privacy.support.progress import spinner
+from blowfish_privacy.support.progress import task
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class Plan:
             return {}
         from blowfish_privacy.mechanisms.clusters.typical import typical_ratios
 
-        with spinner("Simulating on public synthetic points"):
+        with task("Simulating on public synthetic points"):
             return typical_ratios(self.mechanism, getattr(self.query, "k", 1), self.records)
 
     def notices(self) -> list[str]:
@@ -138,7 +138,7 @@ def make_plan(
         return most_accurate(suited, query, policy, amount, records)
 
     if epsilon is None:
-        with spinner("Solving for epsilon"):
+        with task("Solving for epsilon"):
             chosen = solve_epsilon(calibrate, positive(error, "error", error=QueryError))
     else:
         chosen = positive(epsilon, "epsilon", error=QueryError)

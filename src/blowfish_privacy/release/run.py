@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Assignment, Lattice
-from blowfish_privacy.engines import Engine, check_countable, scan_bar
+from blowfish_privacy.engines import Engine, check_countable
 from blowfish_privacy.errors import BlowfishError, DataError, PolicyError, QueryError
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
@@ -27,7 +27,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import contradicted, stated_facts
 from blowfish_privacy.release import document, spec
 from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.support.progress import spinner
+from blowfish_privacy.support.progress import task
 
 NO_MECHANISM = "none (exact)"
 """What a ledger says of a release without noise."""
@@ -168,7 +168,7 @@ class Door:
         )
 
     def _write(self, plan: Plan, noisy: npt.NDArray[Any], records: int | None, entry: Entry) -> dict[str, Any]:
-        with spinner("Writing the document"):
+        with task("Writing the document"):
             time = datetime.now(UTC).isoformat(timespec="seconds")
             source = document.Randomness(self.source.kind, self.source.private)
             body = document.write(plan, noisy, source=source, time=time, entry=entry.number)
@@ -189,13 +189,13 @@ class Reading:
 
     def soft(self, lattice: Lattice) -> npt.NDArray[np.int64]:
         """Add up what the records give each node of a lattice."""
-        with scan_bar() as progress:
+        with task("Reading the data") as progress:
             domain, names = self._plan.policy.domain, self._plan.query.attributes
             return self._checked(self._engine.soft(domain, names, lattice, progress=progress), lattice.unit)
 
     def assigned(self, assignment: Assignment) -> npt.NDArray[np.int64]:
         """Return each centre's number of records and their clipped offsets added up."""
-        with scan_bar() as progress:
+        with task("Reading the data") as progress:
             domain, names = self._plan.policy.domain, self._plan.query.attributes
             found = self._engine.assigned(domain, names, assignment, progress=progress)
         self._checked(found[:, 0], assignment.unit)
@@ -208,7 +208,7 @@ class Reading:
 
 
 def _counted(engine: Engine, plan: Plan, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
-    with scan_bar() as progress:
+    with task("Reading the data") as progress:
         return engine.counts(plan.policy.domain, names, progress=progress)
 
 

@@ -20,7 +20,7 @@ from blowfish_privacy.queries.kmeans import clusters_asked
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.exact import exact
-from blowfish_privacy.support.progress import spinner
+from blowfish_privacy.support.progress import task
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class ClustersResult(Result):
         mechanism = self.release.mechanism
         if not isinstance(mechanism, Synopsis):
             raise QueryError(f"{mechanism.name} releases no synopsis.")
-        with spinner("Finding where the records lie"):
+        with task("Finding where the records lie"):
             found = mechanism.points(self.release.noisy, self.release.records or 0)
         return replace(found, places=_inside(self.domain, found.places, whole=False))
 
@@ -59,7 +59,7 @@ class ClustersResult(Result):
         if wanted != self.k:
             self._need_all_places(f"clusters for k = {wanted}")
         if wanted not in self._found:
-            with spinner("Finding centres"):
+            with task("Finding centres"):
                 self._found[wanted] = cluster(self.points, wanted, seed=int(seal(self.release.body)[:8], 16))
         return self._found[wanted]
 

@@ -1,35 +1,72 @@
-"""Showing that something is being done, to those who wait."""
+"""What is under way, told to whoever waits for it. The library itself shows nothing.
+
+A caller hands over a sink for as long as a ``with`` block lasts, and everything done inside reports to it::
+
+    with bp.progress_to(sink):
+        session.release(plan)
+
+The sink travels in a context variable, so no signature carries it, and two threads, or two requests of a page, that
+each hand over their own do not hear each other. A new thread starts without one (``asyncio.to_thread`` takes it along),
+and so does a worker process: what runs there is part of a task that was begun here.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from threading import Lock, Timer
+from contextvars import ContextVar
+from typing import Protocol, TypeAlias
 
-PATIENCE = 2.0
-"""After so many seconds a person wants to see that something is happening."""
+Report: TypeAlias = Callable[[float | None], None]
+"""Takes the share of a task that is done, 0 to 1; None while it cannot be known."""
 
-_free = Lock()
+
+class Task(Protocol):
+    """Something under way, as a sink keeps it."""
+
+    def report(self, share: float | None) -> None:
+        """Hear which share is done, 0 to 1, or None while that cannot be known; perhaps from another thread."""
+        ...
+
+    def end(self) -> None:
+        """Hear that it is over, finished or not."""
+        ...
+
+
+class ProgressSink(Protocol):
+    """Hears what is under way: titles that are written in this package, and shares of the time or of the rows.
+
+    Neither titles nor their order depend on a private value. Tasks may begin inside others. What a sink raises ends the
+    work that it hears of.
+    """
+
+    def begin(self, title: str) -> Task:
+        """Hear that a task begins; most are over in a moment, so a display had better wait a little."""
+        ...
+
+
+_sink: ContextVar[ProgressSink | None] = ContextVar("progress_sink", default=None)
 
 
 @contextmanager
-def spinner(title: str) -> Generator[None]:
-    """Show a moving sign on standard error while the body takes longer than two seconds; only on a terminal."""
-    # A terminal can show one moving sign at a time: inside another the outer one goes on.
-    if not sys.stderr.isatty() or not _free.acquire(blocking=False):
-        yield
-        return
-    from rich.console import Console
-    from rich.status import Status
-
-    status = Status(f"{title} ...", console=Console(stderr=True))
-    timer = Timer(PATIENCE, status.start)
-    timer.daemon = True
-    timer.start()
+def progress_to(sink: ProgressSink | None) -> Generator[None]:
+    """Tell ``sink`` what is under way while the body runs; None for silence."""
+    token = _sink.set(sink)
     try:
         yield
     finally:
-        timer.cancel()
-        status.stop()
-        _free.release()
+        _sink.reset(token)
+
+
+@contextmanager
+def task(title: str) -> Generator[Report | None]:
+    """Say that the body is under way; it may report how far it is, unless nobody listens."""
+    sink = _sink.get()
+    if sink is None:
+        yield None
+        return
+    begun = sink.begin(title)
+    try:
+        yield begun.report
+    finally:
+        begun.end()

@@ -22,7 +22,7 @@ from blowfish_privacy.known_facts.classes.crossing import Arc, Crossing, crossin
 from blowfish_privacy.known_facts.classes.rank import Incidence
 from blowfish_privacy.known_facts.facts.assumptions import Assumptions
 from blowfish_privacy.queries.query import LinearForm
-from blowfish_privacy.support.progress import spinner
+from blowfish_privacy.support.progress import task
 
 Moves: TypeAlias = tuple[Edge, ...]
 """Records that move together: from where and to where."""
@@ -116,7 +116,7 @@ def ends_of(arcs: Sequence[Arc]) -> tuple[Ints, Ints]:
 def setting(policy: Assumptions, names: tuple[str, ...]) -> Setting:
     """Look at a policy's known facts through a query of some attributes."""
     own = relevant_to(names, policy)
-    with spinner("Working out what the known facts leave open"):
+    with task("Working out what the known facts leave open"):
         classes = classes_of(own, policy.known)
         counts = _class_counts(classes.incidence, classes.rows, policy.records)
         if policy.records == 0:

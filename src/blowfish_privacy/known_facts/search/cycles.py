@@ -26,7 +26,7 @@ from blowfish_privacy.known_facts.search.paths import (
     there_and_back,
 )
 from blowfish_privacy.known_facts.search.tours import long_cycle
-from blowfish_privacy.support.progress import spinner
+from blowfish_privacy.support.progress import task
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def heaviest_cycle(
         return None
     shift = max(0, sum(map(abs, joint.values())).bit_length() - LARGEST.bit_length() + 1)
     weights = {arc: -(-weight >> shift) for arc, weight in joint.items()}
-    with spinner("Looking for the most records that move together"):
+    with task("Looking for the most records that move together"):
         found = _heaviest(weights, most, Clock(seconds))
     if found is None:
         return None

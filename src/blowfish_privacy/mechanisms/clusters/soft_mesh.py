@@ -48,7 +48,7 @@ from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.support.exact import exact as exactly
 from blowfish_privacy.support.exact import rounded
-from blowfish_privacy.support.progress import spinner
+from blowfish_privacy.support.progress import task
 
 GATE = 400
 """Below n epsilon = 400 * 2^d one grid with all of epsilon is better."""
@@ -192,7 +192,7 @@ class SoftMesh(Synopsis):
         check_size(sums)
         records = int(sums.sum()) // lattice.unit
         look = sums + discrete_laplace(self.first.scale, len(sums), source=source) if self.first.scale else sums
-        with spinner("Choosing a mesh"):
+        with task("Choosing a mesh"):
             mesh, level = self.choose(look, records)
         own = mesh.restrict(exact.soft(self._lattices[level.depth]))
         rows = own + discrete_laplace(level.scale, len(own), source=source) if level.scale else own

@@ -22,7 +22,7 @@ from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.support.limits import ORDERED_VALUES
-from blowfish_privacy.support.progress import spinner
+from blowfish_privacy.support.progress import task
 
 
 class OrderedFamily(Mechanism):
@@ -58,7 +58,7 @@ class OrderedFamily(Mechanism):
 
     def ordered_estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
         """Return the nearest estimate that never decreases and keeps the public counts; free."""
-        with spinner("Estimating the cumulative histogram"):
+        with task("Estimating the cumulative histogram"):
             linear = self.estimate(noisy, records)
             ordered, start, below = np.empty_like(linear), 0, 0.0
             for end in self.public_ends():
