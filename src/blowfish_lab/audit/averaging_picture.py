@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from blowfish_privacy.results.pictures import save_figure, start_figure
+from blowfish_privacy.results.pictures.figure import start_figure
 from blowfish_privacy.support.exact import show
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 _RECOVERED = 0.5
 
 
-def averaging_attack(found: Sequence[Comparison], path: str | Path) -> None:
+def draw_averaging_attack(found: Sequence[Comparison]) -> Any:
     """Draw the attacker's error against the number of cells: lines are what theory expects, marks were measured."""
     figure, axes = start_figure(8, 5)
     cells = [row.cells for row in found]
@@ -44,4 +43,4 @@ def averaging_attack(found: Sequence[Comparison], path: str | Path) -> None:
         "Everybody knows the sums of adjacent cells: who can average the noise away? (synthetic counts)", fontsize=11
     )
     axes.legend(fontsize=8, loc="upper left", title="lines: expected; marks: measured", title_fontsize=8)
-    save_figure(figure, path)
+    return figure

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from blowfish_lab.audit.averaging import Attacked, Comparison, compare
@@ -69,13 +68,13 @@ class AveragingExample(Figure):
             )
         return made
 
-    def picture(self, rows: list[Row], run: Run, path: Path) -> None:
+    def picture(self, rows: list[Row], run: Run) -> Any:
         """Draw the attacker's error against the number of cells."""
-        from blowfish_lab.audit.averaging_picture import averaging_attack
+        from blowfish_lab.audit.averaging_picture import draw_averaging_attack
 
         owns = [(row["cells"], row.pop("_own")) for row in rows]
         found = [Comparison(cells, _read(own["plain"]), _read(own["known"])) for cells, own in owns]
-        averaging_attack(found, path)
+        return draw_averaging_attack(found)
 
 
 def _written(one: Attacked) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -84,13 +83,13 @@ class Curves(Figure):
                 made.append(row)
         return made
 
-    def picture(self, rows: list[Row], run: Run, path: Path) -> None:
+    def picture(self, rows: list[Row], run: Run) -> Any:
         """Draw a panel for each policy: all mechanisms with their quartiles, and what is published."""
-        from blowfish_privacy.results.pictures.panels import Panel, save_panels
+        from blowfish_lab.paper.panels import Panel, draw_panels
 
         panels = [Panel(policy, [row for row in rows if row["policy"] == policy]) for policy in self.policies]
         lines = {PUBLISHED: "black", PRINTED: "tab:red", SOUND: "tab:orange", PLAIN: "tab:green", OURS: "tab:blue"}
-        save_panels(panels, lines, self.heading(run), self.quantity, self.caption(rows, run), path)
+        return draw_panels(panels, lines, self.heading(run), self.quantity, self.caption(rows, run))
 
     def caption(self, rows: list[Row], run: Run) -> str:
         """Say below the picture how often was measured, and what else the reader must know."""

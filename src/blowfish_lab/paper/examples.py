@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from blowfish_lab.paper.figure import Figure, Measured, Point, Row, is_number
@@ -116,15 +115,15 @@ class Examples(Figure):
             )
         return made
 
-    def picture(self, rows: list[Row], run: Run, path: Path) -> None:
+    def picture(self, rows: list[Row], run: Run) -> Any:
         """Draw bars: printed, and derived under both relations."""
-        from blowfish_privacy.results.pictures.bars import save_bars
+        from blowfish_lab.paper.bars import draw_bars
 
         columns = {PRINTED: "tab:red", ALONG: "tab:blue", ANYWHERE: "tab:cyan"}
         hatched = any(isinstance(row[column], str) for row in rows for column in columns)
         caption = " ".join([self.units(), *self.notes(run), _READING, *([_HATCHED] if hatched else [])])
         labels = [row["example"] for row in rows]
-        save_bars(labels, rows, columns, self.title, "sensitivity of the histogram", caption, path)
+        return draw_bars(labels, rows, columns, self.title, "sensitivity of the histogram", caption)
 
 
 def attains(policy: Policy, found: Sensitivity) -> bool:

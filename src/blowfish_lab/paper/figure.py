@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from math import isfinite
-from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from blowfish_lab.paper.run import Run
@@ -40,8 +39,8 @@ class Figure(ABC):
         """Put the measured points together: the rows of the table."""
 
     @abstractmethod
-    def picture(self, rows: list[Row], run: Run, path: Path) -> None:
-        """Draw the rows and save them as PNG."""
+    def picture(self, rows: list[Row], run: Run) -> Any:
+        """Draw the rows; returns a matplotlib figure."""
 
     def complete(self, measured: Measured) -> bool:
         """Say whether a point that was kept holds what the rows need."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from typing import Any
 
 from blowfish_lab.paper.examples import Example, Examples
 from blowfish_lab.paper.figure import Measured, Point, Row
@@ -32,8 +32,8 @@ class PolicyGraphExample(Examples):
         printed = {"alpha, printed": 4, "alpha": graph.alpha, "xi, printed": 1, "xi": graph.xi}
         return [{**row, **printed} for row in super().rows(measured, run)]
 
-    def picture(self, rows: list[Row], run: Run, path: Path) -> None:
+    def picture(self, rows: list[Row], run: Run) -> Any:
         """Draw the policy graph."""
         from blowfish_privacy.results.pictures.policy_graph import draw_policy_graph
 
-        draw_policy_graph(self.examples()[0].policy("secret-moves"), path)
+        return draw_policy_graph(self.examples()[0].policy("secret-moves"))

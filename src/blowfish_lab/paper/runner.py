@@ -16,6 +16,7 @@ from blowfish_lab.paper.data import fingerprints
 from blowfish_lab.paper.figure import Figure, Measured, Point, Row
 from blowfish_lab.paper.figures import FIGURES
 from blowfish_lab.paper.run import Run
+from blowfish_privacy.results.pictures.figure import png
 from blowfish_privacy.support.files import csv_table, make_folder, write_atomically
 from blowfish_privacy.support.workers import finished
 
@@ -97,7 +98,7 @@ def _write(figure: Figure, found: dict[tuple[str, Point], Measured], run: Run, o
     labels = {"data": "synthetic" if run.synthetic else "real"} if figure.real_data else {}
     cells = [[*labels.values(), *(row.get(column, "") for column in header)] for row in rows]
     write_atomically(folder / f"figure-{figure.name}.csv", csv_table([*labels, *header], cells))
-    figure.picture(rows, run, folder / f"figure-{figure.name}.png")
+    write_atomically(folder / f"figure-{figure.name}.png", png(figure.picture(rows, run)))
     write_atomically(folder / f"figure-{figure.name}.md", table(figure, rows, run).encode())
     return Produced(figure, rows, folder)
 

@@ -13,6 +13,7 @@ from blowfish_privacy.cli.stage import new_folder, say, title
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
     near-exact ones; those of a policy that names the sums are not.
     """
     from blowfish_lab.audit.averaging import compare, first_cell_mechanism
-    from blowfish_lab.audit.averaging_picture import averaging_attack
+    from blowfish_lab.audit.averaging_picture import draw_averaging_attack
+    from blowfish_privacy.results.pictures.figure import png
 
     amount = positive(epsilon, "epsilon", error=SpecError)
     source = _source(seed)
@@ -45,7 +47,7 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
         example = _example(LENGTHS[-1], amount, source)
         found = [compare(cells, amount, runs=runs, source=source) for cells in LENGTHS]
         picture = new_folder(out) / "attack.png"
-        averaging_attack(found, picture)
+        write_atomically(picture, png(draw_averaging_attack(found)))
     remedy = first_cell_mechanism(LENGTHS[-1], amount).expected_error()
     if as_json:
         about = {"epsilon": show(amount), "runs": runs, "randomness": source.kind, "picture": str(picture)}

@@ -112,13 +112,15 @@ def synthetic_census(rows: int) -> Iterator[str]:
 
 def _draw_comparison(loaded: PolicyFile, folder: Path) -> None:
     from blowfish_privacy.release.plan import make_plan
-    from blowfish_privacy.results.pictures import compare_plans
+    from blowfish_privacy.results.pictures.errors import compare_plans
+    from blowfish_privacy.results.pictures.figure import png
 
     plans = [
         make_plan(r.query, loaded.policy, epsilon=r.epsilon, error=r.error, name=r.name, records=ROWS)
         for r in loaded.releases
     ]
-    compare_plans([made for made in plans if made.epsilon], folder / "accuracy.png")
+    compared = compare_plans([made for made in plans if made.epsilon])
+    write_atomically(folder / "accuracy.png", png(compared))
 
 
 def _compare_with_truth(folder: Path) -> None:

@@ -10,7 +10,7 @@ from blowfish_privacy import results
 from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.release.spec import PlannedRelease
-from blowfish_privacy.results.pictures import drawn_from
+from blowfish_privacy.results.pictures.figure import drawn_from
 from blowfish_privacy.support.files import IN_THE_LEDGER
 
 

@@ -18,6 +18,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.overview import overview
 from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
 
 
@@ -76,11 +77,12 @@ def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT00
 def _draw(loaded: Policy, path: str) -> str | None:
     if not loaded.known or path == "-":
         return None
+    from blowfish_privacy.results.pictures.figure import png
     from blowfish_privacy.results.pictures.policy_graph import draw_policy_graph
 
     try:
         with task("Drawing the policy graph"):
-            draw_policy_graph(loaded, path)
+            write_atomically(path, png(draw_policy_graph(loaded)))
     except RefusalError:
         warn("the policy graph is too large to draw.")
         return None

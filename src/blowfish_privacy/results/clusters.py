@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,8 @@ from blowfish_privacy.mechanisms.clusters.centres import Clusters, cluster, near
 from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
 from blowfish_privacy.queries.kmeans import clusters_asked
 from blowfish_privacy.release.document import seal
+from blowfish_privacy.results.pictures.clusters import draw_pair, draw_pairs
+from blowfish_privacy.results.pictures.figure import state_below
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.exact import exact
 from blowfish_privacy.support.progress import task
@@ -50,21 +51,21 @@ class ClustersResult(Result):
         if not isinstance(mechanism, Synopsis):
             raise QueryError(f"{mechanism.name} releases no synopsis.")
         with task("Finding where the records lie"):
-            found = mechanism.points(self.release.noisy, self.release.records or 0)
-        return replace(found, places=_inside(self.domain, found.places, whole=False))
+            points = mechanism.points(self.release.noisy, self.release.records or 0)
+        return replace(points, places=_inside(self.domain, points.places, whole=False))
 
     def clusters(self, k: int | None = None) -> Clusters:
         """Return the clusters for any k; free."""
         wanted = self.k if k is None else _checked_k(k, self.domain)
         if wanted != self.k:
             self._need_all_places(f"clusters for k = {wanted}")
-        if wanted not in self._found:
+        if wanted not in self._clusters:
             with task("Finding centres"):
-                self._found[wanted] = cluster(self.points, wanted, seed=int(seal(self.release.body)[:8], 16))
-        return self._found[wanted]
+                self._clusters[wanted] = cluster(self.points, wanted, seed=int(seal(self.release.body)[:8], 16))
+        return self._clusters[wanted]
 
     @cached_property
-    def _found(self) -> dict[int, Clusters]:
+    def _clusters(self) -> dict[int, Clusters]:
         return {}
 
     @property
@@ -152,15 +153,14 @@ class ClustersResult(Result):
 
     def draw(self, axes: Any) -> None:
         """Draw the centres over the noisy density of the first two attributes."""
-        from blowfish_privacy.results.pictures.clusters import draw_clusters
+        names = self.domain.names
+        draw_pair(axes, names, self.points, self.clusters(), (0, min(1, len(names) - 1)))
 
-        draw_clusters(self, axes)
-
-    def plot(self, path: str | Path) -> None:
+    def figure(self) -> Any:
         """Draw the centres over the noisy density; for more than two attributes, a panel for each pair."""
-        from blowfish_privacy.results.pictures.clusters import plot_clusters
-
-        plot_clusters(self, path)
+        figure = draw_pairs(self.title(), self.domain.names, self.points, self.clusters())
+        state_below(figure, self.statement)
+        return figure
 
 
 def checked_points(points: npt.ArrayLike, width: int) -> Floats:

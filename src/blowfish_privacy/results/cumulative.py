@@ -16,9 +16,13 @@ from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.typical import BootstrapError
 from blowfish_privacy.queries import Quantiles, Ranges
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.results.pictures import label_values
+from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.results.pictures.counts import label_values
+from blowfish_privacy.results.pictures.errors import draw_error_by_width
+from blowfish_privacy.results.pictures.figure import png
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.exact import exact, show
+from blowfish_privacy.support.files import write_atomically
 
 
 class CumulativeResult(Result):
@@ -141,11 +145,22 @@ class CumulativeResult(Result):
         guaranteed = self.error().guaranteed.by_width(chosen).tolist()
         return dict(zip(chosen, zip(self.error().by_width(chosen).tolist(), guaranteed, strict=True), strict=True))
 
-    def plot_error(self, path: str | Path) -> None:
+    def error_figure(self) -> Any:
         """Draw the error by range width: estimated, guaranteed, and under plain differential privacy."""
-        from blowfish_privacy.results.pictures import error_by_width
+        made, by_width = self.release, self.error_by_width()
+        widths = list(by_width)
+        curves = {
+            "this release, estimated": [estimated for estimated, _ in by_width.values()],
+            "this policy, guaranteed": [guaranteed for _, guaranteed in by_width.values()],
+        }
+        plain: Any = Plan(made.query, made.policy, made.mechanism, made.certificate, made.records).plain_error()
+        if plain is not None:
+            curves["plain differential privacy, guaranteed"] = plain.by_width(widths)
+        return draw_error_by_width(f"{self.title()}: how wrong a range is, by its width", curves, widths)
 
-        error_by_width(self, path)
+    def plot_error(self, path: str | Path) -> None:
+        """Write :meth:`error_figure` as PNG."""
+        write_atomically(path, png(self.error_figure()))
 
     @property
     def header(self) -> list[str]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms import GridFlow, GridHierarchy
-from blowfish_privacy.results.pictures import draw_map
+from blowfish_privacy.results.pictures.counts import draw_map
 from blowfish_privacy.results.result import Result
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.results.pictures.counts import draw_counts
 from blowfish_privacy.results.result import Result, as_float
 
 
@@ -38,20 +39,19 @@ class HistogramResult(Result):
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each cell."""
-        own = self.release.query.own_domain(self.release.policy.domain)
+        domain = self.release.query.own_domain(self.release.policy.domain)
         columns: list[Any] = [self.values.tolist()]
         if self.release.records is not None:
             columns.append(self.consistent().reshape(-1).tolist())
         rmse = self.error().rmse
-        labels = ([attribute.show(place) for place in range(attribute.size)] for attribute in own.attributes)
+        labels = ([attribute.show(place) for place in range(attribute.size)] for attribute in domain.attributes)
         for shown, *numbers in zip(product(*labels), *columns, strict=True):
             yield [*shown, *numbers, rmse]
 
     def draw(self, axes: Any) -> None:
         """Draw bars with error bars for one attribute, lines for the second, a picture of colours beyond."""
-        from blowfish_privacy.results.pictures import draw_histogram
-
-        draw_histogram(self, axes)
+        domain = self.release.query.own_domain(self.release.policy.domain)
+        draw_counts(axes, self.counts, domain, self.error().interval("0.95"))
 
 
 def consistent_counts(noisy: npt.NDArray[Any], records: int) -> npt.NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from blowfish_privacy.results.pictures import plain_text
+from blowfish_privacy.results.pictures.figure import plain_text
 from blowfish_privacy.results.result import Result
 
 

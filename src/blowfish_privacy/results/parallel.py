@@ -6,9 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
+
+_MOST_PANELS = 12
 
 
 class ParallelResult(Mapping[Any, Result]):
@@ -55,8 +60,21 @@ class ParallelResult(Mapping[Any, Result]):
         rows = ([value, *row] for value, result in self.items() for row in result.rows())
         write_atomically(path, csv_table(header, rows), hint=IN_THE_LEDGER)
 
-    def plot(self, path: str | Path) -> None:
-        """Draw all parts below each other."""
-        from blowfish_privacy.results.pictures import pictures
+    def figure(self) -> Any:
+        """Draw the parts below each other; returns a matplotlib figure."""
+        panels = min(len(self), _MOST_PANELS)
+        figure, axes = start_figure(8, 3.2 * panels, rows=panels)
+        for result, panel in zip(self.values(), np.atleast_1d(axes), strict=False):
+            result.draw(panel)
+            panel.set_title(plain_text(result.title()), fontsize=9)
+        if len(self) > _MOST_PANELS:
+            figure.suptitle(f"the first {_MOST_PANELS} of {len(self):,} parts", fontsize=9, color="0.4")
+        return figure
 
-        pictures(list(self.values()), path)
+    def png(self) -> bytes:
+        """Return the figure as PNG; it says which document it was drawn from."""
+        return png(self.figure(), document=self.text)
+
+    def plot(self, path: str | Path) -> None:
+        """Write the figure as PNG."""
+        write_atomically(path, self.png())

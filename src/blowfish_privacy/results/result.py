@@ -14,6 +14,7 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release.reading import Release
+from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure, state_below
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
 
@@ -108,14 +109,24 @@ class Result(ABC):
         """Write the release document."""
         write_atomically(path, self.text.encode(), hint=IN_THE_LEDGER)
 
-    def plot(self, path: str | Path) -> None:
-        """Draw the answers with their error and save the picture."""
-        from blowfish_privacy.results.pictures import picture
+    def figure(self) -> Any:
+        """Draw the answers with their error; returns a matplotlib figure."""
+        figure, axes = start_figure(8, 4.5)
+        self.draw(axes)
+        axes.set_title(plain_text(self.title()))
+        state_below(figure, self.statement)
+        return figure
 
-        picture(self, path)
+    def png(self) -> bytes:
+        """Return the figure as PNG; it says which document it was drawn from."""
+        return png(self.figure(), document=self.text)
+
+    def plot(self, path: str | Path) -> None:
+        """Write the figure as PNG."""
+        write_atomically(path, self.png())
 
     def title(self) -> str:
-        """Name the picture."""
+        """Return the headline of the figure: the release's name, and the part it is of a parallel one."""
         part = self.release.part
         return self.name if part is None else f"{self.name}, {part[0]} {part[1]}"
 

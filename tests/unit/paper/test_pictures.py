@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from matplotlib.figure import Figure
 
-from blowfish_lab.audit import averaging_picture as attack
 from blowfish_lab.paper import runner
 from blowfish_lab.paper.curves import Curves
 from blowfish_lab.paper.figure import OURS
 from blowfish_lab.paper.figures import FIGURES
 from blowfish_lab.paper.ordered_curves import UNORDERED, OrderedCurves
+from blowfish_lab.paper.panels import Panel, draw_panels
 from blowfish_lab.paper.run import Run
 from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
-from blowfish_privacy.results.pictures import bars
-from blowfish_privacy.results.pictures.panels import Panel, draw_panels
 from blowfish_privacy.results.pictures.policy_graph import _read_colours
 
 QUICK = Run(None, quick=True)
@@ -61,21 +58,17 @@ def inside(figure):
     return boxes and all(box.x0 >= 0 and box.x1 <= figure.bbox.width for box in boxes)
 
 
-@pytest.mark.parametrize(("name", "module"), [("rectangles", bars), ("averaging", attack), ("marginals", bars)])
-def test_titles_lie_inside_the_picture(name, module, monkeypatch, tmp_path):
-    drawn = []
-    monkeypatch.setattr(module, "save_figure", lambda figure, path: drawn.append(figure))
+@pytest.mark.parametrize("name", ["rectangles", "averaging", "marginals"])
+def test_titles_lie_inside_the_picture(name):
     figure = FIGURES[name]
     own = {point: runner.measure(name, point, QUICK) for point in figure.points(QUICK)}
-    figure.picture(figure.rows(own, QUICK), QUICK, tmp_path / "x.png")
-    assert inside(drawn[0])
+    drawn = figure.picture(figure.rows(own, QUICK), QUICK)
+    assert inside(drawn)
     if name == "averaging":
-        assert "synthetic" in drawn[0].axes[0].get_title()
+        assert "synthetic" in drawn.axes[0].get_title()
 
 
-def test_a_bound_is_a_hatched_bar_of_its_length(monkeypatch, tmp_path):
-    drawn = []
-    monkeypatch.setattr(bars, "save_figure", lambda figure, path: drawn.append(figure))
+def test_a_bound_is_a_hatched_bar_of_its_length():
     figure = FIGURES["marginals"]
     measured = {
         "bound": 6,
@@ -84,20 +77,17 @@ def test_a_bound_is_a_hatched_bar_of_its_length(monkeypatch, tmp_path):
         "checked": "",
         "seconds": 0.1,
     }
-    figure.picture(figure.rows(dict.fromkeys(figure.points(QUICK), measured), QUICK), QUICK, tmp_path / "x.png")
-    _, bound, refused = drawn[0].axes[0].containers
+    drawn = figure.picture(figure.rows(dict.fromkeys(figure.points(QUICK), measured), QUICK), QUICK)
+    _, bound, refused = drawn.axes[0].containers
     assert {bar.get_width() for bar in bound} == {6}
     assert all(bar.get_hatch() for bar in bound)
     assert {bar.get_width() for bar in refused} == {0}
-    assert "Hatched" in drawn[0]._supxlabel.get_text()
-    assert {text.get_text() for text in drawn[0].axes[0].texts} == {"6", "8", "at most 6", "refused"}
+    assert "Hatched" in drawn._supxlabel.get_text()
+    assert {text.get_text() for text in drawn.axes[0].texts} == {"6", "8", "at most 6", "refused"}
 
 
-def test_arrows_of_the_policy_graph_end_outside_the_names(monkeypatch, tmp_path):
-    drawn = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, buffer, **_: drawn.append(figure))
-    FIGURES["policy-graph"].picture([], QUICK, tmp_path / "x.png")
-    (figure,) = drawn
+def test_arrows_of_the_policy_graph_end_outside_the_names():
+    figure = FIGURES["policy-graph"].picture([], QUICK)
     figure.canvas.draw()
     texts = figure.axes[0].texts
     boxes = [text.get_bbox_patch().get_window_extent() for text in texts if text.get_text()]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +12,10 @@ from matplotlib.figure import Figure
 
 import blowfish_privacy as bp
 from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.results import pictures as plots
-from blowfish_privacy.results.pictures import clusters as cluster_plots
+from blowfish_privacy.results import pictures
+from blowfish_privacy.results.pictures import clusters as cluster_pictures
+from blowfish_privacy.results.pictures.errors import compare_plans
+from blowfish_privacy.results.pictures.figure import drawn_from
 
 DOMAIN = bp.Domain(
     age=bp.Integer(17, 90),
@@ -46,15 +50,6 @@ def released(query, rows_per_person=1):
     return bp.Session(bp.Counts(COUNTS), policy, budget=9).release(query, epsilon="1")
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """The figures that would have been saved."""
-    found = []
-    for module in (plots, cluster_plots):
-        monkeypatch.setattr(module, "save_figure", lambda figure, path, **options: found.append(figure))
-    return found
-
-
 def labelled(axis):
     return {
         int(place): text.get_text().replace(r"\$", "$")
@@ -63,10 +58,8 @@ def labelled(axis):
 
 
 @pytest.mark.parametrize(("name", "up", "right"), [("grid", "age", "height"), ("map", "age", "height")])
-def test_maps_are_labelled_with_values(name, up, right, drawn):
-    result = released(QUERIES[name])
-    result.plot("x.png")
-    axes = drawn[0].axes[0]
+def test_maps_are_labelled_with_values(name, up, right):
+    axes = released(QUERIES[name]).figure().axes[0]
     (image,) = axes.get_images()
     assert image.get_array().shape == (74, 12)
     assert image.origin == "lower"
@@ -81,17 +74,15 @@ def test_maps_are_labelled_with_values(name, up, right, drawn):
     assert max(labelled(axes.yaxis)) >= 70
 
 
-def test_several_attributes_along_an_axis_are_all_named(drawn):
-    released(QUERIES["three"]).plot("x.png")
-    axes = drawn[0].axes[0]
+def test_several_attributes_along_an_axis_are_all_named():
+    axes = released(QUERIES["three"]).figure().axes[0]
     assert axes.get_xlabel() == "height x region"
     assert labelled(axes.xaxis)[5] == "[145, 150), East $ide"
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
-def test_nothing_is_drawn_over_anything_else_or_cut_off(query, drawn):
-    released(query).plot("x.png")
-    (figure,) = drawn
+def test_nothing_is_drawn_over_anything_else_or_cut_off(query):
+    figure = released(query).figure()
     figure.canvas.draw()
     axes = figure.axes[0]
     ticks = [text.get_window_extent() for text in axes.get_xticklabels() if text.get_text()]
@@ -108,17 +99,15 @@ def test_nothing_is_drawn_over_anything_else_or_cut_off(query, drawn):
         assert box.y1 <= figure.bbox.height
 
 
-def test_what_is_exact_is_called_exact(drawn):
+def test_what_is_exact_is_called_exact():
     for name, said in (("exact", "exact count"), ("linear", "exact answer"), ("bins", "count, with its 95 % interval")):
-        released(QUERIES[name]).plot("x.png")
-        assert drawn[-1].axes[0].get_ylabel() == said
+        assert released(QUERIES[name]).figure().axes[0].get_ylabel() == said
 
 
 @pytest.mark.parametrize("rows", [1, 4])
-def test_the_plain_rival_protects_as_many_rows_as_the_policy(rows, drawn):
+def test_the_plain_rival_protects_as_many_rows_as_the_policy(rows):
     result = released(QUERIES["cumulative"], rows)
-    result.plot_error("x.png")
-    lines = {line.get_label(): line for line in drawn[0].axes[0].get_lines()}
+    lines = {line.get_label(): line for line in result.error_figure().axes[0].get_lines()}
     plain = lines["plain differential privacy, guaranteed"]
     made = result.release
     plan = Plan(made.query, made.policy, made.mechanism, made.certificate, made.records)
@@ -133,35 +122,32 @@ def test_the_plain_rival_protects_as_many_rows_as_the_policy(rows, drawn):
     assert plan.plain_error().rmse == pytest.approx(session.plan(bp.Cumulative("age"), epsilon=1).expected_error().rmse)
 
 
-def test_an_exact_release_is_compared_with_nothing(drawn):
+def test_an_exact_release_is_compared_with_nothing():
     policy = bp.Policy(DOMAIN, secrets=bp.PerAttribute(age=bp.Public(), height=bp.FullDomain(), region=bp.Public()))
     result = bp.Session(bp.Counts(COUNTS), policy, budget=9).release(bp.Cumulative("age"), epsilon=1)
-    result.plot_error("x.png")
-    assert [line.get_label() for line in drawn[0].axes[0].get_lines()] == [
+    assert [line.get_label() for line in result.error_figure().axes[0].get_lines()] == [
         "this release, estimated",
         "this policy, guaranteed",
     ]
 
 
-def test_plans_without_error_are_called_exact_and_plain_privacy_is_not(drawn):
+def test_plans_without_error_are_called_exact_and_plain_privacy_is_not():
     session = bp.Session(bp.Counts(COUNTS), bp.Policy(DOMAIN, secrets=SECRETS), budget=9)
-    plots.compare_plans([session.plan(QUERIES[name], epsilon=1) for name in ("mean", "exact")], "x.png")
-    (figure,) = drawn
+    figure = compare_plans([session.plan(QUERIES[name], epsilon=1) for name in ("mean", "exact")])
     figure.canvas.draw()
     (text,) = [text for text in figure.axes[0].texts if text.get_text() == "exact"]
     assert figure.axes[0].get_window_extent().contains(*text.get_window_extent().p0)
 
 
 @pytest.mark.parametrize("mechanism", ["soft-grid", "soft-mesh"])
-def test_the_density_below_clusters_adds_up_and_has_no_gaps(mechanism, drawn):
+def test_the_density_below_clusters_adds_up_and_has_no_gaps(mechanism):
     counts = np.zeros((100, 100), dtype=int)
     counts[20:80, 20:80] = 5
     policy = bp.Policy(bp.Domain(a=bp.Integer(0, 99), b=bp.Integer(0, 99)), secrets=bp.FullDomain())
     session = bp.Session(bp.Counts(counts), policy, budget=9)
     result = session.release(bp.KMeans(["a", "b"], k=3), epsilon="3", mechanism=mechanism)
-    result.plot("x.png")
-    mesh = drawn[0].axes[0].collections[0]
-    shown = np.asarray(mesh.get_array()).reshape(cluster_plots._BINS, cluster_plots._BINS)
+    mesh = result.figure().axes[0].collections[0]
+    shown = np.asarray(mesh.get_array()).reshape(cluster_pictures._BINS, cluster_pictures._BINS)
     assert shown.sum() == pytest.approx(result.points.records)
     # Inside the one block of records no strip of the picture is empty.
     inside = shown[24:40, 24:40]
@@ -169,15 +155,37 @@ def test_the_density_below_clusters_adds_up_and_has_no_gaps(mechanism, drawn):
     assert inside.sum(axis=1).min() > 0.2 * inside.sum(axis=1).mean()
 
 
-def test_parts_that_are_left_out_are_said(drawn):
+def test_parts_that_are_left_out_are_said():
     domain = bp.Domain(place=bp.Integer(1, 15), age=bp.Integer(0, 3))
     policy = bp.Policy(domain, secrets=bp.PerAttribute(place=bp.Public(), age=bp.FullDomain()))
     session = bp.Session(bp.Counts(np.full((15, 4), 9)), policy, budget=9)
-    session.parallel("place").release(bp.Histogram("age"), epsilon=1).plot("x.png")
-    assert drawn[0]._suptitle.get_text() == "the first 12 of 15 parts"
+    figure = session.parallel("place").release(bp.Histogram("age"), epsilon=1).figure()
+    assert figure._suptitle.get_text() == "the first 12 of 15 parts"
 
 
 def test_a_figure_knows_no_global_state():
     axes = Figure().subplots()
     released(QUERIES["grid"]).draw(axes)
     assert axes.get_ylabel() == "age"
+
+
+def test_drawing_writes_nothing_and_plot_writes_the_picture(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = released(QUERIES["cumulative"])
+    assert isinstance(result.figure(), Figure)
+    assert isinstance(result.error_figure(), Figure)
+    drawn = result.png()
+    assert not list(tmp_path.iterdir())
+    result.plot("x.png")
+    result.plot_error("error.png")
+    assert (tmp_path / "x.png").read_bytes() == drawn
+    assert drawn_from(result.text, drawn)
+    assert not drawn_from(released(QUERIES["cumulative"]).text, drawn)
+    assert (tmp_path / "error.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_no_picture_writes_a_file():
+    # Only the drawings of the documentation are written, by the command that is run for them.
+    for path in Path(pictures.__file__).parent.glob("*.py"):
+        source = path.read_text().partition('if __name__ == "__main__":')[0]
+        assert not re.search(r"write_atomically\(|\.write_|open\(|path:", source), path

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from math import cos, pi, sin, sqrt
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import networkx as nx
 
 from blowfish_privacy.known_facts.theorems.policy_graph import PolicyGraph, policy_graph
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.results.pictures import plain_text
-from blowfish_privacy.support.files import write_atomically
+from blowfish_privacy.results.pictures.figure import plain_text, start_figure
 
 Place: TypeAlias = tuple[float, float]
 
@@ -21,22 +18,16 @@ _MOST_NAMED = 12
 _MOST_NUMBERED = 40
 _MOST_GROUPS = 24
 _LONGEST_NAME = 34
-_RESOLUTION = 120
 _OPEN, _CLOSED = "#dbe9f6", "#f3e3d3"
 _JOINS = "A line joins two counts when a secret change of one record lowers one and raises the other."
 _OUTSIDE = "v+ and v- stand for outside: a record can come from where no count holds it (v+), or go there (v-)."
 _COLOURS = "Blue: a record can also come from outside all counts, or go there (v+, v-)."
 
 
-def draw_policy_graph(policy: Policy, path: str | Path) -> None:
-    """Draw the policy graph and save it as PNG; more than forty counts are drawn as groups that lines connect."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+def draw_policy_graph(policy: Policy) -> Any:
+    """Draw the policy graph; more than forty counts are drawn as groups that lines connect."""
     graph = policy_graph(policy)
-    figure: Any = Figure(figsize=(9, 7), layout="constrained", dpi=_RESOLUTION)
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
+    figure, axes = start_figure(9, 7)
     axes.set_axis_off()
     axes.set_aspect("equal")
     if graph.counts <= _MOST_NAMED:
@@ -50,9 +41,7 @@ def draw_policy_graph(policy: Policy, path: str | Path) -> None:
     figure.supxlabel(plain_text("\n".join([*reading, *_bound(graph)])), fontsize=8, color="0.25")
     # Arrows end where names begin, which is known once the names have been laid out.
     figure.draw_without_rendering()
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=_RESOLUTION)
-    write_atomically(path, buffer.getvalue())
+    return figure
 
 
 def _bound(graph: PolicyGraph) -> list[str]:

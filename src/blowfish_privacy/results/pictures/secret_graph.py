@@ -136,15 +136,14 @@ def _legend(height: int) -> list[str]:
     ]
 
 
-def draw_all(folder: str | Path) -> list[Path]:
-    """Draw every choice into a folder."""
-    drawn: list[Path] = []
-    for name, secrets in CHOICES.items():
-        path = Path(folder) / f"{name}.svg"
-        write_atomically(path, draw_secret_graph(Policy(TOWN, secrets=secrets), PEOPLE, dict(HOME)).encode())
-        drawn.append(path)
-    return drawn
+def draw_all() -> dict[str, str]:
+    """Draw every choice; returns the SVG of each by the name of its file."""
+    return {
+        f"{name}.svg": draw_secret_graph(Policy(TOWN, secrets=secrets), PEOPLE, dict(HOME))
+        for name, secrets in CHOICES.items()
+    }
 
 
 if __name__ == "__main__":
-    draw_all(sys.argv[1])
+    for file, svg in draw_all().items():
+        write_atomically(Path(sys.argv[1]) / file, svg.encode())

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 
-from blowfish_privacy.results.pictures import plain_text, save_figure
+from blowfish_privacy.results.pictures.figure import plain_text, start_figure
 
 
 @dataclass(frozen=True)
@@ -21,23 +20,12 @@ class Panel:
     rows: Sequence[Mapping[str, Any]]
 
 
-def save_panels(
-    panels: Sequence[Panel], colours: Mapping[str, str], title: str, quantity: str, caption: str, path: Path
-) -> None:
-    """Draw the panels on one logarithmic scale and save them as PNG."""
-    save_figure(draw_panels(panels, colours, title, quantity, caption), path)
-
-
 def draw_panels(panels: Sequence[Panel], colours: Mapping[str, str], title: str, quantity: str, caption: str) -> Any:
     """Draw the panels on one logarithmic scale, with what the reader must know below them."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     columns = min(4, len(panels))
     lines = -(-len(panels) // columns)
-    figure: Any = Figure(figsize=(3.6 * columns + 2.4, 3.1 * lines + 1.1), layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = np.atleast_1d(figure.subplots(lines, columns, sharex=True, sharey=True)).reshape(-1)
+    figure, axes = start_figure(3.6 * columns + 2.4, 3.1 * lines + 1.1, lines, columns, sharex=True, sharey=True)
+    grid = np.atleast_1d(axes).reshape(-1)
     for place in grid[len(panels) :]:
         place.set_axis_off()
     for place in grid[max(0, len(panels) - columns) : len(panels)]:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 
-from blowfish_privacy.results.pictures import plain_text, save_figure, start_figure
+from blowfish_privacy.results.pictures.figure import plain_text, start_figure
 
 
-def save_bars(
+def draw_bars(
     labels: Sequence[str],
     rows: Sequence[Mapping[str, Any]],
     columns: Mapping[str, str],
     title: str,
     quantity: str,
     caption: str,
-    path: Path,
-) -> None:
-    """Draw grouped bars and save them as PNG; what is only a bound is hatched, what is no number is written."""
+) -> Any:
+    """Draw grouped bars; what is only a bound is hatched, what is no number is written."""
     figure, axes = start_figure(9, 1.8 + 0.8 * len(rows))
     places, height = np.arange(len(rows)), 0.8 / len(columns)
     for offset, (name, colour) in enumerate(columns.items()):
@@ -39,7 +37,7 @@ def save_bars(
     figure.suptitle(plain_text(fill(title, 90)), fontsize=11)
     figure.supxlabel(plain_text(fill(caption, 120)), fontsize=8, color="0.25")
     axes.legend(fontsize=8)
-    save_figure(figure, path)
+    return figure
 
 
 def length(value: object) -> float:
