@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from blowfish_privacy.version import __version__
 
 if TYPE_CHECKING:
+    from blowfish_privacy.batch import Batch
     from blowfish_privacy.domain import Bin, Binned, Categorical, Domain, Integer
     from blowfish_privacy.engines import Counts
     from blowfish_privacy.errors import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from blowfish_privacy.support.progress import progress_to
 
 _HOME = {
+    "batch": ["Batch"],
     "domain": ["Bin", "Binned", "Categorical", "Domain", "Integer"],
     "estimator": ["KMeansEstimator"],
     "engines": ["Counts"],
@@ -71,6 +73,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Attributes",
+    "Batch",
     "Bin",
     "Binned",
     "BlowfishError",

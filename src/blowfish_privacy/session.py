@@ -16,6 +16,7 @@ from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
+from blowfish_privacy.release.data_check import PolicyCheck, check_data
 from blowfish_privacy.release.plan import Plan, costs, make_plan
 from blowfish_privacy.release.run import Door
 from blowfish_privacy.support.exact import positive, show
@@ -123,6 +124,10 @@ class Session:
     def door(self) -> Door:
         """Return the one way to the data."""
         return Door(self.policy, lambda: self.engine, self.ledger, self._source)
+
+    def check(self) -> PolicyCheck:
+        """Count the rows that the policy does not cover. The counts are exact: for the custodian, not to publish."""
+        return check_data(self.engine, self.policy)
 
     def parallel(self, attribute: str) -> Parallel:
         """Release for each value of an attribute that no secret pair changes, at the cost of the costliest value."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from blowfish_privacy.cli.output import as_json, print_json
+from blowfish_privacy.cli.output import as_json, print_json, read_document
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import is_card, markdown, page
-from blowfish_privacy.statements.card_registry import registry
+from blowfish_privacy.statements.card_registry import card_view
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
 
@@ -30,14 +29,11 @@ def card(release: str, form: str | None, output: str | None, publisher: str | No
     Everything comes from the document, which is checked first. --json gives the statement, and the fields of the
     public registry of differential privacy deployments that it can fill.
     """
-    try:
-        text = Path(release).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise SpecError(f"{release} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
+    text = read_document(release)
     with task("Checking the document"):
         made = make_card(text, publisher=publisher)
     if as_json:
-        print_json({**asdict(made), "registry": registry(made)})
+        print_json(card_view(made))
         return
     if output is None:
         echo(page(made) if form == "html" else markdown(made), nl=False)

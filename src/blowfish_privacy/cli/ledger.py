@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from math import isinf
 from pathlib import Path
 
 import click
 
+from blowfish_privacy.batch import ledger_location
 from blowfish_privacy.cli.output import as_json, load_file, print_json, print_table, warnings_in_words
 from blowfish_privacy.cli.policy import record
 from blowfish_privacy.cli.terminal import echo
@@ -15,6 +15,7 @@ from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_le
 from blowfish_privacy.ledger.postgres import PostgresLedger
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import load_policy
+from blowfish_privacy.statements.ledger import failures, ledger_view, loss_view, verification_view
 from blowfish_privacy.support.exact import positive, show
 from blowfish_privacy.support.postgresql import is_address
 
@@ -26,14 +27,9 @@ def ledger() -> None:
     """Make, show and verify a ledger of what was spent."""
 
 
-def ledger_of(file: str, ledger: str) -> str | Path:
-    """Find the ledger that a policy file names; paths are relative to the file."""
-    return ledger if is_address(ledger) else Path(file).parent / ledger
-
-
 def mention_missing_ledger(file: str, loaded: PolicyFile) -> None:
     """Say what comes before the first release."""
-    path = None if loaded.ledger is None else ledger_of(file, loaded.ledger)
+    path = ledger_location(loaded, Path(file).parent)
     if isinstance(path, Path) and not path.exists():
         echo(f"There is no ledger yet: before the first release, blowfish ledger create {file} makes {path.name}.")
 
@@ -52,9 +48,10 @@ def create(file: str, budget: str | None) -> None:
     """Make the ledger that the policy file FILE names, with its budget. A ledger that is there stays as it is."""
     if budget is None:
         loaded = load_file(file)
-        if loaded.ledger is None or loaded.budget is None:
+        location = ledger_location(loaded, Path(file).parent)
+        if location is None or loaded.budget is None:
             raise SpecError("the file names no ledger, or no budget.", hint="add ledger: table.ledger and budget: 1.0.")
-        made = create_ledger(ledger_of(file, loaded.ledger), budget=loaded.budget)
+        made = create_ledger(location, budget=loaded.budget)
     else:
         made = create_ledger(file, budget=positive(budget, "the budget", error=LedgerError))
     echo(f"Made the ledger {made.name} with a budget of {show(made.budget)}. Nothing is spent yet.")
@@ -81,38 +78,22 @@ def show_entries(file: str, pair: tuple[str, str] | None, as_json: bool) -> None
     """List what was spent, under which policy; with --pair, what was lost on two values."""
     opened = _open(file)
     if pair is not None:
-        loss = opened.loss(record(pair[0]), record(pair[1]))
-        lost = None if isinf(loss) else str(loss)
-        words = f"epsilon {lost}" if lost else "everything: nothing protects this pair"
-        print_json({"loss": lost}) if as_json else echo(f"Lost so far on this pair: {words}.")
+        view = loss_view(opened, record(pair[0]), record(pair[1]))
+        words = f"epsilon {view['loss']}" if view["loss"] else "everything: nothing protects this pair"
+        print_json(view) if as_json else echo(f"Lost so far on this pair: {words}.")
         return
-    entries, failed = opened.entries(), {failure.entry: failure.made for failure in opened.failures()}
     if as_json:
-        rows = [
-            {
-                "entry": entry.number,
-                "time": entry.made,
-                "release": entry.description,
-                "mechanism": entry.mechanism,
-                "policy": entry.policy.hash,
-                "epsilon": str(entry.epsilon),
-                "charged": str(entry.charged),
-                "rule": entry.rule,
-                "failed": failed.get(entry.number),
-            }
-            for entry in entries
-        ]
-        print_json({"budget": str(opened.budget), "remaining": str(opened.remaining), "entries": rows})
+        print_json(ledger_view(opened))
         return
     header = ["entry", "time (UTC)", "release", "mechanism", "policy", "epsilon", "charged"]
     print_table(
         header,
         [
             [e.number, e.made[:19], e.description, e.mechanism, e.policy.hash[:12], show(e.epsilon), show(e.charged)]
-            for e in entries
+            for e in opened.entries()
         ],
     )
-    for number, made in failed.items():
+    for number, made in failures(opened).items():
         echo(f"Entry {number}: the data contradicted the facts that its policy states ({made[:19]}).")
     echo(f"Budget {show(opened.budget)}, spent {show(opened.spent)}, left {show(opened.remaining)}.")
 
@@ -124,7 +105,7 @@ def verify(file: str, as_json: bool) -> int:  # noqa: FBT001
     """Recompute the balance and all hashes from the rows."""
     report = _open(file).verify()
     if as_json:
-        print_json({"ok": report.ok, "entries": report.entries, "problems": list(report.problems)})
+        print_json(verification_view(report))
     elif report.ok:
         entries = f"{report.entries} {'entry' if report.entries == 1 else 'entries'}"
         documents = f"{report.documents} document{'' if report.documents == 1 else 's'}"

@@ -6,12 +6,13 @@ import json
 import warnings
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
 from blowfish_privacy.cli.terminal import echo, warn
-from blowfish_privacy.errors import BlowfishWarning
+from blowfish_privacy.errors import BlowfishWarning, SpecError
 from blowfish_privacy.release import spec
 from blowfish_privacy.support.printable import printable
 
@@ -38,6 +39,14 @@ def load_file(file: str) -> spec.PolicyFile:
     """Load a policy file, showing warnings as sentences."""
     with warnings_in_words():
         return spec.load(file)
+
+
+def read_document(path: str) -> str:
+    """Read the text of a release document."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from blowfish_privacy.cli.output import as_json, print_json
+from blowfish_privacy.cli.output import as_json, print_json, read_document
 from blowfish_privacy.cli.terminal import echo
-from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release import reading, verification
 
 
@@ -17,10 +14,7 @@ from blowfish_privacy.release import reading, verification
 @as_json
 def verify(release: str, as_json: bool) -> int:  # noqa: FBT001
     """Check RELEASE: its schema, its hashes, and its certificate recomputed from the noise scales it states."""
-    try:
-        text = Path(release).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise SpecError(f"{release} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
+    text = read_document(release)
     problems = verification.problems(text)
     body = reading.parse(text)
     if as_json:

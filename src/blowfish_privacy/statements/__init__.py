@@ -1,1 +1,4 @@
-"""What is said about releases: the policy card, its page and its registry."""
+"""What is said about policies, plans, ledgers and releases: cards, words, and plain values for JSON.
+
+The command line prints these, and a page can show the same.
+"""

@@ -6,9 +6,15 @@ the publisher to add.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from blowfish_privacy.statements.card_layout import Card
+
+
+def card_view(card: Card) -> dict[str, Any]:
+    """Show a card as plain values for JSON, with the registry's fields."""
+    return {**asdict(card), "registry": registry(card)}
 
 
 def registry(card: Card) -> dict[str, Any]:

@@ -1,0 +1,157 @@
+"""A batch: the releases of a whole policy file, planned together, affordable together, and released one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from blowfish_privacy.engines import located
+from blowfish_privacy.errors import BudgetError, DataError, SpecError
+from blowfish_privacy.ledger import Entry
+from blowfish_privacy.release import spec
+from blowfish_privacy.release.plan import Plan, costs, make_plan
+from blowfish_privacy.release.run import describe
+from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.session import Session
+from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.postgresql import is_address
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Plans that the budget covers together. What the ledger already holds is released again as it was, for nothing.
+
+    ``Batch.open("people.yaml")`` reads the file, opens its data and its ledger and plans; then release each of
+    :attr:`plans`.
+    """
+
+    session: Session
+    plans: tuple[Plan, ...]
+    """One for each release of the file, in its order."""
+    earlier: Mapping[str, Entry]
+    """The ledger's entries that paid for some of the plans before this batch, by key."""
+    cost: Fraction
+    """What the plans that are due will take from the budget together."""
+
+    @classmethod
+    def open(cls, path: str | Path, *, fresh: bool = False) -> Batch:
+        """Plan the releases of a policy file; ``fresh`` spends again on those that the ledger holds, with new noise.
+
+        Nothing is spent and no value is read. What exceeds the budget is refused here.
+        """
+        file = spec.load(path)
+        return cls.of(file, open_session(file, Path(path).parent), fresh=fresh)
+
+    @classmethod
+    def of(
+        cls, file: PolicyFile, session: Session, *, fresh: bool = False, rows: Callable[[], int] | None = None
+    ) -> Batch:
+        """Plan the releases of a file in a session; ``rows`` asks for the public number of rows, if it is needed."""
+        entries = session.ledger.entries()
+        _refuse_unaffordable(file, session, [] if fresh else entries)
+        records = file.policy.records
+        if needs_rows(file):
+            records = (rows or session.engine.rows)()
+        plans = plan_releases(file, records)
+        plans = plans if fresh else [_with_key(plan, file) for plan in plans]
+        keys = {plan.key for plan in plans}
+        earlier = {entry.key: entry for entry in entries if entry.key in keys}
+        cost = _factor(session) * total_epsilon([plan for plan in plans if plan.key not in earlier])
+        _check_budget(session, cost)
+        return cls(session, tuple(plans), earlier, cost)
+
+    @property
+    def due(self) -> list[Plan]:
+        """The plans that have not been paid for."""
+        return [plan for plan in self.plans if plan.key not in self.earlier]
+
+    def release(self, plan: Plan) -> Any:
+        """Release one of the plans; where the data do not fit, say what that cost."""
+        try:
+            return self.session.release(plan)
+        except DataError as error:
+            ledger = self.session.ledger
+            charged = any(entry.key == plan.key for entry in ledger.entries())
+            if not charged or ledger.document(plan.key) is not None:
+                raise
+            cost = "Its cost was charged; once the data are corrected, the same release costs nothing more."
+            raise DataError(f"{error.message} {cost}", hint=error.hint) from None
+
+
+def open_session(file: PolicyFile, folder: Path) -> Session:
+    """Open the data and the ledger that a file names; paths are relative to ``folder``."""
+    if file.data is None:
+        raise SpecError("the file names no data.", hint="add data: table.csv.")
+    ledger = ledger_location(file, folder)
+    if ledger is None:
+        raise SpecError("the file names no ledger.", hint="add ledger: table.ledger and budget: 1.0.")
+    return Session(located(file.data, folder), file.policy, budget=file.budget, ledger=ledger)
+
+
+def ledger_location(file: PolicyFile, folder: Path) -> str | Path | None:
+    """Find the ledger that a file names, if it names one: an address, or a path relative to ``folder``."""
+    return file.ledger if file.ledger is None or is_address(file.ledger) else folder / file.ledger
+
+
+def needs_rows(file: PolicyFile) -> bool:
+    """Say whether a plan needs the number of rows where it is public and the file does not state it."""
+    unstated = file.policy.records is None and file.policy.size == "known"
+    return unstated and any(release.query.needs_records for release in file.releases)
+
+
+def plan_releases(file: PolicyFile, records: int | None) -> list[Plan]:
+    """Plan every release of a file for a public number of records, or without it."""
+    return [
+        make_plan(
+            release.query,
+            file.policy,
+            epsilon=release.epsilon,
+            error=release.error,
+            mechanism=release.mechanism,
+            records=records,
+            name=release.name,
+        )
+        for release in file.releases
+    ]
+
+
+def total_epsilon(plans: Sequence[Plan]) -> Fraction:
+    """Add up what plans cost under their own policy."""
+    return sum((plan.epsilon for plan in plans), Fraction(0))
+
+
+def _with_key(plan: Plan, file: PolicyFile) -> Plan:
+    """Name a release by its content and data, so that running a file again finds what it released before."""
+    digest = sha256(f"{file.data} {plan.policy.hash} {describe(plan)}".encode()).hexdigest()[:32]
+    return replace(plan, key=f"file-{digest}")
+
+
+def _factor(session: Session) -> int:
+    return session.ledger.price(session.policy).factor
+
+
+def _refuse_unaffordable(file: PolicyFile, session: Session, entries: Sequence[Entry]) -> None:
+    """Refuse what is sure to exceed the budget before the data are asked for anything."""
+    due = [
+        (release.query, release.epsilon)
+        for release in file.releases
+        # One of this name that the ledger holds may be the same, and then costs nothing.
+        if release.epsilon and not any(entry.description.startswith(f"{release.name}: ") for entry in entries)
+    ]
+    factor = _factor(session)
+    if factor * sum(epsilon for _, epsilon in due) > session.remaining:
+        certain = [epsilon for query, epsilon in due if costs(query, file.policy)]
+        _check_budget(session, factor * sum(certain, Fraction(0)))
+
+
+def _check_budget(session: Session, cost: Fraction) -> None:
+    if cost > session.remaining:
+        raise BudgetError(
+            f"the releases cost {show(cost)}, but only {show(session.remaining)} is left: "
+            f"{show(cost - session.remaining)} too much. Nothing was charged, and no value was read.",
+            hint="ask for less epsilon, or for fewer releases.",
+        )

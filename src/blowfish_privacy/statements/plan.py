@@ -1,0 +1,57 @@
+"""Plans as plain values for JSON, and as the cells of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from blowfish_privacy.release.explain import compare, number
+from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.support.exact import rounded, show
+
+COLUMNS = {
+    "name": "release",
+    "query": "query",
+    "mechanism": "mechanism",
+    "epsilon": "epsilon",
+    "scale": "noise scale",
+    "rmse": "typical error",
+    "within_95_in_100": "within (95 %)",
+    "comparison": "this policy is",
+}
+"""What the table shows of a plan's view, with the headings."""
+
+
+def plans_view(plans: Sequence[Plan], budget: Fraction | None) -> dict[str, Any]:
+    """Show what the releases of a file will cost and how wrong they will be."""
+    return {"budget": None if budget is None else str(budget), "releases": [plan_view(plan) for plan in plans]}
+
+
+def plan_view(plan: Plan) -> dict[str, Any]:
+    """Show one plan; errors are root mean squared, and those of plain differential privacy for the same epsilon."""
+    error, plain = plan.expected_error(), plan.plain_error()
+    return {
+        "name": plan.name,
+        "query": f"{plan.query.keyword} of {', '.join(plan.query.attributes)}",
+        "mechanism": plan.certificate.mechanism if plan.epsilon else "none (exact)",
+        "epsilon": show(plan.epsilon),
+        "scale": _scales(plan, show),
+        "sensitivity": show(plan.certificate.sensitivity.value),
+        "theorem": plan.certificate.sensitivity.theorem,
+        "rmse": error.rmse,
+        "within_95_in_100": error.interval("0.95"),
+        "plain_differential_privacy_rmse": None if plain is None else plain.rmse,
+        "comparison": compare(plan),
+        "guarantee": plan.certificate.statement,
+    }
+
+
+def plan_cells(plan: Plan) -> list[str]:
+    """Write the cells of a plan's row, with numbers rounded for reading."""
+    view = {**plan_view(plan), "scale": _scales(plan, rounded)}
+    return [number(cell) if isinstance(cell := view[column], float) else str(cell) for column in COLUMNS]
+
+
+def _scales(plan: Plan, write: Callable[[Fraction], str]) -> str:
+    return ", ".join(write(scale) for scale in plan.certificate.scales[:3])
