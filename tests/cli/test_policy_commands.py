@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from blowfish_privacy.cli.main import run
+from blowfish_privacy.cli.output import print_table
 
 ROOT = Path(__file__).parents[2]
 CENSUS = str(ROOT / "examples/census.yaml")
@@ -144,3 +145,15 @@ def test_commands_start_without_heavy_imports(arguments, also_absent):
     done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split()[1:])
     assert not loaded & {*HEAVY, *also_absent}
+
+
+def test_columns_of_a_table_line_up_whatever_is_in_them(capsys):
+    # A character of an East Asian script is two places wide; brackets and colons are no markup.
+    print_table(
+        ["name", "count", ""], [["[bold]賃金[/]", 7, ":smile:"], ["x", "-12", "a\nb\x1b"], ["y" * 300, "", "c"]]
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"name{' ' * 296}  count"
+    assert lines[1] == f"[bold]賃金[/]{' ' * 287}      7  :smile:"
+    assert lines[2].startswith(f"x{' ' * 299}    -12  a\\nb")
+    assert lines[3] == f"{'y' * 300}         c"

@@ -50,14 +50,26 @@ def read_document(path: str) -> str:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table whose columns line up; numbers to the right."""
-    shown = [[printable(str(cell)).replace("\n", r"\n") for cell in row] for row in rows]
-    widths = [max(len(row[place]) for row in [list(header), *shown]) for place in range(len(header))]
-    numeric = [all(row[place][:1] in "0123456789-" for row in shown if row[place]) for place in range(len(header))]
-    for index, row in enumerate([list(header), *shown]):
-        cells = (
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        )
-        line = "  ".join(cells).rstrip()
-        echo(line, bold=True) if index == 0 else echo(line)
+    """Print a table whose columns line up, numbers to the right; lines are as long as they need to be."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[printable(str(cell)).replace("\n", r"\n") for cell in row] for row in rows]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column, name in enumerate(header):
+        numeric = all(row[column][:1] in "0123456789-" for row in cells if row[column])
+        table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
+    for row in cells:
+        # As Text, brackets in a name are no markup.
+        table.add_row(*map(Text, row))
+    console = Console(width=_ANY_WIDTH, color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    first, *others = (line.rstrip() for line in captured.get().removesuffix("\n").split("\n"))
+    echo(first, bold=True)
+    for line in others:
+        echo(line)
+
+
+_ANY_WIDTH = 1_000_000
