@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from blowfish_privacy.cli.output import as_json, print_json, print_table
-from blowfish_privacy.cli.stage import new_folder, say, title
+from blowfish_privacy.cli.demonstration import new_folder, say, title
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.support.exact import positive, show
@@ -45,15 +45,15 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
     source = _source(seed)
     with task(f"Attacking {2 * runs * len(LENGTHS):,} releases"):
         example = _example(LENGTHS[-1], amount, source)
-        found = [compare(cells, amount, runs=runs, source=source) for cells in LENGTHS]
+        comparisons = [compare(cells, amount, runs=runs, source=source) for cells in LENGTHS]
         picture = new_folder(out) / "attack.png"
-        write_atomically(picture, png(draw_averaging_attack(found)))
+        write_atomically(picture, png(draw_averaging_attack(comparisons)))
     remedy = first_cell_mechanism(LENGTHS[-1], amount).expected_error()
     if as_json:
         about = {"epsilon": show(amount), "runs": runs, "randomness": source.kind, "picture": str(picture)}
-        print_json({**about, **_document(found, example, remedy)})
+        print_json({**about, **_document(comparisons, example, remedy)})
         return
-    _tell(show(amount), runs, found, example, remedy)
+    _tell(show(amount), runs, comparisons, example, remedy)
     echo(f"\n{picture}: the attacker's error against the number of cells")
 
 
@@ -80,19 +80,19 @@ def _example(cells: int, epsilon: Fraction, source: BitSource) -> list[dict[str,
     return [dict(zip(columns, row, strict=True)) for row in zip(*(v[:_SHOWN] for v in columns.values()), strict=True)]
 
 
-def _document(found: list[Comparison], example: list[dict[str, Any]], remedy: Error) -> dict[str, Any]:
+def _document(comparisons: list[Comparison], example: list[dict[str, Any]], remedy: Error) -> dict[str, Any]:
     def written(one: Attacked) -> dict[str, Any]:
         return {**asdict(one), "scale": show(one.scale), "loss": show(one.loss)}
 
     return {
         "example": example,
-        "sizes": [{"cells": r.cells, "plain": written(r.plain), "known": written(r.known)} for r in found],
+        "sizes": [{"cells": r.cells, "plain": written(r.plain), "known": written(r.known)} for r in comparisons],
         "first_cell_alone": {"error_expected": remedy.rmse},
     }
 
 
-def _tell(epsilon: str, runs: int, found: list[Comparison], example: list[dict[str, Any]], remedy: Error) -> None:
-    last = found[-1]
+def _tell(epsilon: str, runs: int, comparisons: list[Comparison], example: list[dict[str, Any]], remedy: Error) -> None:
+    last = comparisons[-1]
     title("1. What everybody knows")
     say(
         f"A synthetic table has {last.cells} cells of people, the first {_SHOWN} of them below. How many people a cell "
@@ -122,7 +122,7 @@ def _tell(epsilon: str, runs: int, found: list[Comparison], example: list[dict[s
                 _pair(row.known.averaged, row.known.averaged_expected),
                 f"{row.known.recovered:.0%}",
             ]
-            for row in found
+            for row in comparisons
         ],
     )
     title("3. What it means")

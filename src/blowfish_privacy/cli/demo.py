@@ -10,7 +10,7 @@ import click
 
 from blowfish_privacy.cli.attack import attack
 from blowfish_privacy.cli.output import load_file
-from blowfish_privacy.cli.stage import new_folder, say, title
+from blowfish_privacy.cli.demonstration import new_folder, say, title
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.policies.explain import explain_pair
 from blowfish_privacy.release.spec import PolicyFile

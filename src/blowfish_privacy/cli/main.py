@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
         return list(GROUPS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a command."""
+        """Import the module that defines a command, and return the command."""
         if cmd_name not in GROUPS:
             return None
         module, _, attribute = GROUPS[cmd_name][0].partition(":")

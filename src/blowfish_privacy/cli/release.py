@@ -11,7 +11,7 @@ import click
 from blowfish_privacy.batch import Batch, needs_rows, open_session, plan_releases, total_epsilon
 from blowfish_privacy.cli.ledger import mention_missing_ledger
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warnings_in_words
-from blowfish_privacy.cli.outputs import Outputs
+from blowfish_privacy.cli.release_files import ReleaseFiles
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import DataError, SpecError
@@ -66,7 +66,7 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
         session = open_session(loaded, Path(file).parent)
     batch = Batch.of(loaded, session, fresh=new, rows=lambda: _told(session.engine.rows))
     folder = Path(out)
-    outputs = {planned.name: Outputs.checked(folder, planned, loaded.policy) for planned in loaded.releases}
+    outputs = {planned.name: ReleaseFiles.checked(folder, planned, loaded.policy) for planned in loaded.releases}
     if as_json and batch.due and not yes:
         raise SpecError("--json does not ask.", hint="add --yes to spend.")
     _confirm(loaded, batch, yes=yes)
@@ -146,7 +146,7 @@ def _make(folder: Path) -> None:
         raise SpecError(f"the folder {folder} cannot be made: {error.strerror}.") from None
 
 
-def _write(result: Result, outputs: Outputs) -> None:
+def _write(result: Result, outputs: ReleaseFiles) -> None:
     try:
         outputs.write(result)
     except MemoryError:

@@ -103,8 +103,8 @@ class ClustersResult(Result):
         axis, weights = self.domain.axis(attribute), self._weights(within)
         order = np.argsort(self.points.places[:, axis], kind="stable")
         reached = np.cumsum(weights[order])
-        place = min(int(np.searchsorted(reached, float(wanted) * reached[-1] - 1e-9)), len(order) - 1)
-        return float(self.points.places[order[place], axis])
+        index = min(int(np.searchsorted(reached, float(wanted) * reached[-1] - 1e-9)), len(order) - 1)
+        return float(self.points.places[order[index], axis])
 
     def _weights(self, within: int | None) -> Floats:
         if within is None:
@@ -138,7 +138,7 @@ class ClustersResult(Result):
 
     @property
     def values(self) -> Floats:
-        """The centres."""
+        """The centres: the answers of this release."""
         return self.centers
 
     @property

@@ -48,7 +48,7 @@ class CumulativeResult(Result):
 
     @property
     def attribute(self) -> Attribute:
-        """The ordered attribute."""
+        """The attribute along which records are counted."""
         return self.release.policy.domain[self.release.query.attributes[0]]
 
     @cached_property
@@ -63,7 +63,7 @@ class CumulativeResult(Result):
 
     @property
     def values(self) -> npt.NDArray[np.float64]:
-        """The cumulative counts."""
+        """The estimated number of records at or below each value, in the order of the values."""
         return self.cumulative
 
     @cached_property
@@ -100,10 +100,10 @@ class CumulativeResult(Result):
             raise QueryError("a range ends outside the declared values.")
         if edges is None:
             return given.astype(np.int64) - int(known[0])
-        places = np.searchsorted(known, given)
-        if (known[places] != given).any():
+        positions = np.searchsorted(known, given)
+        if (known[positions] != given).any():
             raise QueryError("ranges of bins go from edge to edge.")
-        return places.astype(np.int64)
+        return positions.astype(np.int64)
 
     def cdf(self, value: Any) -> float:
         """Return the share of records at or below a value (for bins: below the upper edge of its bin)."""
@@ -114,8 +114,8 @@ class CumulativeResult(Result):
         wanted = exact(share, "a quantile", error=QueryError)
         if not 0 <= wanted <= 1:
             raise QueryError(f"a quantile lies between 0 and 1, got {share!r}.", hint="0.5 is the median.")
-        place = int(np.searchsorted(self.cumulative, float(wanted) * self._total - 1e-9))
-        return self.attribute.value(min(place, self.attribute.size - 1))
+        position = int(np.searchsorted(self.cumulative, float(wanted) * self._total - 1e-9))
+        return self.attribute.value(min(position, self.attribute.size - 1))
 
     def quantiles(self, shares: Sequence[Any]) -> list[Any]:
         """Return several quantiles."""
@@ -171,15 +171,15 @@ class CumulativeResult(Result):
         """One row for each value."""
         total = self.release.records or 1
         columns = (self.cumulative.tolist(), self.error().by_value().tolist(), self.counts().tolist())
-        for place, (below, wrong, count) in enumerate(zip(*columns, strict=True)):
-            yield [self.attribute.show(place), round(below, 3), wrong, round(below / total, 6), round(count, 3)]
+        for position, (below, wrong, count) in enumerate(zip(*columns, strict=True)):
+            yield [self.attribute.show(position), round(below, 3), wrong, round(below / total, 6), round(count, 3)]
 
     def draw(self, axes: Any) -> None:
         """Draw the distribution with a band of twice the typical error of a random range."""
-        total, places = max(self.release.records or 1, 1), np.arange(self.attribute.size)
+        total, positions = max(self.release.records or 1, 1), np.arange(self.attribute.size)
         share, band = self.cumulative / total, 2 * self.error().rmse / total
-        axes.fill_between(places, np.clip(share - band, 0, 1), np.clip(share + band, 0, 1), alpha=0.25, step="post")
-        axes.step(places, share, where="post")
+        axes.fill_between(positions, np.clip(share - band, 0, 1), np.clip(share + band, 0, 1), alpha=0.25, step="post")
+        axes.step(positions, share, where="post")
         label_values(axes.xaxis, self.release.query.own_domain(self.release.policy.domain))
         axes.set_ylabel("share of records at or below\n(band: twice the typical error)")
         # Where most records share the lowest value the rest would otherwise be a flat line.

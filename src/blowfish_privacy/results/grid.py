@@ -33,7 +33,7 @@ class GridResult(Result):
 
     @property
     def domain(self) -> Domain:
-        """The two attributes."""
+        """The domain of the two attributes."""
         return self.release.query.own_domain(self.release.policy.domain)
 
     @cached_property

@@ -44,7 +44,7 @@ class HistogramResult(Result):
         if self.release.records is not None:
             columns.append(self.consistent().reshape(-1).tolist())
         rmse = self.error().rmse
-        labels = ([attribute.show(place) for place in range(attribute.size)] for attribute in domain.attributes)
+        labels = ([attribute.show(position) for position in range(attribute.size)] for attribute in domain.attributes)
         for shown, *numbers in zip(product(*labels), *columns, strict=True):
             yield [*shown, *numbers, rmse]
 

@@ -10,7 +10,7 @@ from blowfish_privacy.results.result import Result
 
 
 class NumberResult(Result):
-    """A single answer."""
+    """A sum, a mean or any other single number."""
 
     kind = "number"
 
@@ -25,7 +25,7 @@ class NumberResult(Result):
         return ["query", "value", "typical_error", "within_95_in_100"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row."""
+        """The only row."""
         asked = f"{self.release.query.keyword} of {self.release.query.attributes[0]}"
         yield [asked, self.value, self.error().rmse, self.error().interval("0.95")]
 

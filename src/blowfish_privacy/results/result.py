@@ -44,7 +44,7 @@ class Result(ABC):
 
     @property
     def name(self) -> str:
-        """The release's name."""
+        """What the plan, or the policy file, calls the release."""
         return self.release.name
 
     @property
@@ -59,7 +59,7 @@ class Result(ABC):
 
     @property
     def notices(self) -> list[str]:
-        """What must not be overlooked."""
+        """What must not be overlooked, such as an answer without noise."""
         return list(self.release.body["notices"])
 
     @property
@@ -86,7 +86,7 @@ class Result(ABC):
 
     @abstractmethod
     def draw(self, axes: Any) -> None:
-        """Draw on matplotlib axes."""
+        """Draw the answers on matplotlib axes, which may be part of another figure."""
 
     def to_frame(self) -> Any:
         """Return the table as a pandas DataFrame."""

@@ -10,7 +10,7 @@ from blowfish_privacy.results.result import Result, as_float
 
 
 class VectorResult(Result):
-    """A list of answers."""
+    """Answers in a row, for queries that no other result shows."""
 
     kind = "vector"
 
@@ -32,11 +32,11 @@ class VectorResult(Result):
     def draw(self, axes: Any) -> None:
         """Draw the answers with the band that holds each in 95 of 100."""
         values, width = as_float(self.values), self.error().interval("0.95")
-        places = range(len(values))
-        axes.fill_between(places, values - width, values + width, alpha=0.25, step="mid")
-        axes.step(places, values, where="mid")
-        shown = list(places)[:: max(1, len(values) // 8)]
-        axes.set_xticks(shown, [plain_text(self.labels()[place]) for place in shown])
+        positions = range(len(values))
+        axes.fill_between(positions, values - width, values + width, alpha=0.25, step="mid")
+        axes.step(positions, values, where="mid")
+        shown = list(positions)[:: max(1, len(values) // 8)]
+        axes.set_xticks(shown, [plain_text(self.labels()[position]) for position in shown])
         about = ", ".join(self.release.query.attributes)
         named = self.release.query.labels(self.release.policy.domain) is not None
         axes.set_xlabel(plain_text(about if named else f"number of the answer about {about}"))

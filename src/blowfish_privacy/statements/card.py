@@ -163,7 +163,7 @@ class _Facts:
     def _further(self) -> Iterator[str]:
         policy = self.main.policy
         together = policy.furthest_together()
-        yield from few([self._apart(*found) for found in policy.furthest()])
+        yield from few([self._apart(pair, hops) for pair, hops in policy.furthest()])
         if together is not None:
             yield self._apart(*together)
         if not policy.steps_add_up:

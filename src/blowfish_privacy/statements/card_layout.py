@@ -19,7 +19,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a card."""
+    """A heading of a card and the lines under it."""
 
     title: str
     items: tuple[Item, ...]
@@ -42,7 +42,7 @@ class Card:
 
     @property
     def title(self) -> str:
-        """The headline."""
+        """The headline, with the release's name in quotation marks."""
         return f"{TITLE}{quoted(self.name)}"
 
     def said(self, *labels: str) -> list[str]:

@@ -64,7 +64,7 @@ def is_card(text: str) -> bool:
 
 def escaped(text: str) -> str:
     """Write a text so that Markdown shows it as it is: no emphasis, links, tables, formulas, attributes or tags."""
-    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text)
+    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", text)
 
 
 def _marked(text: str) -> str:

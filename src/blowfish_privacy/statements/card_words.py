@@ -24,7 +24,7 @@ NO_PROTECTION = 10
 
 
 def what(release: Release) -> str:
-    """Say what was asked."""
+    """Say which statistic was asked for."""
     return f"{release.query.says()}{_synopsis(release) if hasattr(release.mechanism, 'whole') else ''}"
 
 
@@ -37,13 +37,13 @@ def _synopsis(release: Release) -> str:
 
 def moved(release: Release) -> str:
     """Say by how much a secret change moves what is released, in words that fit the noise."""
-    found, query = release.certificate.sensitivity, release.query
-    worst = f"{'at worst by' if found.exact else 'by no more than'} {rounded(found.value)}"
+    sensitivity, query = release.certificate.sensitivity, release.query
+    worst = f"{'at worst by' if sensitivity.exact else 'by no more than'} {rounded(sensitivity.value)}"
     if not query.counts_records:
         return f"{query.changed} {worst}"
     if release.mechanism.name == "lloyd":
         return f"the clusters' sums of offsets, added up, {worst} positions"
-    return f"{query.changed}, added up, {worst} {'record' if found.value == 1 else 'records'}"
+    return f"{query.changed}, added up, {worst} {'record' if sensitivity.value == 1 else 'records'}"
 
 
 def unit(release: Release) -> str:
@@ -71,7 +71,7 @@ def values(attribute: Attribute) -> str:
     """Name the declared values of an attribute, the first few of many."""
     first, last = attribute.show(0), attribute.show(attribute.size - 1)
     if isinstance(attribute, Categorical):
-        shown = [worded(name(attribute.show(place))) for place in range(min(attribute.size, MOST_LISTED))]
+        shown = [worded(name(attribute.show(position))) for position in range(min(attribute.size, MOST_LISTED))]
         more = attribute.size - len(shown)
         return ", ".join(shown) + (f" and {more:,} more" if more else "")
     said = f"{attribute.size:,} bins, {first} to {last}" if isinstance(attribute, Binned) else f"{first} to {last}"

@@ -37,21 +37,21 @@ def draw_map(axes: Any, counts: Any, domain: Domain, quantity: str) -> None:
 
 
 def label_values(axis: Any, domain: Domain) -> None:
-    """Name some of the places along an axis by the values that they stand for, and the axis by its attributes."""
+    """Label some of the positions along an axis by the values that they stand for, and the axis by its attributes."""
     steps = (digit * 10**power for power in count() for digit in (1, 2, 5))
-    places = range(0, domain.size, next(step for step in steps if domain.size <= _MOST_LABELS * step))
+    positions = range(0, domain.size, next(step for step in steps if domain.size <= _MOST_LABELS * step))
     labels = [
-        shorten(", ".join(a.show(p) for a, p in zip(domain.attributes, domain.unflat(place), strict=True)), 24)
-        for place in places
+        shorten(", ".join(a.show(p) for a, p in zip(domain.attributes, domain.unflat(position), strict=True)), 24)
+        for position in positions
     ]
     crowded = axis.axis_name == "x" and sum(map(len, labels)) > _ROOM
     turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-    axis.set_ticks(list(places), [plain_text(label) for label in labels], **turned)
+    axis.set_ticks(list(positions), [plain_text(label) for label in labels], **turned)
     axis.set_label_text(plain_text(" x ".join(domain.names)))
 
 
 def shorten(text: str, most: int) -> str:
-    """Cut a long text."""
+    """Cut a text to at most so many letters, the last of them an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -60,12 +60,12 @@ def _quantity(width: float) -> str:
 
 
 def _bars(axes: Any, counts: Any, domain: Domain, width: float) -> None:
-    places = np.arange(len(counts))
+    positions = np.arange(len(counts))
     if len(counts) <= _MOST_BARS:
-        axes.bar(places, counts, yerr=width or None, capsize=2, color="tab:blue", alpha=0.8, ecolor="0.3")
+        axes.bar(positions, counts, yerr=width or None, capsize=2, color="tab:blue", alpha=0.8, ecolor="0.3")
     else:
-        axes.fill_between(places, counts - width, counts + width, alpha=0.25)
-        axes.plot(places, counts, lw=0.8)
+        axes.fill_between(positions, counts - width, counts + width, alpha=0.25)
+        axes.plot(positions, counts, lw=0.8)
     axes.axhline(0, color="0.6", lw=0.8)
     label_values(axes.xaxis, domain)
     axes.set_ylabel(_quantity(width))
@@ -75,12 +75,12 @@ def _lines(axes: Any, counts: Any, domain: Domain, width: float) -> None:
     """Draw a line for each value of the shorter attribute, along the longer one."""
     turned = counts if domain.shape[0] >= domain.shape[1] else counts.T
     along, across = (0, 1) if domain.shape[0] >= domain.shape[1] else (1, 0)
-    places = range(domain.shape[along])
+    positions = range(domain.shape[along])
     for value in range(domain.shape[across]):
         label = plain_text(f"{domain.names[across]} {domain.attributes[across].show(value)}")
         line = turned[:, value]
-        axes.fill_between(places, line - width, line + width, alpha=0.15)
-        axes.plot(places, line, label=label, marker=".", lw=1)
+        axes.fill_between(positions, line - width, line + width, alpha=0.15)
+        axes.plot(positions, line, label=label, marker=".", lw=1)
     axes.axhline(0, color="0.6", lw=0.8)
     label_values(axes.xaxis, domain.project([domain.names[along]]))
     axes.set_ylabel(_quantity(width))

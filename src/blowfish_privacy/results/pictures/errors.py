@@ -33,18 +33,20 @@ _LOOKS = (("o", "-"), (".", "--"), (".", ":"))
 def compare_plans(plans: Sequence[Plan]) -> Any:
     """Draw the typical error of each plan beside that of plain differential privacy."""
     figure, axes = start_figure(7, 0.9 + 0.9 * len(plans))
-    places = np.arange(len(plans))
+    positions = np.arange(len(plans))
     ours = [plan.expected_error() for plan in plans]
     plain = [plan.plain_error() for plan in plans]
     for offset, errors, label in ((-0.2, plain, "plain differential privacy"), (0.2, ours, "this policy")):
-        bars = axes.barh(places + offset, [error.rmse if error else 0.0 for error in errors], height=0.38, label=label)
+        bars = axes.barh(
+            positions + offset, [error.rmse if error else 0.0 for error in errors], height=0.38, label=label
+        )
         labels = ["" if error is None or not error.rmse else f"{error.rmse:.3g}" for error in errors]
         axes.bar_label(bars, labels, padding=3, fontsize=8)
-    for place, error in zip(places, ours, strict=True):
+    for position, error in zip(positions, ours, strict=True):
         if not error.rmse:
             # There is no place for zero on a logarithmic scale.
-            axes.text(0.01, place + 0.2, "exact", transform=axes.get_yaxis_transform(), va="center", fontsize=8)
-    axes.set_yticks(places, [plain_text(f"{plan.name}\n(epsilon {float(plan.epsilon):g})") for plan in plans])
+            axes.text(0.01, position + 0.2, "exact", transform=axes.get_yaxis_transform(), va="center", fontsize=8)
+    axes.set_yticks(positions, [plain_text(f"{plan.name}\n(epsilon {float(plan.epsilon):g})") for plan in plans])
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.margins(x=0.15)

@@ -12,7 +12,7 @@ from blowfish_privacy.known_facts.theorems.policy_graph import PolicyGraph, poli
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.results.pictures.figure import plain_text, start_figure
 
-Place: TypeAlias = tuple[float, float]
+Point: TypeAlias = tuple[float, float]
 
 _MOST_NAMED = 12
 _MOST_NUMBERED = 40
@@ -72,12 +72,12 @@ def _outside(graph: PolicyGraph) -> set[int]:
     return {end for arc in graph.arcs if max(arc) >= graph.counts for end in arc if end < graph.counts}
 
 
-def _ring(joined: nx.Graph[int]) -> dict[int, Place]:
-    """Place counts on a circle, those joined next to each other."""
+def _ring(joined: nx.Graph[int]) -> dict[int, Point]:
+    """Point counts on a circle, those joined next to each other."""
     order = [node for part in _parts(joined) for node in nx.dfs_preorder_nodes(joined, min(part))]
     if len(order) == 1:
         return {order[0]: (0.0, 0.5)}
-    angles = [pi / 2 + 2 * pi * (place + 0.5) / len(order) for place in range(len(order))]
+    angles = [pi / 2 + 2 * pi * (rank + 0.5) / len(order) for rank in range(len(order))]
     return {node: (cos(angle), sin(angle)) for node, angle in zip(order, angles, strict=True)}
 
 
@@ -85,10 +85,10 @@ def _draw_named(graph: PolicyGraph, axes: Any) -> list[str]:
     """Draw every count with its name, v+ on the left and v- on the right."""
     joined = _joined(graph)
     above, below = graph.counts, graph.counts + 1
-    places = {**_ring(joined), above: (-1.9, 0.0), below: (1.9, 0.0)}
+    points = {**_ring(joined), above: (-1.9, 0.0), below: (1.9, 0.0)}
     outside = _outside(graph)
     names: dict[int, Any] = {}
-    for node, (x, y) in places.items():
+    for node, (x, y) in points.items():
         fill = "white" if node >= above else _OPEN if node in outside else _CLOSED
         box = {"boxstyle": "round,pad=0.35", "fc": fill, "ec": "0.4", "lw": 0.8}
         said = plain_text(_short(graph.nodes[node]))
@@ -118,16 +118,16 @@ def _read_colours(graph: PolicyGraph) -> list[str]:
 def _draw_numbered(graph: PolicyGraph, axes: Any) -> list[str]:
     """Draw every count with its number, and list the names beside."""
     joined = _joined(graph)
-    places, outside = _ring(joined), _outside(graph)
+    points, outside = _ring(joined), _outside(graph)
     for a, b in joined.edges:
-        _line(axes, places[a], places[b])
-    for node, (x, y) in places.items():
+        _line(axes, points[a], points[b])
+    for node, (x, y) in points.items():
         _disc(axes, x, y, 0.065, _OPEN if node in outside else _CLOSED)
         axes.text(x, y, str(node + 1), ha="center", va="center", fontsize=8, zorder=4)
     for node in range(graph.counts):
-        place = 1.15 - 2.3 * node / (_MOST_NUMBERED - 1)
+        height = 1.15 - 2.3 * node / (_MOST_NUMBERED - 1)
         name = f"{node + 1}: {_short(graph.nodes[node])}"
-        axes.text(1.3, place, plain_text(name), ha="left", va="center", fontsize=7)
+        axes.text(1.3, height, plain_text(name), ha="left", va="center", fontsize=7)
     axes.set_xlim(-1.15, 2.3)
     axes.set_ylim(-1.2, 1.2)
     return [_JOINS, _COLOURS]
@@ -139,8 +139,8 @@ def _draw_groups(graph: PolicyGraph, axes: Any) -> list[str]:
     parts = _parts(joined)
     shown = parts[:_MOST_GROUPS]
     columns = max(2, round(sqrt(len(shown) * 1.4)))
-    for place, part in enumerate(shown):
-        x, y = place % columns, -(place // columns)
+    for rank, part in enumerate(shown):
+        x, y = rank % columns, -(rank // columns)
         _disc(axes, x, y, 0.18 + 0.22 * sqrt(len(part) / len(shown[0])), _OPEN if part & outside else _CLOSED)
         lines = joined.subgraph(part).number_of_edges()
         said = f"{len(part):,}" if not lines else f"{len(part):,}\n{lines:,} line{'s' if lines > 1 else ''}"
@@ -163,7 +163,7 @@ def _disc(axes: Any, x: float, y: float, radius: float, colour: str) -> None:
     axes.add_patch(Circle((x, y), radius, fc=colour, ec="0.4", lw=0.8, zorder=3))
 
 
-def _line(axes: Any, start: Place, end: Place) -> None:
+def _line(axes: Any, start: Point, end: Point) -> None:
     axes.plot(*zip(start, end, strict=True), color="0.4", lw=0.9, zorder=1)
 
 

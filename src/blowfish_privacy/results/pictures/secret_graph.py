@@ -71,13 +71,13 @@ def draw_secret_graph(policy: Policy, people: tuple[tuple[int, ...], ...], home:
     columns, rows = domain.shape
     width, height = 2 * _MARGIN + _STEP * (columns - 1), 2 * _MARGIN + _STEP * (rows - 1)
     edges = list(policy.graph.edges())
-    own = [edge for edge in edges if start in edge]
+    from_home = [edge for edge in edges if start in edge]
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height + 40}" font-family="sans-serif">',
         f'<rect width="{width}" height="{height + 40}" rx="8" fill="#ffffff"/>',
         f'<path d="{_lines([edge for edge in edges if start not in edge], rows)}" fill="none" stroke="#9aa5b1" '
         f'stroke-width="1" stroke-opacity="{_faint(len(edges))}"/>',
-        f'<path d="{_lines(own, rows)}" fill="none" stroke="#d1495b" stroke-width="2" stroke-opacity="0.75"/>',
+        f'<path d="{_lines(from_home, rows)}" fill="none" stroke="#d1495b" stroke-width="2" stroke-opacity="0.75"/>',
         *(_disc(policy, cell, start, people[cell[0]][cell[1]], rows) for cell in domain.cells()),
         *_legend(height),
         "</svg>",
@@ -89,7 +89,7 @@ def _faint(edges: int) -> str:
     return "0.9" if edges < 100 else "0.6" if edges < 300 else "0.3"
 
 
-def _place(cell: Cell, rows: int) -> tuple[int, int]:
+def _point(cell: Cell, rows: int) -> tuple[int, int]:
     return _MARGIN + _STEP * cell[0], _MARGIN + _STEP * (rows - 1 - cell[1])
 
 
@@ -97,7 +97,7 @@ def _lines(edges: list[tuple[Cell, Cell]], rows: int) -> str:
     """Write all lines as one path; a line that would run through other values is bent past them."""
     drawn: list[str] = []
     for first, second in edges:
-        (x1, y1), (x2, y2) = _place(first, rows), _place(second, rows)
+        (x1, y1), (x2, y2) = _point(first, rows), _point(second, rows)
         straight = max(abs(first[0] - second[0]), abs(first[1] - second[1])) == 1
         if straight:
             drawn.append(f"M{x1} {y1}L{x2} {y2}")
@@ -110,7 +110,7 @@ def _lines(edges: list[tuple[Cell, Cell]], rows: int) -> str:
 
 
 def _disc(policy: Policy, cell: Cell, start: Cell, count: int, rows: int) -> str:
-    x, y = _place(cell, rows)
+    x, y = _point(cell, rows)
     hops = policy.graph.hops(start, cell)
     if hops == inf:
         look, ink = _UNPROTECTED, "#6b7280"

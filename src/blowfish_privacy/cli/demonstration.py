@@ -29,5 +29,5 @@ def title(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """Print a paragraph."""
+    """Print a paragraph, indented and folded."""
     echo(textwrap.fill(text, 110, initial_indent="  ", subsequent_indent="  ", replace_whitespace=False))

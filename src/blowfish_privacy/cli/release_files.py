@@ -15,7 +15,7 @@ from blowfish_privacy.support.files import IN_THE_LEDGER
 
 
 @dataclass(frozen=True)
-class Outputs:
+class ReleaseFiles:
     """Where a release's document, table and picture go, and the document that an earlier run left there."""
 
     document: Path
@@ -24,8 +24,8 @@ class Outputs:
     earlier: str | None = None
 
     @classmethod
-    def checked(cls, folder: Path, planned: PlannedRelease, policy: Policy) -> Outputs:
-        """Find the places in a folder; refuse to write over files that this release did not write.
+    def checked(cls, folder: Path, planned: PlannedRelease, policy: Policy) -> ReleaseFiles:
+        """Name the files in a folder; refuse to write over files that this release did not write.
 
         A document is the release's own if it is whole and has its name, query and policy; a table if it is what the
         document there gives; a picture if it says that it was drawn from that document.
@@ -45,7 +45,7 @@ class Outputs:
 
     @property
     def paths(self) -> list[Path]:
-        """All three places."""
+        """The document, the table and the picture."""
         return [self.document, self.table, self.picture]
 
     def write(self, result: results.Result) -> None:
@@ -78,8 +78,9 @@ def _release(document: Path, planned: PlannedRelease, policy: Policy) -> results
     if not isinstance(made, results.Result):
         return None
     asked = (planned.name, policy.hash, planned.query.to_file(policy.domain))
-    own = made.release
-    return made if (own.name, own.policy.hash, own.query.to_file(own.policy.domain)) == asked else None
+    release = made.release
+    written = (release.name, release.policy.hash, release.query.to_file(release.policy.domain))
+    return made if written == asked else None
 
 
 def _content(path: Path) -> bytes | None:
