@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from blowfish_privacy.cli.output import as_json, print_json, print_table
 from blowfish_privacy.cli.demonstration import new_folder, say, title
+from blowfish_privacy.cli.output import as_json, print_json, print_table
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.support.exact import positive, show

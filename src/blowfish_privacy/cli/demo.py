@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from blowfish_privacy.cli.attack import attack
-from blowfish_privacy.cli.output import load_file
 from blowfish_privacy.cli.demonstration import new_folder, say, title
+from blowfish_privacy.cli.output import load_file
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.policies.explain import explain_pair
 from blowfish_privacy.release.spec import PolicyFile
@@ -111,15 +111,11 @@ def synthetic_census(rows: int) -> Iterator[str]:
 
 
 def _draw_comparison(loaded: PolicyFile, folder: Path) -> None:
-    from blowfish_privacy.release.plan import make_plan
+    from blowfish_privacy.batch import plan_releases
     from blowfish_privacy.results.pictures.errors import compare_plans
     from blowfish_privacy.results.pictures.figure import png
 
-    plans = [
-        make_plan(r.query, loaded.policy, epsilon=r.epsilon, error=r.error, name=r.name, records=ROWS)
-        for r in loaded.releases
-    ]
-    compared = compare_plans([made for made in plans if made.epsilon])
+    compared = compare_plans([plan for plan in plan_releases(loaded, ROWS) if plan.epsilon])
     write_atomically(folder / "accuracy.png", png(compared))
 
 
