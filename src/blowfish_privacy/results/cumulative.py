@@ -15,8 +15,8 @@ from blowfish_privacy.errors import QueryError, RefusalError
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.typical import BootstrapError
 from blowfish_privacy.queries import Quantiles, Ranges
-from blowfish_privacy.release.reading import Release
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.counts import label_values
 from blowfish_privacy.results.pictures.errors import draw_error_by_width
 from blowfish_privacy.results.pictures.figure import png
