@@ -137,7 +137,7 @@ def test_yaml_blocks_parse(page):
 
 def test_the_secrets_of_the_policy_file_page_are_all_there_is():
     text = (ROOT / "docs/policy-file.md").read_text()
-    for kind in (*spec.Secrets.kinds.values(), *spec.Query.kinds.values(), *spec.ATTRIBUTES.values()):
+    for kind in (*spec.Secrets.kinds.values(), *spec.Query.kinds.values(), *spec.Attribute.kinds.values()):
         assert re.search(rf"`[^`]*\b{kind.keyword}\b[^`]*`", text), f"{kind.keyword} is not documented"
 
 

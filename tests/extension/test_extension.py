@@ -26,6 +26,7 @@ from blowfish_privacy.results import Result, load
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown
 from blowfish_privacy.support.exact import exact
+from blowfish_privacy.support.file_forms import Bare
 from blowfish_privacy.testing.oracle import hops_by_search
 from registries import forgotten
 
@@ -44,7 +45,7 @@ def define():
         """Nobody may tell apart two values of the same parity."""
 
         keyword = "parity"
-        file_schema = {"const": "parity"}
+        file_form = Bare("parity")
 
         def on(self, domain):
             return ParityGraph(domain)

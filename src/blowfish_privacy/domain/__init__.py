@@ -3,13 +3,15 @@
 from blowfish_privacy.domain.attribute import Attribute, Positions
 from blowfish_privacy.domain.binned import Bin, Binned, coarser
 from blowfish_privacy.domain.categorical import Categorical
-from blowfish_privacy.domain.choice import choice_from_file, choice_to_file
+from blowfish_privacy.domain.choice import BLOCK_FORM, CHOICE_FORM, choice_from_file, choice_to_file
 from blowfish_privacy.domain.integer import Integer
 from blowfish_privacy.domain.product import Cell, Domain
 from blowfish_privacy.domain.quotation import one_line, quoted, worded
 from blowfish_privacy.domain.subset import Subset
 
 __all__ = [
+    "BLOCK_FORM",
+    "CHOICE_FORM",
     "Attribute",
     "Bin",
     "Binned",

@@ -6,18 +6,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain.subset import Subset
-from blowfish_privacy.errors import DataError, DomainError, SpecError, brief, nearest
+from blowfish_privacy.errors import DataError, DomainError, brief
+from blowfish_privacy.support.file_forms import Wanted, kind_of, register
 
 Outside: TypeAlias = Literal["error", "clamp"]
 Positions: TypeAlias = npt.NDArray[np.int64]
 
 ERROR = "error"
+
+OUTSIDE_FORM: TypeAlias = Annotated[Outside, Wanted("'error' or 'clamp'")]
+MISSING_WANTED = Wanted("'error' or a declared value")
 
 
 class Attribute(ABC):
@@ -29,6 +33,10 @@ class Attribute(ABC):
 
     keyword: ClassVar[str]
     """How the attribute is spelt in a policy file: ``age: {integer: [17, 90]}``."""
+    file_form: ClassVar[Any]
+    """The form of that spelling; unless stated, anything may follow the keyword."""
+    kinds: ClassVar[dict[str, type[Attribute]]] = {}
+    """Every kind of attribute that is defined, by its keyword."""
     ordered: ClassVar[bool]
     """Whether the values have an order and distances."""
     column_type: ClassVar[str]
@@ -36,6 +44,11 @@ class Attribute(ABC):
 
     outside: Outside
     missing: object
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make a kind of attribute known by its keyword."""
+        super().__init_subclass__(**options)
+        register(Attribute.kinds, cls)
 
     @property
     @abstractmethod
@@ -70,6 +83,11 @@ class Attribute(ABC):
     @abstractmethod
     def from_file(cls, body: Mapping[str, Any]) -> Attribute:
         """Read what :meth:`to_file` writes."""
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> Attribute:
+        """Read an attribute of whatever kind a policy file names."""
+        return kind_of(Attribute.kinds, body).from_file(body)
 
     @property
     def missing_position(self) -> int | None:
@@ -146,11 +164,7 @@ class Attribute(ABC):
 
     @classmethod
     def _rules_from_file(cls, body: Mapping[str, Any]) -> dict[str, Any]:
-        rules = {key: value for key, value in body.items() if key != cls.keyword}
-        for key in rules:
-            if key not in ("outside", "missing"):
-                raise SpecError(f"unknown key {brief(key)}.", hint=nearest(str(key), ["outside", "missing"]))
-        return rules
+        return {key: body[key] for key in ("outside", "missing") if key in body}
 
 
 def check_positions(positions: npt.ArrayLike, size: int) -> Positions:

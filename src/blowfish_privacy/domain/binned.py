@@ -11,16 +11,18 @@ from functools import cached_property
 from itertools import pairwise
 from math import ceil, isfinite
 from numbers import Rational
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Len
 
-from blowfish_privacy.domain.attribute import ERROR, Attribute, Outside, Positions
+from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, OUTSIDE_FORM, Attribute, Outside, Positions
 from blowfish_privacy.domain.integer import Integer
 from blowfish_privacy.domain.subset import Subset
-from blowfish_privacy.errors import DataError, DomainError, SpecError, brief
+from blowfish_privacy.errors import DataError, DomainError, brief
 from blowfish_privacy.support.exact import Number, exact, plain, show
+from blowfish_privacy.support.file_forms import Exact, Form, Wanted
 
 _LARGEST = 10**300
 
@@ -55,6 +57,15 @@ class Binned(Attribute):
     missing: object = ERROR
 
     keyword = "binned"
+    file_form = Form(
+        {
+            "binned": Annotated[
+                list[Exact], Len(2), Wanted("a list of at least two edges", "write binned: [0, 10, 20].")
+            ]
+        },
+        {"outside": OUTSIDE_FORM, "missing": Annotated[Literal["error"] | Exact, MISSING_WANTED]},
+        example="{binned: [0, 10, 20]}",
+    )
     ordered = True
     column_type = "numbers"
 
@@ -181,10 +192,6 @@ class Binned(Attribute):
     @classmethod
     def from_file(cls, body: Mapping[str, Any]) -> Binned:
         """Read ``{binned: [..]}``."""
-        if not isinstance(body["binned"], list):
-            raise SpecError(
-                f"binned needs a list of edges, got {brief(body['binned'])}.", hint="write binned: [0, 10, 20]."
-            )
         return cls(body["binned"], **cls._rules_from_file(body))
 
 

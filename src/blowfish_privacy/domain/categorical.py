@@ -6,15 +6,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Interval, Len
 
-from blowfish_privacy.domain.attribute import ERROR, Attribute, Outside, Positions
+from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, Attribute, Outside, Positions
 from blowfish_privacy.domain.quotation import worded
 from blowfish_privacy.domain.subset import Subset
-from blowfish_privacy.errors import DataError, DomainError, SpecError, brief, nearest
+from blowfish_privacy.errors import DataError, DomainError, brief, nearest
+from blowfish_privacy.support.file_forms import Form, Published, Wanted, listed
+
+_LARGEST = 2**62
+_WHOLE = {"type": "integer", "minimum": -_LARGEST, "maximum": _LARGEST}
+_CATEGORIES: TypeAlias = Annotated[
+    list[str] | list[Annotated[int, Interval(ge=-_LARGEST, le=_LARGEST)]] | list[bool],
+    Len(1),
+    Published(
+        {"anyOf": [listed(kind, least=1, unique=True) for kind in ({"type": "string"}, _WHOLE, {"type": "boolean"})]}
+    ),
+    Wanted(
+        "a list of names: all text, all whole numbers or all truth values",
+        "write categorical: [Female, Male], with quotes around a name that looks like a number.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -31,6 +47,14 @@ class Categorical(Attribute):
     missing: object = ERROR
 
     keyword = "categorical"
+    file_form = Form(
+        {"categorical": _CATEGORIES},
+        {
+            "outside": Annotated[Literal["error"], Wanted("left out, since categories cannot be clamped")],
+            "missing": Annotated[str | int | bool, MISSING_WANTED],
+        },
+        example="{categorical: [Female, Male]}",
+    )
     ordered = False
     column_type = "categories"
 
@@ -52,7 +76,7 @@ class Categorical(Attribute):
             raise DomainError(f"the category {brief(twice)} is listed twice.")
         if kinds == {str} and not all(_encodable(category) for category in map(str, self.categories)):
             raise DomainError("a category is not valid text.", hint="it holds half of a surrogate pair.")
-        if kinds == {int} and any(abs(int(category)) > 2**62 for category in self.categories):
+        if kinds == {int} and any(abs(int(category)) > _LARGEST for category in self.categories):
             raise DomainError("whole-number categories must lie within +-2^62.")
         self._check_rules()
 
@@ -119,11 +143,6 @@ class Categorical(Attribute):
     @classmethod
     def from_file(cls, body: Mapping[str, Any]) -> Categorical:
         """Read ``{categorical: [..]}``."""
-        if not isinstance(body["categorical"], list):
-            raise SpecError(
-                f"categorical needs a list, got {brief(body['categorical'])}.",
-                hint="write categorical: [Female, Male].",
-            )
         return cls(body["categorical"], **cls._rules_from_file(body))
 
 

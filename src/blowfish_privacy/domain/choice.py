@@ -9,25 +9,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
+from annotated_types import Len
 
 from blowfish_privacy.domain.attribute import Attribute
 from blowfish_privacy.domain.binned import Bin
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.support.exact import exact, plain
+from blowfish_privacy.support.file_forms import Value, Wanted
+
+_VALUES: TypeAlias = Annotated[list[Value | Annotated[list[Value], Len(2, 2)]], Len(1)]
+_SPELT: TypeAlias = (
+    Annotated[dict[Literal["range"], Annotated[list[Value], Len(2, 2)]], Len(1)]
+    | Annotated[dict[Literal["values"], _VALUES], Len(1)]
+)
+BLOCK_FORM: TypeAlias = _VALUES | _SPELT
+"""Several values."""
+CHOICE_FORM: TypeAlias = Annotated[
+    Value | _VALUES | _SPELT,
+    Wanted("a value, a list of values, {range: [a, b]} or {values: [..]}", "write {age: [17, 25], sex: Female}."),
+]
+"""One value or several."""
 
 
 def choice_from_file(attribute: Attribute, written: Any) -> Any:
     """Read a choice: ``30``, ``[17, 25]``, ``[a, b, c]``, ``{range: [17, 25]}``, ``{values: [17, 25]}``."""
     if isinstance(written, Mapping):
-        keys = set(written)
-        if keys == {"range"} and isinstance(written["range"], list):
-            return tuple(written["range"])
-        if keys == {"values"} and isinstance(written["values"], list):
-            return _values(written["values"])
-        raise SpecError("a choice of values has another form.", hint="write {range: [a, b]} or {values: [..]}.")
+        return tuple(written["range"]) if "range" in written else _values(written["values"])
     if not isinstance(written, list):
         return written
     two_ends = len(written) == 2 and not any(isinstance(part, list) for part in written)

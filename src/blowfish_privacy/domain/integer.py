@@ -6,17 +6,24 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Interval, Len
 
-from blowfish_privacy.domain.attribute import ERROR, Attribute, Outside, Positions
+from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, OUTSIDE_FORM, Attribute, Outside, Positions
 from blowfish_privacy.domain.subset import Subset
-from blowfish_privacy.errors import DataError, DomainError, SpecError, brief
+from blowfish_privacy.errors import DataError, DomainError, brief
+from blowfish_privacy.support.file_forms import Form, Wanted
 
 _LARGEST = 2**61
 _MOST_LISTED = 1_000_000
+_BOUNDS: TypeAlias = Annotated[
+    list[Annotated[int, Interval(ge=-_LARGEST, le=_LARGEST)]],
+    Len(2, 2),
+    Wanted("two whole numbers within +-2^61", "write integer: [17, 90]."),
+]
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,11 @@ class Integer(Attribute):
     missing: object = ERROR
 
     keyword = "integer"
+    file_form = Form(
+        {"integer": _BOUNDS},
+        {"outside": OUTSIDE_FORM, "missing": Annotated[Literal["error"] | int, MISSING_WANTED]},
+        example="{integer: [17, 90]}",
+    )
     ordered = True
     column_type = "whole numbers"
 
@@ -116,10 +128,7 @@ class Integer(Attribute):
     @classmethod
     def from_file(cls, body: Mapping[str, Any]) -> Integer:
         """Read ``{integer: [low, high]}``."""
-        bounds = body["integer"]
-        if not isinstance(bounds, list) or len(bounds) != 2:
-            raise SpecError(f"integer needs two bounds, got {brief(bounds)}.", hint="write integer: [17, 90].")
-        return cls(*bounds, **cls._rules_from_file(body))
+        return cls(*body["integer"], **cls._rules_from_file(body))
 
 
 def _whole(value: object) -> bool:

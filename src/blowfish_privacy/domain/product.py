@@ -14,12 +14,12 @@ import numpy.typing as npt
 from blowfish_privacy.domain.attribute import Attribute, Positions, check_positions
 from blowfish_privacy.domain.quotation import quoted
 from blowfish_privacy.errors import DataError, DomainError, brief, nearest
+from blowfish_privacy.support.limits import ATTRIBUTES
 
 Cell: TypeAlias = tuple[int, ...]
 """A value of the whole domain: one position for each attribute, in the domain's order."""
 
 _LARGEST_FLAT = 2**63 - 1
-_MOST_ATTRIBUTES = 1000
 
 
 class Domain:
@@ -42,8 +42,8 @@ class Domain:
             raise DomainError("a domain needs at least one attribute.")
         if len(declared) != len(attributes or {}) + len(named):
             raise DomainError("an attribute is declared twice.")
-        if len(declared) > _MOST_ATTRIBUTES:
-            raise DomainError(f"a domain has at most {_MOST_ATTRIBUTES:,} attributes, got {len(declared):,}.")
+        if len(declared) > ATTRIBUTES:
+            raise DomainError(f"a domain has at most {ATTRIBUTES:,} attributes, got {len(declared):,}.")
         for name, attribute in declared.items():
             _check_name(name)
             if not isinstance(attribute, Attribute):

@@ -9,17 +9,18 @@ from functools import cached_property
 from itertools import pairwise
 from math import gcd, lcm
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 from blowfish_privacy.domain import Attribute, Binned, Cell, Domain, Subset, quoted
-from blowfish_privacy.errors import PolicyError, SpecError, brief, nearest
+from blowfish_privacy.errors import PolicyError, brief, nearest
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, everything, keys_of
-from blowfish_privacy.graphs.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, only_keys
+from blowfish_privacy.graphs.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words
 from blowfish_privacy.graphs.reach import largest_gap, narrowest, widest
 from blowfish_privacy.graphs.rectangles import near
 from blowfish_privacy.graphs.spending import PricedAxis, furthest
 from blowfish_privacy.graphs.stepping import Stride, fewest_steps
 from blowfish_privacy.support.exact import Number, plain, positive, show
+from blowfish_privacy.support.file_forms import Above0, Form, Positive, Wanted
 
 
 class DistanceThreshold(Secrets):
@@ -30,15 +31,15 @@ class DistanceThreshold(Secrets):
     """
 
     keyword = "threshold"
-    file_schema = {
-        "type": "object",
-        "properties": {
-            "threshold": {"type": ["number", "string"]},
-            "scale": {"type": "object", "additionalProperties": {"type": ["number", "string"]}},
+    file_form = Form(
+        {"threshold": Positive},
+        {
+            "scale": Annotated[
+                dict[str, Above0] | None, Wanted("a number for each attribute", "write scale: {lat: 1, lon: 2}.")
+            ]
         },
-        "required": ["threshold"],
-        "additionalProperties": False,
-    }
+        example="{threshold: 5}",
+    )
 
     def __init__(self, theta: Number, *, scale: Mapping[str, Number] | None = None) -> None:
         self.theta = positive(theta, "the threshold theta", error=PolicyError)
@@ -97,9 +98,6 @@ class DistanceThreshold(Secrets):
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> DistanceThreshold:
         """Read ``{threshold: theta, scale: {..}}``."""
-        if not isinstance(body, Mapping):
-            raise SpecError("threshold needs a distance.", hint="write {threshold: 5}.")
-        only_keys(body, ["threshold", "scale"])
         return cls(body["threshold"], scale=body.get("scale"))
 
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Len
 
 from blowfish_privacy.domain import Bin, Cell, Domain, Subset, choice_to_file, quoted
-from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief
+from blowfish_privacy.errors import DomainError, PolicyError, brief
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, listed
 from blowfish_privacy.graphs.graph import (
     MOST_PAIRS,
@@ -23,10 +25,10 @@ from blowfish_privacy.graphs.graph import (
     Secrets,
     Words,
     differing,
-    only_keys,
 )
 from blowfish_privacy.graphs.recognition import recognised
 from blowfish_privacy.graphs.stretches import Stretches, joined
+from blowfish_privacy.support.file_forms import Form, Value, Wanted
 
 _MOST_COMPARED = 20_000
 
@@ -39,12 +41,15 @@ class ExplicitGraph(Secrets):
     """
 
     keyword = "edges"
-    file_schema = {
-        "type": "object",
-        "properties": {"edges": {"type": "array", "items": {"type": "array", "minItems": 2, "maxItems": 2}}},
-        "required": ["edges"],
-        "additionalProperties": False,
-    }
+    file_form = Form(
+        {
+            "edges": Annotated[
+                list[Annotated[list[Value | list[Value] | dict[str, Value]], Len(2, 2)]],
+                Wanted("a list of pairs", "write edges: [[1, 2], [2, 3]]."),
+            ]
+        },
+        example="{edges: [[1, 2], [2, 3]]}",
+    )
 
     def __init__(self, edges: Any) -> None:
         listed: Any = getattr(edges, "edges", edges)
@@ -88,9 +93,6 @@ class ExplicitGraph(Secrets):
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> ExplicitGraph:
         """Read ``{edges: [[..], ..]}``."""
-        if not isinstance(body, Mapping) or not isinstance(body["edges"], list):
-            raise SpecError("edges needs a list of pairs.", hint="write edges: [[1, 2], [2, 3]].")
-        only_keys(body, ["edges"])
         return cls(body["edges"])
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from blowfish_privacy.domain import Cell, Domain, Subset, quoted
-from blowfish_privacy.errors import SpecError
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, cliques
 from blowfish_privacy.graphs.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, two_different
 from blowfish_privacy.graphs.meetings import Meetings, meetings_along
+from blowfish_privacy.support.file_forms import Bare
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class FullDomain(Secrets):
     """Nobody may tell any two values apart."""
 
     keyword = "full"
-    file_schema = {"const": "full"}
+    file_form = Bare("full")
 
     def on(self, domain: Domain) -> FullDomainGraph:
         """Bind to a domain."""
@@ -31,8 +31,6 @@ class FullDomain(Secrets):
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> FullDomain:
         """Read ``full``."""
-        if body != "full":
-            raise SpecError("full takes no options.", hint="write: full")
         return cls()
 
 

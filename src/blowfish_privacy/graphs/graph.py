@@ -8,16 +8,17 @@ A user writes :class:`Secrets` (``DistanceThreshold(5)``); a policy binds it to 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, ClassVar, TypeAlias
 
 from blowfish_privacy.domain import Cell, Domain, Subset
-from blowfish_privacy.errors import PolicyError, SpecError, brief, nearest
+from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, Pieces, everything, joined_along, listed
 from blowfish_privacy.graphs.stretches import Stretches
+from blowfish_privacy.support.file_forms import Anything, OneOf, kind_of, register
 
 Edge: TypeAlias = tuple[Cell, Cell]
 """A secret pair of values."""
@@ -60,16 +61,15 @@ class Secrets(ABC):
 
     keyword: ClassVar[str]
     """How the choice is spelt in a policy file."""
-    file_schema: ClassVar[dict[str, Any]]
-    """The JSON Schema of that spelling."""
+    file_form: ClassVar[Any]
+    """The form of that spelling; unless stated, anything may follow the keyword."""
     kinds: ClassVar[dict[str, type[Secrets]]] = {}
     """Every kind of secrets that is defined, by its keyword."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Make a kind of secrets known by its keyword."""
         super().__init_subclass__(**options)
-        if "keyword" in vars(cls):
-            Secrets.kinds[cls.keyword] = cls
+        register(Secrets.kinds, cls, Anything)
 
     @abstractmethod
     def on(self, domain: Domain) -> SecretGraph:
@@ -86,24 +86,11 @@ class Secrets(ABC):
 
     @classmethod
     def read(cls, body: Any, domain: Domain) -> Secrets:
-        """Find the kind of secrets that a policy file names, and read it."""
-        kinds = Secrets.kinds
-        if body is None:
-            raise SpecError("secrets are missing.", hint=f"write one of {', '.join(sorted(kinds))}.")
-        names: list[str] = (
-            [body] if isinstance(body, str) else [str(key) for key in body] if isinstance(body, Mapping) else []
-        )
-        if not names:
-            raise SpecError(
-                f"secrets cannot be {type(body).__name__}.", hint=f"write one of {', '.join(sorted(kinds))}."
-            )
-        chosen = [name for name in names if name in kinds]
-        if len(chosen) != 1:
-            raise SpecError(
-                f"secrets must name one kind, got {', '.join(map(repr, chosen or names))}.",
-                hint=nearest(names[0], kinds) if not chosen else "choose one; per_attribute combines several.",
-            )
-        return kinds[chosen[0]].from_file(body, domain)
+        """Read secrets of whatever kind a policy file names."""
+        return kind_of(Secrets.kinds, body).from_file(body, domain)
+
+
+SECRETS_FORM = OneOf("Secrets", Secrets.kinds, "a choice of secrets", "full, or {threshold: 5}")
 
 
 class SecretGraph(ABC):
@@ -269,10 +256,3 @@ def two_different(first: Subset, second: Subset) -> tuple[int, int] | None:
         return first.first, second.first
     pair = (first.first, second.last) if len(second) > 1 else (first.last, second.first)
     return pair if pair[0] != pair[1] else None
-
-
-def only_keys(body: Mapping[str, Any], allowed: Sequence[str]) -> None:
-    """Refuse keys that a kind of secrets does not know."""
-    for key in body:
-        if key not in allowed:
-            raise SpecError(f"unknown key {brief(key)}.", hint=nearest(str(key), allowed))

@@ -7,16 +7,45 @@ from copy import deepcopy
 from dataclasses import dataclass
 from math import inf, prod
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from blowfish_privacy.domain import Attribute, Cell, Domain, Subset, choice_from_file, choice_to_file, quoted
-from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
+from annotated_types import Len
+
+from blowfish_privacy.domain import (
+    BLOCK_FORM,
+    Attribute,
+    Cell,
+    Domain,
+    Subset,
+    choice_from_file,
+    choice_to_file,
+    quoted,
+)
+from blowfish_privacy.errors import BlowfishError, PolicyError, brief, nearest
 from blowfish_privacy.graphs import blocks as cutting
 from blowfish_privacy.graphs.blocks import Blocks, EqualBlocks
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, cliques
-from blowfish_privacy.graphs.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, only_keys, two_different
+from blowfish_privacy.graphs.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, two_different
 from blowfish_privacy.graphs.meetings import meetings, meetings_along
 from blowfish_privacy.graphs.stretches import Stretches, joined
+from blowfish_privacy.support.file_forms import Above0, Form, Wanted
+
+_BLOCKS: TypeAlias = Annotated[list[BLOCK_FORM], Len(1)]
+_CUTS = Form(
+    {},
+    {
+        "blocks": Annotated[
+            _BLOCKS | Annotated[dict[str, _BLOCKS], Len(1)],
+            Wanted("the blocks of each attribute, and a block is a list of values", "write {zip: [[A, B], [C]]}."),
+        ],
+        "widths": Annotated[
+            Above0 | Annotated[dict[str, Above0], Len(1)],
+            Wanted("the width of the blocks of each attribute", "write {zone: 10}."),
+        ],
+    },
+    example="partition: {widths: {zone: 10}}",
+    schema={"minProperties": 1},
+)
 
 
 class Partition(Secrets):
@@ -28,22 +57,7 @@ class Partition(Secrets):
     """
 
     keyword = "partition"
-    file_schema = {
-        "type": "object",
-        "properties": {
-            "partition": {
-                "type": "object",
-                "properties": {
-                    "blocks": {"type": ["object", "array"]},
-                    "widths": {"type": ["object", "number", "string"]},
-                },
-                "minProperties": 1,
-                "additionalProperties": False,
-            }
-        },
-        "required": ["partition"],
-        "additionalProperties": False,
-    }
+    file_form = Form({"partition": _CUTS}, example="{partition: {widths: {zone: 10}}}")
 
     def __init__(self, *, blocks: Any = None, widths: Any = None) -> None:
         if blocks is None and widths is None:
@@ -92,10 +106,6 @@ class Partition(Secrets):
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> Partition:
         """Read ``{partition: {widths: .., blocks: ..}}``."""
-        if not isinstance(body, Mapping) or not isinstance(body["partition"], Mapping):
-            raise SpecError("partition needs blocks or widths.", hint="write partition: {widths: {zone: 10}}.")
-        only_keys(body, ["partition"])
-        only_keys(body["partition"], ["blocks", "widths"])
         listed = _named(body["partition"].get("blocks"), domain, "blocks")
         blocks = {name: _read_blocks(domain, name, value) for name, value in listed.items()}
         return cls(blocks=blocks or None, widths=body["partition"].get("widths"))

@@ -15,8 +15,9 @@ from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, across
 from blowfish_privacy.graphs.full_domain import FullDomain
-from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph, Secrets, Words, differing
+from blowfish_privacy.graphs.graph import SECRETS_FORM, Edge, Hops, SecretGraph, Secrets, Words, differing
 from blowfish_privacy.graphs.stretches import Stretches
+from blowfish_privacy.support.file_forms import Bare, Form, Several
 
 
 class PerAttribute(Secrets):
@@ -26,12 +27,10 @@ class PerAttribute(Secrets):
     """
 
     keyword = "per_attribute"
-    file_schema = {
-        "type": "object",
-        "properties": {"per_attribute": {"type": "object", "additionalProperties": {"$ref": "#/$defs/Secrets"}}},
-        "required": ["per_attribute"],
-        "additionalProperties": False,
-    }
+    file_form = Form(
+        {"per_attribute": Several(dict, SECRETS_FORM, "attributes", "{age: {threshold: 5}, sex: full}", least=1)},
+        example="{per_attribute: {age: {threshold: 5}, sex: full}}",
+    )
 
     def __init__(self, secrets: Mapping[str, Secrets] | None = None, /, **named: Secrets) -> None:
         if secrets is not None and not isinstance(secrets, Mapping):
@@ -76,15 +75,6 @@ class PerAttribute(Secrets):
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> PerAttribute:
         """Read ``{per_attribute: {name: ..}}``."""
-        if (
-            not isinstance(body, Mapping)
-            or set(body) != {"per_attribute"}
-            or not isinstance(body["per_attribute"], Mapping)
-        ):
-            raise SpecError(
-                "per_attribute needs a mapping.",
-                hint="write per_attribute: {age: {threshold: 5}, sex: full}.",
-            )
         chosen: dict[str, Secrets] = {}
         for name, choice in body["per_attribute"].items():
             if name not in domain:
@@ -101,7 +91,7 @@ class Attributes(Secrets):
     """Nobody may tell apart two values that differ in one attribute [he2014, section 3.1, G^attr]."""
 
     keyword = "attributes"
-    file_schema = {"const": "attributes"}
+    file_form = Bare("attributes")
 
     def on(self, domain: Domain) -> SecretGraph:
         """Bind as the complete graph on every attribute."""
@@ -114,8 +104,6 @@ class Attributes(Secrets):
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> Attributes:
         """Read ``attributes``."""
-        if body != "attributes":
-            raise SpecError("attributes takes no options.", hint="write: attributes")
         return cls()
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import SpecError
 from blowfish_privacy.graphs.explicit import ExplicitEdges
 from blowfish_privacy.graphs.graph import SecretGraph, Secrets
+from blowfish_privacy.support.file_forms import Bare
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Public(Secrets):
     """No pair is secret; inside :class:`PerAttribute`, an attribute that everybody may know."""
 
     keyword = "public"
-    file_schema = {"const": "public"}
+    file_form = Bare("public")
 
     def on(self, domain: Domain) -> SecretGraph:
         """Bind as the graph without edges."""
@@ -29,6 +29,4 @@ class Public(Secrets):
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> Public:
         """Read ``public``."""
-        if body != "public":
-            raise SpecError("public takes no options.", hint="write: public")
         return cls()

@@ -14,6 +14,7 @@ from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute
+from blowfish_privacy.support.file_forms import Form, Name
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Cumulative(Query):
     attributes: tuple[str, ...] = field(init=False)
 
     keyword = "cumulative"
+    file_form = Form({"cumulative": Name}, example="{cumulative: wage}")
     needs_records = True
     answer = "cumulative"
     result = "cumulative"

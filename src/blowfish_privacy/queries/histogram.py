@@ -14,6 +14,7 @@ from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute, named, some_edge
+from blowfish_privacy.support.file_forms import Form, Names
 
 
 @dataclass(frozen=True, init=False)
@@ -23,6 +24,7 @@ class Histogram(Query):
     attributes: tuple[str, ...]
 
     keyword = "histogram"
+    file_form = Form({"histogram": Names}, example="{histogram: [age, sex]}")
     result = "histogram"
     error_of = "a cell"
     changed = "the counts"

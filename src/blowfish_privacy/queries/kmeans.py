@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import Query, checked_attribute, named
+from blowfish_privacy.support.file_forms import Form, Names, Wanted
 
 
 @dataclass(frozen=True, init=False)
@@ -26,7 +28,10 @@ class KMeans(Query):
     k: int
 
     keyword = "kmeans"
-    options = ("k",)
+    file_form = Form(
+        {"kmeans": Names, "k": Annotated[int, Ge(1), Wanted("a whole number from 1 up")]},
+        example="{kmeans: [lat, lon], k: 4}",
+    )
     needs_records = True
     answer = "clusters"
     result = "clusters"
@@ -71,8 +76,6 @@ class KMeans(Query):
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> KMeans:
         """Read ``{kmeans: [..], k: ..}``."""
-        if "k" not in entry:
-            raise QueryError("kmeans needs the number of clusters.", hint="write {kmeans: [lat, lon], k: 4}.")
         return cls(entry["kmeans"], entry["k"])
 
 

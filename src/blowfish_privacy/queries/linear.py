@@ -6,19 +6,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Len
 
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.graphs.graph import MOST_PAIRS, Edge, SecretGraph
 from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Query, checked_attribute, named
 from blowfish_privacy.support.exact import exact, plain
+from blowfish_privacy.support.file_forms import Exact, Form, Wanted
 
 _MOST_SIGNS = 10
 _LARGEST = 2**40
+
+_EXAMPLE = "linear: {attributes: [zone], rows: [[0, 1], [1, 0]]}"
+_ATTRIBUTES: TypeAlias = Annotated[list[str], Len(1), Wanted("a list of attributes", "write attributes: [zone].")]
+_ROWS: TypeAlias = Annotated[
+    list[Annotated[list[Exact | bool], Len(1)]],
+    Len(1),
+    Wanted("a list of rows of numbers", "write rows: [[0, 1], [1, 0]]."),
+]
 
 
 class Linear(Query):
@@ -30,6 +40,9 @@ class Linear(Query):
     """
 
     keyword = "linear"
+    file_form = Form(
+        {"linear": Form({"attributes": _ATTRIBUTES, "rows": _ROWS}, example=_EXAMPLE)}, example=f"{{{_EXAMPLE}}}"
+    )
 
     def __init__(self, weights: Any, attributes: Sequence[str]) -> None:
         if not isinstance(attributes, Sequence) or isinstance(attributes, str) or not attributes:
@@ -62,10 +75,7 @@ class Linear(Query):
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Linear:
         """Read ``{linear: {attributes: [..], rows: [[..], ..]}}``."""
-        body = entry["linear"]
-        if not isinstance(body, Mapping) or set(body) != {"attributes", "rows"}:
-            raise QueryError("linear needs attributes and rows.", hint="linear: {attributes: [zone], rows: [[0, 1]]}.")
-        return cls(body["rows"], body["attributes"])
+        return cls(entry["linear"]["rows"], entry["linear"]["attributes"])
 
 
 def _columns_of(function: Callable[..., Any], own: Domain) -> list[list[Fraction]]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any, TypeAlias
+
+from annotated_types import Len
 
 from blowfish_privacy.domain import Domain, quoted
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.queries.cumulative import Cumulative
 from blowfish_privacy.support.exact import exact, plain, show
+from blowfish_privacy.support.file_forms import EXACT_SCHEMA, Exact, Form, Name, Published, Wanted
+
+_SHARE: TypeAlias = Annotated[Exact, Published({**EXACT_SCHEMA, "minimum": 0, "maximum": 1})]
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,15 @@ class Quantiles(Cumulative):
     at: Sequence[Any] = ("0.25", "0.5", "0.75")
 
     keyword = "quantiles"
-    options = ("at",)
+    file_form = Form(
+        {"quantiles": Name},
+        {
+            "at": Annotated[
+                list[_SHARE], Len(1), Wanted("a list of numbers from 0 to 1", "write at: [0.25, 0.5, 0.75].")
+            ]
+        },
+        example="{quantiles: wage, at: [0.25, 0.5]}",
+    )
     result = "quantiles"
 
     def __post_init__(self) -> None:

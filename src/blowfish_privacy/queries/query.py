@@ -19,6 +19,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import QueryError, RefusalError, brief, nearest
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
+from blowfish_privacy.support.file_forms import kind_of, register
 
 MOST_NUMBERS = 5_000_000
 """The largest matrix that is written out."""
@@ -29,8 +30,8 @@ class Query(ABC):
 
     keyword: ClassVar[str]
     """How the query is spelt in a policy file: ``{name: ages, histogram: [age], epsilon: 0.1}``."""
-    options: ClassVar[tuple[str, ...]] = ()
-    """Further keys that its entry in a policy file may have."""
+    file_form: ClassVar[Any]
+    """The form of that spelling, further keys included; unless stated, anything may follow the keyword."""
 
     needs_records: ClassVar[bool] = False
     """Whether a plan needs the number of records: to divide by it, or to choose a strategy."""
@@ -59,8 +60,7 @@ class Query(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Make a kind of query known by its keyword."""
         super().__init_subclass__(**options)
-        if "keyword" in vars(cls):
-            Query.kinds[cls.keyword] = cls
+        register(Query.kinds, cls)
 
     def says(self) -> str:
         """Say what is asked, for a reader who does not know the query."""
@@ -87,6 +87,11 @@ class Query(ABC):
     @abstractmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Query:
         """Read what :meth:`to_file` writes."""
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> Query:
+        """Read a query of whatever kind a policy file names."""
+        return kind_of(Query.kinds, entry).from_file(entry)
 
     def own_domain(self, domain: Domain) -> Domain:
         """Return the domain of the query's attributes."""

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, TypeAlias
+
+from annotated_types import Len
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import Query, checked_attribute, named
+from blowfish_privacy.support.file_forms import Form, Published, Wanted, listed
+
+_TWO_NAMES: TypeAlias = Annotated[
+    list[str],
+    Len(2, 2),
+    Published({**listed({"type": "string"}, least=2, unique=True), "maxItems": 2}),
+    Wanted("a list of two attributes", "write range_grid: [lat, lon]."),
+]
 
 
 @dataclass(frozen=True)
@@ -21,6 +31,7 @@ class RangeGrid(Query):
     attributes: tuple[str, ...] = field(init=False)
 
     keyword = "range_grid"
+    file_form = Form({"range_grid": _TWO_NAMES}, example="{range_grid: [lat, lon]}")
     needs_records = True
     answer = "grid"
     result = "grid"
@@ -52,7 +63,4 @@ class RangeGrid(Query):
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> RangeGrid:
         """Read ``{range_grid: [first, second]}``."""
-        named = entry["range_grid"]
-        if not isinstance(named, list) or len(named) != 2:
-            raise QueryError("range_grid needs two attributes.", hint="write range_grid: [lat, lon].")
-        return cls(*named)
+        return cls(*entry["range_grid"])

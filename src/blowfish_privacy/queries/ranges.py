@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Len
 
 from blowfish_privacy.domain import Domain, choice_to_file, quoted
 from blowfish_privacy.errors import DomainError, QueryError, brief
 from blowfish_privacy.queries.cumulative import Cumulative, CumulativeForm
+from blowfish_privacy.support.file_forms import Form, Name, Value, Wanted
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,17 @@ class Ranges(Cumulative):
     of: Sequence[Any] = ()
 
     keyword = "ranges"
-    options = ("of",)
+    file_form = Form(
+        {
+            "ranges": Name,
+            "of": Annotated[
+                list[Annotated[list[Value], Len(2, 2)]],
+                Len(1),
+                Wanted("a list of pairs", "write of: [[0, 20], [21, 50]]."),
+            ],
+        },
+        example="{ranges: wage, of: [[0, 20], [21, 50]]}",
+    )
     result = "ranges"
 
     def __post_init__(self) -> None:
@@ -55,4 +68,4 @@ class Ranges(Cumulative):
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Ranges:
         """Read ``{ranges: name, of: [[a, b], ..]}``."""
-        return cls(entry["ranges"], entry.get("of", ()))
+        return cls(entry["ranges"], entry["of"])

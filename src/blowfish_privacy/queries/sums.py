@@ -14,6 +14,7 @@ from blowfish_privacy.domain import Cell, Domain, Integer, quoted
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute
+from blowfish_privacy.support.file_forms import Form, Name
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Sum(Query):
     attributes: tuple[str, ...] = field(init=False)
 
     keyword = "sum"
+    file_form = Form({"sum": Name}, example="{sum: hours}")
     result = "number"
     error_of = "the sum"
     changed = "the sum"
@@ -60,6 +62,7 @@ class Mean(Sum):
     """The mean of an attribute: its sum divided by the public number of records."""
 
     keyword = "mean"
+    file_form = Form({"mean": Name}, example="{mean: hours}")
     needs_records = True
     error_of = "the mean"
     divided = True

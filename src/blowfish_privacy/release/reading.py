@@ -16,6 +16,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
+from blowfish_privacy.release.file_form import check_query
 from blowfish_privacy.release.document import FORMAT, OF_A_PART, VERSION
 
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
@@ -73,8 +74,8 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
     with warnings.catch_warnings():
         # Who published the document was warned; its card and its notices say it.
         warnings.simplefilter("ignore", BlowfishWarning)
-        policy = spec.policy_from_section(spec.PolicySection.model_validate(own["policy"]))
-    query = _read_query(own["query"])
+        policy = spec.policy_from_section(own["policy"])
+    query = Query.read(check_query(own["query"]))
     kind = MECHANISMS[own["mechanism"]["name"]]
     records = _checked_records(own["records"], policy)
     mechanism = kind.from_document(query, policy, own["mechanism"], records)
@@ -123,8 +124,3 @@ def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
     if not parts or not named or not whole:
         raise SpecError("the document is damaged: its parts have another form.")
     return list(parts)
-
-
-def _read_query(written: dict[str, Any]) -> Query:
-    (keyword,) = [key for key in written if key in Query.kinds]
-    return Query.kinds[keyword].from_file(written)

@@ -4,56 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 from unicodedata import normalize
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
-
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
-from blowfish_privacy.errors import BlowfishError, SpecError, brief, nearest
+from blowfish_privacy.domain import Attribute, Domain
+from blowfish_privacy.errors import BlowfishError, SpecError, brief
 from blowfish_privacy.graphs import Secrets
-from blowfish_privacy.known_facts.facts.known_fact import read_fact
+from blowfish_privacy.known_facts.facts.fact import Fact
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
+from blowfish_privacy.release.file_form import check_file, check_policy, schema
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.exact import positive
-from blowfish_privacy.support.limits import FILE_CHARACTERS, RELEASES
-
-ATTRIBUTES: dict[str, type[Attribute]] = {kind.keyword: kind for kind in (Integer, Categorical, Binned)}
-
-
-# A part of the file that its own class reads; its schema is filled in by `schema`.
-Part = Annotated[Any, PlainValidator(lambda value: value), WithJsonSchema({})]
-
-_STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True, strict=True)
-
-
-class PolicySection(BaseModel):
-    """What is secret and what is public."""
-
-    model_config = _STRICT
-    domain: Part
-    secrets: Part
-    known: Part = Field(default_factory=list)
-    compensation: Literal["anywhere", "secret-moves"] = "anywhere"
-    size: Literal["known", "unknown"] | int = "known"
-    rows_per_person: int = Field(default=1, ge=1)
-
-
-class FileSection(BaseModel):
-    """A policy file of blowfish-privacy."""
-
-    model_config = _STRICT
-    version: Literal[1]
-    data: str | None = None
-    ledger: str | None = None
-    budget: Part = None
-    policy: PolicySection
-    releases: Part = Field(default_factory=list)
+from blowfish_privacy.support.limits import FILE_CHARACTERS
 
 
 @dataclass(frozen=True)
@@ -97,32 +63,33 @@ def load(path: str | Path) -> PolicyFile:
 
 def loads(text: str) -> PolicyFile:
     """Read the text of a policy file."""
-    body = yaml_text.parse(text)
-    if not isinstance(body, dict):
-        raise SpecError("a policy file is a mapping.", hint="it begins with version: 1 and has a policy: section.")
-    section = _validated(FileSection, body)
-    for place, named in (("data", section.data), ("ledger", section.ledger)):
-        if named is not None and "\0" in named:
+    body = check_file(yaml_text.parse(text))
+    for place in ("data", "ledger"):
+        if "\0" in (body.get(place) or ""):
             raise SpecError(f"{place} must not hold the character NUL.")
-    policy = policy_from_section(section.policy)
-    budget = None if section.budget is None else positive(section.budget, "budget", error=SpecError)
-    if not isinstance(section.releases, list):
-        raise SpecError("releases: a list is needed.", hint="- {name: ages, histogram: [age], epsilon: 0.1}")
-    if len(section.releases) > RELEASES:
-        raise SpecError(f"a file has at most {RELEASES:,} releases, got {len(section.releases):,}.")
-    releases = [_at(f"releases[{i}]", _read_release, entry, policy) for i, entry in enumerate(section.releases)]
+    policy = _read_policy(body["policy"])
+    budget = None if body.get("budget") is None else positive(body["budget"], "budget", error=SpecError)
+    releases = [
+        _at(f"releases[{number}]", _read_release, entry, policy)
+        for number, entry in enumerate(body.get("releases", []))
+    ]
     _check_names([planned.name for planned in releases])
-    return PolicyFile(policy, section.data, section.ledger, budget, tuple(releases))
+    return PolicyFile(policy, body.get("data"), body.get("ledger"), budget, tuple(releases))
 
 
-def policy_from_section(section: PolicySection) -> Policy:
-    """Build the policy that a file describes; every error says where in the file it was found."""
-    domain = _at("policy.domain", _read_domain, section.domain)
-    secrets = _at("policy.secrets", Secrets.read, section.secrets, domain)
-    if not isinstance(section.known, list):
-        raise SpecError("policy.known: a list of facts is needed.")
-    known = [_at(f"policy.known[{place}]", read_fact, fact, domain) for place, fact in enumerate(section.known)]
-    options = {name: getattr(section, name) for name in ("compensation", "size", "rows_per_person")}
+def policy_from_section(section: Any) -> Policy:
+    """Build the policy that a file or a document describes; every error says where it was found."""
+    return _read_policy(check_policy(section))
+
+
+def _read_policy(section: dict[str, Any]) -> Policy:
+    declared = section["domain"].items()
+    attributes = {name: _at(f"policy.domain.{name}", Attribute.read, body) for name, body in declared}
+    domain = _at("policy.domain", Domain, attributes)
+    secrets = _at("policy.secrets", Secrets.read, section["secrets"], domain)
+    facts = enumerate(section.get("known", []))
+    known = [_at(f"policy.known[{number}]", Fact.read, fact, domain) for number, fact in facts]
+    options = {name: section[name] for name in ("compensation", "size", "rows_per_person") if name in section}
     return _at("policy", Policy, domain, secrets=secrets, known=known, **options)
 
 
@@ -145,54 +112,6 @@ def dumps(policy: Policy) -> str:
     return yaml_text.write({"version": 1, "policy": policy_to_section(policy)})
 
 
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a policy file."""
-    written = FileSection.model_json_schema()
-    kinds = [Secrets.kinds[keyword] for keyword in sorted(Secrets.kinds)]
-    written["$defs"]["PolicySection"]["properties"] |= {
-        "domain": {
-            "type": "object",
-            "minProperties": 1,
-            "additionalProperties": {"$ref": "#/$defs/Attribute"},
-        },
-        "secrets": {"$ref": "#/$defs/Secrets"},
-        "known": {"type": "array", "items": {"$ref": "#/$defs/KnownFact"}},
-    }
-    written["properties"] |= {
-        "budget": {"type": ["number", "string"]},
-        "releases": {"type": "array", "items": {"type": "object"}},
-    }
-    written["$defs"] |= {
-        "Attribute": {"oneOf": [_attribute_schema(keyword) for keyword in ATTRIBUTES]},
-        "Secrets": {"oneOf": [kind.file_schema for kind in kinds]},
-        "KnownFact": {"oneOf": [_MARGINAL_SCHEMA, _COUNT_SCHEMA]},
-    }
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **written}
-
-
-_MARGINAL_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"marginal": {"type": ["array", "string"]}, "counts": {"type": ["array", "object"]}},
-    "required": ["marginal"],
-    "additionalProperties": False,
-}
-_COUNT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"count": {"type": "object", "minProperties": 1}, "equals": {"type": "integer", "minimum": 0}},
-    "required": ["count"],
-    "additionalProperties": False,
-}
-
-
-def _attribute_schema(keyword: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {keyword: {"type": "array"}, "outside": {"enum": ["error", "clamp"]}, "missing": {}},
-        "required": [keyword],
-        "additionalProperties": False,
-    }
-
-
 def _at(place: str, build: Any, *arguments: Any, **options: Any) -> Any:
     try:
         return build(*arguments, **options)
@@ -200,55 +119,22 @@ def _at(place: str, build: Any, *arguments: Any, **options: Any) -> Any:
         raise error.within(place) from None
 
 
-def _read_domain(body: Any) -> Domain:
-    if not isinstance(body, Mapping):
-        raise SpecError("a mapping of attributes is needed.", hint="write domain: {age: {integer: [17, 90]}}.")
-    return Domain({name: _at(str(name), _read_attribute, declared) for name, declared in body.items()})
-
-
-def _read_attribute(declared: Any) -> Attribute:
-    if not isinstance(declared, Mapping):
-        raise SpecError(
-            f"{brief(declared)} is not an attribute.", hint="write {integer: [17, 90]} or {categorical: [a, b]}."
-        )
-    chosen = [keyword for keyword in ATTRIBUTES if keyword in declared]
-    if len(chosen) != 1:
-        stray = next((str(key) for key in declared if key not in ("outside", "missing")), "")
-        raise SpecError("an attribute is either integer, categorical or binned.", hint=nearest(stray, ATTRIBUTES))
-    return ATTRIBUTES[chosen[0]].from_file(declared)
-
-
-_RELEASE_KEYS = ("name", "epsilon", "error", "mechanism")
 _LONGEST_NAME = 200
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
 
 
-def _read_release(entry: Any, policy: Policy) -> PlannedRelease:
-    if not isinstance(entry, Mapping):
-        raise SpecError("a mapping is needed.", hint="{name: ages, histogram: [age], epsilon: 0.1}")
-    kinds = Query.kinds
-    chosen = [str(key) for key in entry if key in kinds]
-    if len(chosen) != 1:
-        stray = next((str(key) for key in entry if key not in _RELEASE_KEYS), "")
-        raise SpecError("a release has exactly one query.", hint=nearest(stray, kinds))
-    kind = kinds[chosen[0]]
-    allowed = [*_RELEASE_KEYS, kind.keyword, *kind.options]
-    for key in entry:
-        if key not in allowed:
-            raise SpecError(f"unknown key {brief(key)}.", hint=nearest(str(key), allowed))
-    name, mechanism = entry.get("name"), entry.get("mechanism")
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
+def _read_release(entry: dict[str, Any], policy: Policy) -> PlannedRelease:
+    name = entry["name"]
+    if not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
         # The name becomes a file name.
         said = "must begin with a letter, digit or underscore and go on with these, spaces, dots and dashes"
         raise SpecError(f"the name {brief(name)} {said}.", hint="it becomes a file name: at most 100 characters.")
-    if mechanism is not None and not isinstance(mechanism, str):
-        raise SpecError(f"mechanism must be a name, got {mechanism!r}.")
     if ("epsilon" in entry) == ("error" in entry):
         raise SpecError("a release states either epsilon or error.", hint="epsilon: 0.1, or error: 25 to solve for it.")
-    query = kind.from_file(entry)
+    query = Query.read(entry)
     query.on(policy.domain)
     spend = {key: positive(entry[key], key, error=SpecError) if key in entry else None for key in ("epsilon", "error")}
-    return PlannedRelease(name, query, spend["epsilon"], spend["error"], mechanism)
+    return PlannedRelease(name, query, spend["epsilon"], spend["error"], entry.get("mechanism"))
 
 
 def _check_names(names: list[str]) -> None:
@@ -263,37 +149,6 @@ def _check_names(names: list[str]) -> None:
                 hint="give them names that differ in more than upper and lower case.",
             )
         seen[folded] = name
-
-
-def _validated(model: type[FileSection], body: dict[Any, Any]) -> FileSection:
-    if type(body.get("version", 1)) is not int:
-        raise SpecError("version must be 1.")
-    try:
-        return model.model_validate(body)
-    except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-    # A misspelt key is both unknown and missing under its right name: the first says more.
-    first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
-    path = [str(part) for part in first["loc"]]
-    place = ".".join(path)
-    if first["type"] in ("extra_forbidden", "invalid_key"):
-        fields = PolicySection.model_fields if path[0] == "policy" else FileSection.model_fields
-        raise SpecError(f"unknown key {place!r}.", hint=nearest(path[-1], fields))
-    if first["type"] == "missing":
-        raise SpecError(f"{place} is missing.", hint="see the examples folder for a file that works.")
-    wanted = _WANTED.get(path[1] if path[0] == "policy" and len(path) > 1 else path[0], "another value")
-    raise SpecError(f"{'.'.join(path[:2])} must be {wanted}.")
-
-
-_WANTED = {
-    "version": "1",
-    "data": "text",
-    "ledger": "text",
-    "policy": "a mapping with domain and secrets",
-    "compensation": "'anywhere' or 'secret-moves'",
-    "size": "'known', 'unknown' or a whole number of records",
-    "rows_per_person": "a whole number from 1 up",
-}
 
 
 if __name__ == "__main__":

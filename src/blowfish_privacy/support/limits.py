@@ -14,6 +14,8 @@ FILE_LEVELS = 100
 """How deep lists and mappings may be nested."""
 TEXT_CHARACTERS = 20_000
 """Characters of one text: a category, a path, an address with a query in it."""
+ATTRIBUTES = 1_000
+"""Attributes of a domain."""
 RELEASES = 1_000
 """Releases of a policy file."""
 RECORDS = 2**53

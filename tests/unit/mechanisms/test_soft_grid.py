@@ -346,7 +346,6 @@ def release(query, counts=None, **options):
         (lambda: bp.KMeans([], k=2), "list of attributes"),
         (lambda: bp.KMeans(["a"], k=0), "from 1 up"),
         (lambda: bp.KMeans(["a"], k=2.0), "from 1 up"),
-        (lambda: bp.KMeans.from_file({"kmeans": ["a"]}), "number of clusters"),
         (lambda: release(bp.KMeans(["a"], k=2)).predict([[1, 2]]), "1 columns"),
         (lambda: release(bp.KMeans(["a"], k=2)).predict([[float("nan")]]), "finite"),
         (lambda: release(bp.KMeans(["a"], k=2)).clusters(0), "between 1 and 10"),

@@ -14,11 +14,12 @@ from blowfish_lab.audit import files
 from blowfish_lab.audit.file_corpus import CORPUS
 from blowfish_lab.audit.file_mutations import mutated_file
 from blowfish_privacy.cli.main import run
+from blowfish_privacy.domain import Attribute
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.queries import Query
-from blowfish_privacy.release import spec
+from blowfish_privacy.release import file_form, spec
 from blowfish_privacy.support import yaml_text
 from effort import examples
 
@@ -34,9 +35,9 @@ def words(value: Any) -> set[str]:
 
 def test_the_corpus_has_every_keyword_and_loads():
     said = set().union(*map(words, CORPUS))
-    kinds = [*spec.ATTRIBUTES, *Secrets.kinds, *MECHANISMS, "outside", "missing"]
-    queries = [word for kind in Query.kinds.values() for word in (kind.keyword, *kind.options)]
-    fields = [*spec.FileSection.model_fields, *spec.PolicySection.model_fields, "epsilon", "error", "mechanism"]
+    kinds = [*Attribute.kinds, *Secrets.kinds, *MECHANISMS, "outside", "missing"]
+    queries = [word for kind in Query.kinds.values() for word in kind.file_form.keys]
+    fields = [*file_form.FILE.keys, *file_form.POLICY.keys, "epsilon", "error", "mechanism"]
     assert {*kinds, *queries, *fields, "marginal", "counts", "count", "equals", "scale", "range", "values"} <= said
     for body in CORPUS:
         spec.loads(json.dumps(body))

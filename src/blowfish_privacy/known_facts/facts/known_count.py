@@ -7,11 +7,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from blowfish_privacy.domain import Domain, Subset, choice_from_file, choice_to_file, quoted, worded
-from blowfish_privacy.errors import DomainError, PolicyError, SpecError, brief, nearest
-from blowfish_privacy.graphs.graph import only_keys
+from blowfish_privacy.domain import CHOICE_FORM, Domain, Subset, choice_from_file, choice_to_file, quoted, worded
+from blowfish_privacy.errors import DomainError, PolicyError, brief, nearest
+from blowfish_privacy.known_facts.facts.fact import COUNT_FORM, Fact
+from blowfish_privacy.support.file_forms import Form, Several, Wanted
 from blowfish_privacy.support.limits import RECORDS
 
 Box: TypeAlias = Mapping[str, Subset]
@@ -26,12 +27,19 @@ class CountedBox:
     count: int | None
 
 
-class KnownCount:
+class KnownCount(Fact):
     """The number of records that satisfy a condition: ``KnownCount(where={"age": (17, 25), "sex": "F"}, count=1234)``.
 
     A pair is an inclusive range, a list a set of values. The count may be left out: the noise depends first of all
     on *what* is known.
     """
+
+    keyword = "count"
+    file_form = Form(
+        {"count": Several(dict, CHOICE_FORM, "attributes", "count: {age: [17, 25], sex: Female}", least=1)},
+        {"equals": Annotated[COUNT_FORM | None, Wanted("a whole number from 0 to 2^53")]},
+        example="{count: {age: [17, 25]}, equals: 1234}",
+    )
 
     def __init__(self, where: Mapping[str, Any], count: int | None = None) -> None:
         if not isinstance(where, Mapping) or not where:
@@ -95,9 +103,6 @@ class KnownCount:
     @classmethod
     def from_file(cls, body: Mapping[str, Any], domain: Domain) -> KnownCount:
         """Read ``{count: {..}, equals: c}``."""
-        only_keys(body, ["count", "equals"])
-        if not isinstance(body["count"], Mapping):
-            raise SpecError("count needs a condition.", hint="write count: {age: [17, 25], sex: Female}.")
         where = {n: choice_from_file(domain[n], v) if n in domain else v for n, v in body["count"].items()}
         return cls(where, body.get("equals"))
 

@@ -5,21 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from math import prod
-from typing import Any
+from typing import Annotated, Any, TypeAlias
+
+from annotated_types import Len
 
 from blowfish_privacy.domain import Domain, Subset, quoted
 from blowfish_privacy.errors import DomainError, PolicyError, brief, nearest
-from blowfish_privacy.graphs.graph import only_keys
+from blowfish_privacy.known_facts.facts.fact import COUNT_FORM, Fact
 from blowfish_privacy.known_facts.facts.known_count import CountedBox, checked_count
-from blowfish_privacy.support.limits import MARGINAL_CELLS
+from blowfish_privacy.support.file_forms import Form, Names, Published, Wanted
+from blowfish_privacy.support.limits import MARGINAL_CELLS, RECORDS
+
+_NESTED = {"anyOf": [{"type": "integer", "minimum": 0, "maximum": RECORDS}, {"type": "array"}]}
+_COUNTS: TypeAlias = Annotated[
+    Annotated[list[COUNT_FORM | list[Any]], Len(1), Published({"type": "array", "items": _NESTED, "minItems": 1})]
+    | Annotated[dict[Any, COUNT_FORM], Len(1)]
+    | None,
+    Wanted("whole numbers from 0 to 2^53, in the order declared or by value", "write counts: [16192, 32650]."),
+]
 
 
-class KnownMarginal:
+class KnownMarginal(Fact):
     """The number of records for every combination of values of some attributes: ``KnownMarginal("sex", counts=..)``.
 
     ``counts`` is a mapping from value (or tuple of values) to count, or a list in the domain's order, nested for
     several attributes. It may be left out.
     """
+
+    keyword = "marginal"
+    file_form = Form(
+        {"marginal": Names},
+        {"counts": _COUNTS},
+        example="{marginal: [sex], counts: [16192, 32650]}",
+    )
 
     def __init__(self, *attributes: str, counts: Any = None) -> None:
         if not attributes or not all(isinstance(name, str) for name in attributes):
@@ -113,9 +131,8 @@ class KnownMarginal:
         return {"marginal": list(self.attributes), **({} if counts is None else {"counts": list(counts)})}
 
     @classmethod
-    def from_file(cls, body: Mapping[str, Any]) -> KnownMarginal:
+    def from_file(cls, body: Mapping[str, Any], domain: Domain) -> KnownMarginal:
         """Read ``{marginal: [..], counts: ..}``."""
-        only_keys(body, ["marginal", "counts"])
         names = body["marginal"] if isinstance(body["marginal"], list) else [body["marginal"]]
         return cls(*names, counts=body.get("counts"))
 

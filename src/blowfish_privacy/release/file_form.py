@@ -1,0 +1,152 @@
+"""The form of a whole policy file: what pydantic checks, and what the published JSON Schema says.
+
+Attributes, secrets, known facts and queries are unions over the kinds that are defined when a file is read, in this
+package or elsewhere; each kind states its own form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Interval
+
+from blowfish_privacy.domain import Attribute
+from blowfish_privacy.errors import brief, nearest
+from blowfish_privacy.graphs.graph import SECRETS_FORM, Secrets
+from blowfish_privacy.known_facts.facts.fact import FACT_FORM, Fact
+from blowfish_privacy.queries import Query
+from blowfish_privacy.support import file_forms
+from blowfish_privacy.support.file_forms import Above0, Form, OneOf, Positive, Published, Several, Wanted, wrong
+from blowfish_privacy.support.limits import ATTRIBUTES, RECORDS, RELEASES
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+_ATTRIBUTE = OneOf("Attribute", Attribute.kinds, "an attribute", "{integer: [17, 90]}", shared=("outside", "missing"))
+_DOMAIN = Several(dict, _ATTRIBUTE, "attributes", "domain: {age: {integer: [17, 90]}}", least=1, most=ATTRIBUTES)
+
+POLICY = Form(
+    {"domain": _DOMAIN, "secrets": SECRETS_FORM},
+    {
+        "known": Several(list, FACT_FORM, "facts", "known: [{marginal: [sex]}]"),
+        "compensation": Annotated[Literal["anywhere", "secret-moves"], Wanted("'anywhere' or 'secret-moves'")],
+        "size": Annotated[
+            Literal["known", "unknown"] | Annotated[int, Interval(ge=0, le=RECORDS)],
+            Wanted("'known', 'unknown' or a whole number of records up to 2^53"),
+        ],
+        "rows_per_person": Annotated[int, Interval(ge=1, le=RECORDS), Wanted("a whole number from 1 to 2^53")],
+    },
+    example="policy: {domain: {age: {integer: [17, 90]}}, secrets: full}",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _MechanismName:
+    """The name of a mechanism that gives one kind of answer; the mechanisms are loaded when one is named."""
+
+    answer: str
+
+    @property
+    def names(self) -> list[str]:
+        from blowfish_privacy.mechanisms import MECHANISMS
+
+        return sorted(name for name, kind in MECHANISMS.items() if self.answer in kind.gives)
+
+    def check(self, name: Any) -> Any:
+        """Refuse mechanisms that do not exist, or that answer other queries."""
+        if name is not None and name not in self.names:
+            raise wrong(f"{brief(name)} is not a mechanism for this query.", nearest(str(name), self.names))
+        return name
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Check by the registry, when there is a name."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
+        """List the names."""
+        return {"enum": [*self.names, None], "description": "A mechanism for this query."}
+
+
+# As in Python, without what other languages understand differently: letters beyond ASCII are not told apart here.
+_NAME_SCHEMA = {"type": "string", "pattern": r"^[^\x00-/:-@\[-^`{-\x7f][^\x00-\x1f!-,/:-@\[-^`{-\x7f]{0,99}$"}
+_SHARED = ("name", "epsilon", "error", "mechanism")
+
+
+def release_form(kind: type[Query]) -> Any:
+    """Return the form of a release that asks one kind of query."""
+    if not isinstance(kind.file_form, Form):
+        return kind.file_form
+    form = kind.file_form
+    return Form(
+        {"name": Annotated[str, Published(_NAME_SCHEMA), Wanted("text")], **form.required},
+        {**form.optional, "epsilon": Positive, "error": Positive, "mechanism": _MechanismName(kind.answer)},
+        example=f"{{name: .., {(form.example or '').strip('{}')}, epsilon: 0.1}}",
+        schema={**form.schema, "oneOf": [{"required": ["epsilon"]}, {"required": ["error"]}]},
+    )
+
+
+_RELEASE_EXAMPLE = "{name: ages, histogram: [age], epsilon: 0.1}"
+_RELEASE = OneOf("Release", Query.kinds, "a release", _RELEASE_EXAMPLE, "query", _SHARED, release_form)
+_QUERY = OneOf("Query", Query.kinds, "a query", "{histogram: [age]}")
+_PLACE = Annotated[str | None, Published({"type": ["string", "null"], "not": {"pattern": "\0"}}), Wanted("text")]
+
+FILE = Form(
+    {"version": Annotated[Literal[1], Wanted("1")], "policy": POLICY},
+    {
+        "data": _PLACE,
+        "ledger": _PLACE,
+        "budget": Annotated[Above0 | None, Wanted("a number above 0")],
+        "releases": Several(list, _RELEASE, "releases", f"releases: [{_RELEASE_EXAMPLE}]", most=RELEASES),
+    },
+    example="version: 1 and a policy: section",
+)
+
+
+def check_file(body: Any) -> dict[str, Any]:
+    """Check the form of a whole file, or say what is wrong and where."""
+    return file_forms.checked(_reader(FILE, _known_kinds()), body)
+
+
+def check_policy(body: Any) -> dict[str, Any]:
+    """Check the form of a policy, as a document holds it."""
+    return file_forms.checked(_reader(POLICY, _known_kinds()), body, "policy")
+
+
+def check_query(body: Any) -> dict[str, Any]:
+    """Check the form of a query, as a document holds it."""
+    return file_forms.checked(_reader(_QUERY, _known_kinds()), body, "query")
+
+
+def _known_kinds() -> tuple[type, ...]:
+    registries = (Attribute.kinds, Secrets.kinds, Fact.kinds, Query.kinds)
+    return tuple(kind for registry in registries for kind in registry.values())
+
+
+@lru_cache(maxsize=6)
+def _reader(form: Any, _kinds: tuple[type, ...]) -> TypeAdapter[Any]:
+    """Build what checks a form, anew only when another kind was defined."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(form)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a policy file."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Untitled(GenerateJsonSchema):
+        """Leaves out titles, which only repeat the keys."""
+
+        def field_title_should_be_set(self, schema: Any) -> bool:
+            return False
+
+    written = _reader(FILE, _known_kinds()).json_schema(schema_generator=Untitled)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A policy file of blowfish-privacy",
+        **written,
+    }
