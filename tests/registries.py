@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from blowfish_privacy.domain import Attribute
 from blowfish_privacy.graphs.graph import Secrets
+from blowfish_privacy.known_facts.facts.fact import Fact
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.queries.query import Query
 from blowfish_privacy.results import Result
@@ -14,7 +16,7 @@ from blowfish_privacy.results import Result
 @contextmanager
 def forgotten() -> Generator[None]:
     """Let what is defined inside be known inside only."""
-    registries = (Secrets.kinds, Query.kinds, Mechanism.kinds, Result.kinds)
+    registries = (Attribute.kinds, Secrets.kinds, Fact.kinds, Query.kinds, Mechanism.kinds, Result.kinds)
     before = [dict(registry) for registry in registries]
     try:
         yield
