@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain.subset import Subset
 from blowfish_privacy.errors import DataError, DomainError, brief
-from blowfish_privacy.support.file_forms import Wanted, kind_of, register
+from blowfish_privacy.support.file_forms import Wanted
+from blowfish_privacy.support.file_kinds import kind_of, register
 
 Outside: TypeAlias = Literal["error", "clamp"]
 Positions: TypeAlias = npt.NDArray[np.int64]

@@ -22,7 +22,8 @@ from blowfish_privacy.domain.integer import Integer
 from blowfish_privacy.domain.subset import Subset
 from blowfish_privacy.errors import DataError, DomainError, brief
 from blowfish_privacy.support.exact import Number, exact, plain, show
-from blowfish_privacy.support.file_forms import Exact, Form, Wanted
+from blowfish_privacy.support.file_forms import Form, Wanted
+from blowfish_privacy.support.file_values import Exact
 
 _LARGEST = 10**300
 

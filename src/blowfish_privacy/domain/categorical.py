@@ -16,7 +16,8 @@ from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, Attribute, 
 from blowfish_privacy.domain.quotation import worded
 from blowfish_privacy.domain.subset import Subset
 from blowfish_privacy.errors import DataError, DomainError, brief, nearest
-from blowfish_privacy.support.file_forms import Form, Published, Wanted, listed
+from blowfish_privacy.support.file_forms import Form, Published, Wanted
+from blowfish_privacy.support.file_values import listed
 
 _LARGEST = 2**62
 _WHOLE = {"type": "integer", "minimum": -_LARGEST, "maximum": _LARGEST}

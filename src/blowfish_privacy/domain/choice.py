@@ -18,7 +18,8 @@ from blowfish_privacy.domain.attribute import Attribute
 from blowfish_privacy.domain.binned import Bin
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.support.exact import exact, plain
-from blowfish_privacy.support.file_forms import Value, Wanted
+from blowfish_privacy.support.file_forms import Wanted
+from blowfish_privacy.support.file_values import Value
 
 _VALUES: TypeAlias = Annotated[list[Value | Annotated[list[Value], Len(2, 2)]], Len(1)]
 _SPELT: TypeAlias = (

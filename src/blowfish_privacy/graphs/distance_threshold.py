@@ -20,7 +20,8 @@ from blowfish_privacy.graphs.rectangles import near
 from blowfish_privacy.graphs.spending import PricedAxis, furthest
 from blowfish_privacy.graphs.stepping import Stride, fewest_steps
 from blowfish_privacy.support.exact import Number, plain, positive, show
-from blowfish_privacy.support.file_forms import Above0, Form, Positive, Wanted
+from blowfish_privacy.support.file_forms import Form, Wanted
+from blowfish_privacy.support.file_values import Above0, Positive
 
 
 class DistanceThreshold(Secrets):

@@ -28,7 +28,8 @@ from blowfish_privacy.graphs.graph import (
 )
 from blowfish_privacy.graphs.recognition import recognised
 from blowfish_privacy.graphs.stretches import Stretches, joined
-from blowfish_privacy.support.file_forms import Form, Value, Wanted
+from blowfish_privacy.support.file_forms import Form, Wanted
+from blowfish_privacy.support.file_values import Value
 
 _MOST_COMPARED = 20_000
 

@@ -28,7 +28,8 @@ from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, cliques
 from blowfish_privacy.graphs.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, two_different
 from blowfish_privacy.graphs.meetings import meetings, meetings_along
 from blowfish_privacy.graphs.stretches import Stretches, joined
-from blowfish_privacy.support.file_forms import Above0, Form, Wanted
+from blowfish_privacy.support.file_forms import Form, Wanted
+from blowfish_privacy.support.file_values import Above0
 
 _BLOCKS: TypeAlias = Annotated[list[BLOCK_FORM], Len(1)]
 _CUTS = Form(

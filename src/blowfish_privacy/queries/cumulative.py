@@ -14,7 +14,8 @@ from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute
-from blowfish_privacy.support.file_forms import Form, Name
+from blowfish_privacy.support.file_forms import Form
+from blowfish_privacy.support.file_values import Name
 
 
 @dataclass(frozen=True)

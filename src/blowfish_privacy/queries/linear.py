@@ -17,7 +17,8 @@ from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.graphs.graph import MOST_PAIRS, Edge, SecretGraph
 from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Query, checked_attribute, named
 from blowfish_privacy.support.exact import exact, plain
-from blowfish_privacy.support.file_forms import Exact, Form, Wanted
+from blowfish_privacy.support.file_forms import Form, Wanted
+from blowfish_privacy.support.file_values import Exact
 
 _MOST_SIGNS = 10
 _LARGEST = 2**40

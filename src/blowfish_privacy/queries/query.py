@@ -19,7 +19,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import QueryError, RefusalError, brief, nearest
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
-from blowfish_privacy.support.file_forms import kind_of, register
+from blowfish_privacy.support.file_kinds import kind_of, register
 
 MOST_NUMBERS = 5_000_000
 """The largest matrix that is written out."""

@@ -12,7 +12,8 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import Query, checked_attribute, named
-from blowfish_privacy.support.file_forms import Form, Published, Wanted, listed
+from blowfish_privacy.support.file_forms import Form, Published, Wanted
+from blowfish_privacy.support.file_values import listed
 
 _TWO_NAMES: TypeAlias = Annotated[
     list[str],

@@ -6,19 +6,21 @@ package or elsewhere; each kind states its own form.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Interval
 
 from blowfish_privacy.domain import Attribute
-from blowfish_privacy.errors import brief, nearest
+from blowfish_privacy.errors import SpecError, brief, nearest
 from blowfish_privacy.graphs.graph import SECRETS_FORM, Secrets
 from blowfish_privacy.known_facts.facts.fact import FACT_FORM, Fact
 from blowfish_privacy.queries import Query
-from blowfish_privacy.support import file_forms
-from blowfish_privacy.support.file_forms import Above0, Form, OneOf, Positive, Published, Several, Wanted, wrong
+from blowfish_privacy.support.file_forms import OWN, TAG, Form, Published, Several, Wanted, wrong
+from blowfish_privacy.support.file_kinds import OneOf
+from blowfish_privacy.support.file_values import Above0, Positive
 from blowfish_privacy.support.limits import ATTRIBUTES, RECORDS, RELEASES
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ _QUERY = OneOf("Query", Query.kinds, "a query", "{histogram: [age]}")
 _PLACE = Annotated[str | None, Published({"type": ["string", "null"], "not": {"pattern": "\0"}}), Wanted("text")]
 
 FILE = Form(
-    {"version": Annotated[Literal[1], Wanted("1")], "policy": POLICY},
+    {"version": Annotated[int, Interval(ge=1, le=1), Published({"const": 1}), Wanted("1")], "policy": POLICY},
     {
         "data": _PLACE,
         "ledger": _PLACE,
@@ -106,19 +108,52 @@ FILE = Form(
 )
 
 
-def check_file(body: Any) -> dict[str, Any]:
+Path: TypeAlias = tuple[str | int, ...]
+"""The keys and numbers that lead to a value of a file."""
+
+
+def dotted(path: Path) -> str:
+    """Write a path: ``releases[0].epsilon``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def no_line(_path: Path) -> str:
+    """Name no line: what is read is not the text of a file."""
+    return ""
+
+
+def checked(reader: Any, body: Any, line: Callable[[Path], str] = no_line, place: Path = ()) -> Any:
+    """Check a part of a file with a pydantic ``TypeAdapter``, or say what is wrong with it and where."""
+    from pydantic import ValidationError
+
+    try:
+        return reader.validate_python(body, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    path = (*place, *(part for part in first["loc"] if not str(part).startswith(TAG)))
+    where = dotted(path)
+    said = first.get("ctx", {}) if first["type"] == OWN else {"message": "must have another form.", "hint": ""}
+    message = said["message"]
+    if message.startswith("must "):
+        message = f"{where or 'the file'} {message}"
+    elif where or message.startswith("."):
+        message = f"{where}{'' if message.startswith('.') else ': '}{message}"
+    raise SpecError(line(path) + message.removeprefix("."), hint=said["hint"] or None)
+
+
+def check_file(body: Any, line: Callable[[Path], str]) -> dict[str, Any]:
     """Check the form of a whole file, or say what is wrong and where."""
-    return file_forms.checked(_reader(FILE, _known_kinds()), body)
+    return checked(_reader(FILE, _known_kinds()), body, line)
 
 
 def check_policy(body: Any) -> dict[str, Any]:
     """Check the form of a policy, as a document holds it."""
-    return file_forms.checked(_reader(POLICY, _known_kinds()), body, "policy")
+    return checked(_reader(POLICY, _known_kinds()), body, place=("policy",))
 
 
 def check_query(body: Any) -> dict[str, Any]:
     """Check the form of a query, as a document holds it."""
-    return file_forms.checked(_reader(_QUERY, _known_kinds()), body, "query")
+    return checked(_reader(_QUERY, _known_kinds()), body, place=("query",))
 
 
 def _known_kinds() -> tuple[type, ...]:

@@ -16,8 +16,8 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.file_form import check_query
 from blowfish_privacy.release.document import FORMAT, OF_A_PART, VERSION
+from blowfish_privacy.release.file_form import check_query
 
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
 """What reading a document may raise where a part of it is missing or has another form."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 from unicodedata import normalize
 
@@ -16,7 +17,7 @@ from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.known_facts.facts.fact import Fact
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
-from blowfish_privacy.release.file_form import check_file, check_policy, schema
+from blowfish_privacy.release.file_form import Path, check_file, check_policy, dotted, no_line, schema
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.exact import positive
 from blowfish_privacy.support.limits import FILE_CHARACTERS
@@ -44,10 +45,10 @@ class PolicyFile:
     releases: tuple[PlannedRelease, ...] = ()
 
 
-def load(path: str | Path) -> PolicyFile:
+def load(path: str | FilePath) -> PolicyFile:
     """Read a policy file, or say what is wrong with it and where."""
     try:
-        with Path(path).open(encoding="utf-8") as file:
+        with FilePath(path).open(encoding="utf-8") as file:
             # No more than what shows that it is too much: a device has no size, and no end.
             text = file.read(FILE_CHARACTERS + 1)
     except OSError as error:
@@ -63,34 +64,47 @@ def load(path: str | Path) -> PolicyFile:
 
 def loads(text: str) -> PolicyFile:
     """Read the text of a policy file."""
-    body = check_file(yaml_text.parse(text))
-    for place in ("data", "ledger"):
-        if "\0" in (body.get(place) or ""):
-            raise SpecError(f"{place} must not hold the character NUL.")
-    policy = _read_policy(body["policy"])
+    body = yaml_text.parse(text)
+    at = _Places(lambda path: f"line {yaml_text.line_of(text, path)}: " if path else "")
+    body = check_file(body, at.line)
+    for key in ("data", "ledger"):
+        if "\0" in (body.get(key) or ""):
+            raise SpecError(f"{key} must not hold the character NUL.")
+    policy = _read_policy(body["policy"], at)
     budget = None if body.get("budget") is None else positive(body["budget"], "budget", error=SpecError)
-    releases = [
-        _at(f"releases[{number}]", _read_release, entry, policy)
-        for number, entry in enumerate(body.get("releases", []))
-    ]
+    entries = enumerate(body.get("releases", []))
+    releases = [at(("releases", number), _read_release, entry, policy) for number, entry in entries]
     _check_names([planned.name for planned in releases])
     return PolicyFile(policy, body.get("data"), body.get("ledger"), budget, tuple(releases))
 
 
 def policy_from_section(section: Any) -> Policy:
-    """Build the policy that a file or a document describes; every error says where it was found."""
-    return _read_policy(check_policy(section))
+    """Build the policy that a document describes; every error says where it was found."""
+    return _read_policy(check_policy(section), _Places())
 
 
-def _read_policy(section: dict[str, Any]) -> Policy:
+def _read_policy(section: dict[str, Any], at: _Places) -> Policy:
     declared = section["domain"].items()
-    attributes = {name: _at(f"policy.domain.{name}", Attribute.read, body) for name, body in declared}
-    domain = _at("policy.domain", Domain, attributes)
-    secrets = _at("policy.secrets", Secrets.read, section["secrets"], domain)
+    attributes = {name: at(("policy", "domain", name), Attribute.read, body) for name, body in declared}
+    domain = at(("policy", "domain"), Domain, attributes)
+    secrets = at(("policy", "secrets"), Secrets.read, section["secrets"], domain)
     facts = enumerate(section.get("known", []))
-    known = [_at(f"policy.known[{number}]", Fact.read, fact, domain) for number, fact in facts]
+    known = [at(("policy", "known", number), Fact.read, fact, domain) for number, fact in facts]
     options = {name: section[name] for name in ("compensation", "size", "rows_per_person") if name in section}
-    return _at("policy", Policy, domain, secrets=secrets, known=known, **options)
+    return at(("policy",), Policy, domain, secrets=secrets, known=known, **options)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Says of every error where in a file it was found."""
+
+    line: Callable[[Path], str] = no_line
+
+    def __call__(self, path: Path, build: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        try:
+            return build(*arguments, **options)
+        except BlowfishError as error:
+            raise error.within(f"{self.line(path)}{dotted(path)}") from None
 
 
 def policy_to_section(policy: Policy) -> dict[str, Any]:
@@ -110,13 +124,6 @@ def policy_to_section(policy: Policy) -> dict[str, Any]:
 def dumps(policy: Policy) -> str:
     """Write a policy as the text of a policy file."""
     return yaml_text.write({"version": 1, "policy": policy_to_section(policy)})
-
-
-def _at(place: str, build: Any, *arguments: Any, **options: Any) -> Any:
-    try:
-        return build(*arguments, **options)
-    except BlowfishError as error:
-        raise error.within(place) from None
 
 
 _LONGEST_NAME = 200

@@ -6,19 +6,15 @@ wrote something else, and unions told apart by the keyword that is there. Pydant
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
-from operator import attrgetter
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
-from annotated_types import Len
+from blowfish_privacy.errors import brief, nearest
 
-from blowfish_privacy.errors import SpecError, brief, nearest
-
-_TAG = "\0"
+TAG = "\0"
 """Begins the name of a choice of a union, to tell it from a key where pydantic says the place of an error."""
-_OWN = "form"
+OWN = "form"
 """The type of errors that are in our own words."""
 
 
@@ -37,7 +33,7 @@ class Wanted:
             return inner(value)
         except ValidationError:
             pass
-        raise wrong(f"must be {self.words}, got {_got(value)}.", self.hint)
+        raise wrong(f"must be {self.words}, got {got(value)}.", self.hint)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """Wrap the check around the type."""
@@ -78,7 +74,7 @@ class Form:
     def check(self, body: Any) -> Any:
         """Refuse what is no mapping, and keys that are unknown or missing: here the right key can be suggested."""
         if not isinstance(body, dict):
-            raise wrong(f"must be a mapping, got {_got(body)}.", self._hint)
+            raise wrong(f"must be a mapping, got {got(body)}.", self._hint)
         for key in body:
             if key not in self.keys:
                 raise wrong(f"unknown key {brief(key)}.", nearest(str(key), self.keys))
@@ -122,7 +118,7 @@ class Several:
         """Refuse another holder, and too few parts or too many."""
         if not isinstance(body, self.holder):
             many = "a list of" if self.holder is list else "a mapping with"
-            raise wrong(f"must be {many} {self.noun}, got {_got(body)}.", f"write {self.example}.")
+            raise wrong(f"must be {many} {self.noun}, got {got(body)}.", f"write {self.example}.")
         if len(body) < self.least:
             raise wrong("must not be empty.", f"write {self.example}.")
         for name in body if isinstance(body, dict) else ():
@@ -158,77 +154,8 @@ class Bare:
         said = {"message": f"{self.keyword} takes no options.", "hint": f"write: {self.keyword}"}
         literal = core_schema.literal_schema([self.keyword])
         return core_schema.custom_error_schema(
-            literal, _OWN, custom_error_message="{message}", custom_error_context=said
+            literal, OWN, custom_error_message="{message}", custom_error_context=said
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Anything:
-    """A keyword that stands alone, or any mapping that has it: what a class reads that states no form."""
-
-    keyword: str
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Leave the check to the class."""
-        from pydantic_core import core_schema
-
-        return core_schema.any_schema()
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
-        """Ask for the keyword only."""
-        return {"anyOf": [{"const": self.keyword}, {"type": "object", "required": [self.keyword]}]}
-
-
-@dataclass(frozen=True, eq=False)
-class OneOf:
-    """One of the kinds that a registry knows when a file is read, told apart by the keyword that is there."""
-
-    name: str
-    kinds: Mapping[str, Any]
-    """The registry: classes by their keyword, each with a ``file_form``."""
-    noun: str
-    example: str
-    has: str = "kind"
-    """What there is exactly one of."""
-    shared: tuple[str, ...] = ()
-    """Keys that every kind has, so that they name none."""
-    form: Callable[[Any], Any] = attrgetter("file_form")
-
-    def check(self, body: Any) -> Any:
-        """Refuse what names no kind, or several."""
-        if not isinstance(body, str | dict):
-            raise wrong(f"must be {self.noun}, got {_got(body)}.", f"write {self.example}.")
-        chosen = self._chosen(body)
-        if not chosen:
-            strange = [body] if isinstance(body, str) else [str(key) for key in body if key not in self.shared]
-            raise wrong(f"{self.noun} has one {self.has}, got {_listed(strange)}.", _closest(strange, self.kinds))
-        if len(chosen) > 1:
-            raise wrong(f"{self.noun} has one {self.has}, got {_listed(chosen)}.", "keep one of them.")
-        form = self.form(self.kinds[chosen[0]])
-        return form.check(body) if isinstance(body, str) and isinstance(form, Form) else body
-
-    def _chosen(self, body: str | dict[Any, Any]) -> list[str]:
-        return [name for name in ([body] if isinstance(body, str) else body) if name in self.kinds]
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Build the tagged union of the kinds known now; inside one of them it refers to itself."""
-        from pydantic_core import core_schema
-
-        if self.name in _building:
-            return core_schema.definition_reference_schema(self.name)
-        _building.add(self.name)
-        try:
-            choices = {
-                f"{_TAG}{keyword}": handler.generate_schema(self.form(self.kinds[keyword]))
-                for keyword in sorted(self.kinds)
-            }
-        finally:
-            _building.discard(self.name)
-        union = core_schema.tagged_union_schema(choices, lambda body: f"{_TAG}{self._chosen(body)[0]}")
-        return core_schema.no_info_before_validator_function(self.check, union, ref=self.name)
-
-
-_building: set[str] = set()
 
 
 def wrong(message: str, hint: str | None = None) -> Exception:
@@ -238,73 +165,9 @@ def wrong(message: str, hint: str | None = None) -> Exception:
     """
     from pydantic_core import PydanticCustomError
 
-    return PydanticCustomError(_OWN, "{message}", {"message": message, "hint": hint or ""})
+    return PydanticCustomError(OWN, "{message}", {"message": message, "hint": hint or ""})
 
 
-def _got(value: object) -> str:
+def got(value: object) -> str:
+    """Write what a file has in place of what is wanted."""
     return "nothing" if value is None else brief(value)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = [brief(name) for name in names[:3]]
-    return f"{' and '.join(shown)}{' and more' if len(names) > 3 else ''}" if shown else "none"
-
-
-def _closest(names: Sequence[str], kinds: Iterable[str]) -> str:
-    """Suggest a keyword for one of several strange names: the first is not always the misspelt one."""
-    hints = [nearest(name, kinds) for name in names[:10]] or [nearest("", kinds)]
-    return next((hint for hint in hints if hint.startswith("did you mean")), hints[0])
-
-
-def checked(reader: Any, body: Any, place: str = "") -> Any:
-    """Check a part of a file with a pydantic ``TypeAdapter``, or say what is wrong with it and where."""
-    from pydantic import ValidationError
-
-    try:
-        return reader.validate_python(body, strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-    path = [part for part in first["loc"] if not str(part).startswith(_TAG)]
-    where = place + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    said = first.get("ctx", {}) if first["type"] == _OWN else {"message": "must have another form.", "hint": ""}
-    message = said["message"]
-    if message.startswith("must "):
-        message = f"{where or 'the file'} {message}"
-    elif where or message.startswith("."):
-        message = f"{where}{'' if message.startswith('.') else ': '}{message}"
-    raise SpecError(message.removeprefix("."), hint=said["hint"] or None)
-
-
-def register(kinds: dict[str, Any], kind: Any, unstated: Callable[[str], Any] = lambda word: Form({word: Any})) -> None:
-    """Enter a class under its keyword, if it has one, with a form of which little is asked where it states none."""
-    if "keyword" in vars(kind):
-        kinds[kind.keyword] = kind
-        if "file_form" not in vars(kind):
-            kind.file_form = unstated(kind.keyword)
-
-
-def kind_of(kinds: Mapping[str, Any], body: Any) -> Any:
-    """Return the class that reads a part of a file, once the part is checked."""
-    return next(kinds[name] for name in ([body] if isinstance(body, str) else body) if name in kinds)
-
-
-def listed(items: Mapping[str, Any], *, least: int = 0, unique: bool = False) -> dict[str, Any]:
-    """Return the JSON Schema of a list."""
-    return {"type": "array", "items": items, "minItems": least, "uniqueItems": unique}
-
-
-_DIGITS = "[0-9]+(_[0-9]+)*"
-_NUMBER = rf"^\s*[-+]?({_DIGITS}\s*/\s*{_DIGITS}|({_DIGITS}\.?|({_DIGITS})?\.{_DIGITS})([eE][-+]?{_DIGITS})?)\s*$"
-
-EXACT_SCHEMA = {"type": ["number", "string"], "pattern": _NUMBER}
-Exact: TypeAlias = Annotated[int | Decimal | float | str, Published(EXACT_SCHEMA)]
-"""A number that is read exactly: 5, 0.5, "1/3"."""
-Above0: TypeAlias = Annotated[int | Decimal | float | str, Published({**EXACT_SCHEMA, "exclusiveMinimum": 0})]
-Positive: TypeAlias = Annotated[Above0, Wanted("a number above 0")]
-Value: TypeAlias = Annotated[int | Decimal | float | str | bool, Published({"type": ["number", "string", "boolean"]})]
-"""A value of an attribute."""
-Name: TypeAlias = Annotated[str, Wanted("the name of an attribute")]
-Names: TypeAlias = Annotated[
-    Annotated[list[str], Len(1), Published(listed({"type": "string"}, least=1, unique=True))] | str,
-    Wanted("the name of an attribute, or a list of names"),
-]

@@ -8,6 +8,7 @@ from the parser's events as they come, so that a file over one of the limits is 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -48,6 +49,38 @@ def parse(text: str) -> Any:
 
 
 _SMALLER = "list fewer values: ranges, widths and bins say the same in few words."
+
+
+def line_of(text: str, path: Sequence[Any]) -> int:
+    """Find the line of a value by the keys and numbers that lead to it; if it is missing, of what should hold it."""
+    parser = _Parser(text)
+    parser.get_event()
+    parser.get_event()
+    event = mark = parser.get_event()
+    for step in path:
+        if isinstance(event, yaml.MappingStartEvent):
+            while not isinstance(key := parser.get_event(), yaml.MappingEndEvent) and _scalar(key) != step:
+                _skip(parser, parser.get_event())
+            if isinstance(key, yaml.MappingEndEvent):
+                break
+            mark = key
+        elif isinstance(event, yaml.SequenceStartEvent) and isinstance(step, int):
+            for _ in range(step):
+                _skip(parser, parser.get_event())
+        else:
+            break
+        event = parser.get_event()
+        mark = mark if isinstance(step, str) else event
+    return mark.start_mark.line + 1
+
+
+def _skip(parser: Any, event: Any) -> None:
+    level = 0
+    while True:
+        level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if level <= 0:
+            return
+        event = parser.get_event()
 
 
 class _Reader:
@@ -127,7 +160,7 @@ def _check_decimal_point(event: yaml.ScalarEvent, name: object, value: object) -
     """Refuse ``{epsilon: 0,4}``, which YAML takes for epsilon 0 and a key 4 without a value."""
     if type(value) is int:
         raise SpecError(
-            f"{_place(event.start_mark)}: {brief(name)}: {brief(value)},{brief(event.value)} is no number here: "
+            f"{_place(event.start_mark)}: {brief(name)}: {brief(value)},{brief(event.value)} is not a number: "
             "the comma ends it.",
             hint="write decimals with a point, as in 0.4, and thousands without a mark, as in 1000.",
         )

@@ -169,6 +169,32 @@ def test_wrong_files_are_refused_with_the_place_and_a_hint(text, said):
         spec.loads(text)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("integer: [17, 90]", "integer: [17]", "line 11: policy.domain.age.integer must be"),
+        ("categorical: [Female, Male]", "categories: [Female, Male]", "line 12: policy.domain.sex: an attribute has"),
+        ("region: public", "region: pblic", "line 19: policy.secrets.per_attribute.region: a choice of secrets has"),
+        ("age: {threshold: 5}", "age: {threshold: x}", "line 15: policy.secrets: age: the threshold theta"),
+        ("cumulative: wage", "cumulative: wages", r"line 22: releases\[0\]: the domain has no attribute 'wages'"),
+        ("epsilon: 0.3", "epsilon: []", r"line 23: releases\[1\].epsilon must be a number above 0"),
+        ("name: table, ", "", r"line 23: releases\[1\].name is missing"),
+    ],
+)
+def test_errors_name_the_line(old, new, said):
+    text = CENSUS.replace(old, new)
+    assert text != CENSUS
+    with pytest.raises(bp.BlowfishError, match=f"^{said}"):
+        spec.loads(text)
+
+
+def test_lines_are_found():
+    text = "a: 1\nb:\n  - x\n  - {c: [1,\n     2], d: {e: 5,\n  f: 6}}\n"
+    for path, line in [(("a",), 1), (("b",), 2), (("b", 0), 3), (("b", 1, "c", 1), 5), (("b", 1, "d", "f"), 6)]:
+        assert yaml_text.line_of(text, path) == line
+    assert yaml_text.line_of(text, ("b", 1, "d", "none", 7)) == 5
+
+
 def test_yaml_keeps_what_people_write():
     parsed = yaml_text.parse("{a: [NO, yes, on, 010, 12:30, 2020-01-01, true, 0.1, 5, ~, 1e3, '7', .5]}")
     assert [str(x) for x in parsed["a"][:6]] == ["NO", "yes", "on", "010", "12:30", "2020-01-01"]

@@ -141,7 +141,7 @@ def test_small_mistakes_are_refused_by_the_schema_and_by_the_reader(kind, mistak
     assert not schema_accepts(body)
     error = refusal(json.dumps(body))
     assert isinstance(error, SpecError)
-    assert error.message.startswith("releases[0]")
+    assert error.message.startswith("line 1: releases[0]")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

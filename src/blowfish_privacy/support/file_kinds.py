@@ -1,0 +1,103 @@
+"""Kinds that are known by a keyword, and the form of a part of a file that may be any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from blowfish_privacy.errors import brief, nearest
+from blowfish_privacy.support.file_forms import TAG, Form, got, wrong
+
+
+@dataclass(frozen=True, eq=False)
+class Anything:
+    """A keyword that stands alone, or any mapping that has it: what a class reads that states no form."""
+
+    keyword: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Leave the check to the class."""
+        from pydantic_core import core_schema
+
+        return core_schema.any_schema()
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
+        """Ask for the keyword only."""
+        return {"anyOf": [{"const": self.keyword}, {"type": "object", "required": [self.keyword]}]}
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf:
+    """One of the kinds that a registry knows when a file is read, told apart by the keyword that is there."""
+
+    name: str
+    kinds: Mapping[str, Any]
+    """The registry: classes by their keyword, each with a ``file_form``."""
+    noun: str
+    example: str
+    has: str = "kind"
+    """What there is exactly one of."""
+    shared: tuple[str, ...] = ()
+    """Keys that every kind has, so that they name none."""
+    form: Callable[[Any], Any] = attrgetter("file_form")
+
+    def check(self, body: Any) -> Any:
+        """Refuse what names no kind, or several."""
+        if not isinstance(body, str | dict):
+            raise wrong(f"must be {self.noun}, got {got(body)}.", f"write {self.example}.")
+        chosen = self._chosen(body)
+        if not chosen:
+            strange = [body] if isinstance(body, str) else [str(key) for key in body if key not in self.shared]
+            raise wrong(f"{self.noun} has one {self.has}, got {_listed(strange)}.", _closest(strange, self.kinds))
+        if len(chosen) > 1:
+            raise wrong(f"{self.noun} has one {self.has}, got {_listed(chosen)}.", "keep one of them.")
+        form = self.form(self.kinds[chosen[0]])
+        return form.check(body) if isinstance(body, str) and isinstance(form, Form) else body
+
+    def _chosen(self, body: str | dict[Any, Any]) -> list[str]:
+        return [name for name in ([body] if isinstance(body, str) else body) if name in self.kinds]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Build the tagged union of the kinds known now; inside one of them it refers to itself."""
+        from pydantic_core import core_schema
+
+        if self.name in _building.get():
+            return core_schema.definition_reference_schema(self.name)
+        inside = _building.set(_building.get() | {self.name})
+        try:
+            forms = {keyword: self.form(self.kinds[keyword]) for keyword in sorted(self.kinds)}
+            choices = {f"{TAG}{keyword}": handler.generate_schema(form) for keyword, form in forms.items()}
+        finally:
+            _building.reset(inside)
+        union = core_schema.tagged_union_schema(choices, lambda body: f"{TAG}{self._chosen(body)[0]}")
+        return core_schema.no_info_before_validator_function(self.check, union, ref=self.name)
+
+
+_building: ContextVar[frozenset[str]] = ContextVar("unions being built", default=frozenset())
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [brief(name) for name in names[:3]]
+    return f"{' and '.join(shown)}{' and more' if len(names) > 3 else ''}" if shown else "none"
+
+
+def _closest(names: Sequence[str], kinds: Iterable[str]) -> str:
+    """Suggest a keyword for one of several strange names: the first is not always the misspelt one."""
+    hints = [nearest(name, kinds) for name in names[:10]] or [nearest("", kinds)]
+    return next((hint for hint in hints if hint.startswith("did you mean")), hints[0])
+
+
+def register(kinds: dict[str, Any], kind: Any, unstated: Callable[[str], Any] = lambda word: Form({word: Any})) -> None:
+    """Enter a class under its keyword, if it has one, with a form of which little is asked where it states none."""
+    if "keyword" in vars(kind):
+        kinds[kind.keyword] = kind
+        if "file_form" not in vars(kind):
+            kind.file_form = unstated(kind.keyword)
+
+
+def kind_of(kinds: Mapping[str, Any], body: Any) -> Any:
+    """Return the class that reads a part of a file, once the part is checked."""
+    return next(kinds[name] for name in ([body] if isinstance(body, str) else body) if name in kinds)
