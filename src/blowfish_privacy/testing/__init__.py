@@ -1,1 +1,1 @@
-"""What tests stand on: the exhaustive oracle, strategies, a seeded source of noise."""
+"""What tests compare with: the exhaustive oracle, the paper's closed forms, strategies, a seeded source of noise."""

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.errors import BlowfishWarning
-from blowfish_privacy.known_facts.theorems.closed_forms import (
+from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
+from blowfish_privacy.results.pictures.figure import png
+from blowfish_privacy.results.pictures.policy_graph import _bound, draw_policy_graph
+from blowfish_privacy.testing import oracle
+from blowfish_privacy.testing.closed_forms import (
     disjoint_boxes_threshold,
     disjoint_marginals_attribute_secrets,
     one_marginal_full_domain,
     sparse_facts,
 )
-from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
-from blowfish_privacy.results.pictures.figure import png
-from blowfish_privacy.results.pictures.policy_graph import _bound, draw_policy_graph
-from blowfish_privacy.testing import oracle
 from blowfish_privacy.testing.strategies import domains, policies
 from effort import examples
 

@@ -105,12 +105,6 @@ class Incidence:
         left = columns - len(found[1])
         return left if left != 1 or self.kernel is not None else None
 
-    @property
-    def independent(self) -> int | None:
-        """The rank of the facts without the row of ones: how many counts say something new."""
-        nullity = self.nullity
-        return None if nullity is None else self.columns - nullity - 1
-
     @cached_property
     def kernel(self) -> Ints | None:
         """The one primitive kernel vector, over all classes, where the nullity is 1."""

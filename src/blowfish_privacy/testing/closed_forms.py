@@ -1,4 +1,4 @@
-"""The closed forms of the paper's section 8, with the conditions under which they hold.
+"""The closed forms of the paper's section 8, with the conditions under which they hold, to compare the library with.
 
 They are about the complete histogram under ``compensation="secret-moves"`` (for full-domain secrets the default
 relation is the same). Each function returns None where its conditions fail. Proofs: ``docs/proofs/policy_graph.md``;
