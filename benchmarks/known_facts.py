@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 import blowfish_privacy as bp
-from blowfish_privacy.known_facts.classes.setting import setting
+from blowfish_privacy.known_facts.classes.fact_model import fact_model
 from report import AHEAD, Row
 
 REPEATS = 3
@@ -31,7 +31,7 @@ def rows(*, quick: bool, data: str | None) -> list[Row]:
     for name, make in cases():
         policy, ratios = make(), []
         for _ in range(1 if quick else REPEATS):
-            setting.cache_clear()
+            fact_model.cache_clear()
             start = time.perf_counter()
             with suppress(bp.RefusalError):
                 bp.sensitivity(bp.Histogram(*policy.domain.names), policy)
@@ -53,7 +53,7 @@ def main() -> None:
         query = bp.Histogram(*policy.domain.names)
         seconds, said = [], ""
         for _ in range(REPEATS):
-            setting.cache_clear()
+            fact_model.cache_clear()
             start = time.perf_counter()
             try:
                 found = bp.sensitivity(query, policy)

@@ -127,8 +127,8 @@ def test_the_exhaustive_search_notices_a_class_forgotten(monkeypatch):
     def one_short(self):
         return sum(sorted(int(self._spans[label]) for label in self._head)[1:])
 
-    monkeypatch.setattr(simple_cycles._Largest, "all", one_short)
-    monkeypatch.setattr(simple_cycles._Largest, "others", lambda self, arc: 0)
+    monkeypatch.setattr(simple_cycles._LargestSpans, "all", one_short)
+    monkeypatch.setattr(simple_cycles._LargestSpans, "others", lambda self, arc: 0)
     tally = Tally()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -32,7 +32,7 @@ from blowfish_privacy.graphs import (
     graph,
 )
 from blowfish_privacy.known_facts.classes import crossing, spans
-from blowfish_privacy.known_facts.classes.setting import setting
+from blowfish_privacy.known_facts.classes.fact_model import fact_model
 from blowfish_privacy.known_facts.facts import KnownCount, KnownFact, KnownMarginal
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import sensitivity
@@ -89,9 +89,9 @@ def instances(number: int, seed: int) -> Iterator[Instance]:
             size=source.choice(["known", records]),
         )
         # Policies that the facts do not cross, or whose classes they settle, are the easy ones: fewer are enough.
-        here = setting(policy, domain.names)
+        model = fact_model(policy, domain.names)
         told = any(isinstance(fact, KnownMarginal) and set(fact.attributes) == set(domain.names) for fact in known)
-        if source.random() < (0.1 if told or not here.crossed else 0.4 if here.incidence.nullity == 0 else 1):
+        if source.random() < (0.1 if told or not model.crossed else 0.4 if model.incidence.nullity == 0 else 1):
             made += 1
             yield Instance(policy, records, large=made % 3 == 0)
 
@@ -102,7 +102,7 @@ def check(instance: Instance, tally: Tally) -> None:
     queries = _queries(domain)
     forms = [query.on(domain) for query in queries]
     true = largest_changes(policy, instance.records, [_contribution(form, domain) for form in forms])
-    tally.nullities[f"nullity {setting(policy, domain.names).incidence.nullity}"] += 1
+    tally.nullities[f"nullity {fact_model(policy, domain.names).incidence.nullity}"] += 1
     for query, truth in zip(queries, true, strict=True):
         try:
             with _as_if_large() if instance.large else nullcontext():
@@ -129,13 +129,13 @@ def _as_if_large() -> Generator[None]:
     before = {(module, name): getattr(module, name) for module, name in limits}
     for (module, name), value in limits.items():
         setattr(module, name, value)
-    setting.cache_clear()
+    fact_model.cache_clear()
     try:
         yield
     finally:
         for (module, name), value in before.items():
             setattr(module, name, value)
-        setting.cache_clear()
+        fact_model.cache_clear()
 
 
 def _witnessed(query: Query, domain: Domain, witness: Sequence[Sequence[dict[str, Any]]]) -> Fraction:

@@ -94,8 +94,8 @@ class Binned(Attribute):
         return cast(tuple[Fraction, ...], self.edges)
 
     @cached_property
-    def _places(self) -> dict[Fraction, int]:
-        return {edge: place for place, edge in enumerate(self.bounds)}
+    def _edge_index(self) -> dict[Fraction, int]:
+        return {edge: index for index, edge in enumerate(self.bounds)}
 
     @cached_property
     def _float_bounds(self) -> list[float]:
@@ -115,13 +115,13 @@ class Binned(Attribute):
                 raise DomainError(f"{value} is not one bin but {len(chosen)} of them.")
             return chosen.first
         number = exact(value, "a value", error=DomainError)
-        place = self._place(value if isinstance(value, float) else number)
-        if not 0 <= place < self.size:
+        position = self._bin_of(value if isinstance(value, float) else number)
+        if not 0 <= position < self.size:
             raise DomainError(
                 f"{show(number)} is outside [{show(self.bounds[0])}, {show(self.bounds[-1])}).",
                 hint="a bin does not include its upper edge; add an edge above the largest value.",
             )
-        return place
+        return position
 
     def value(self, position: int) -> Bin:
         """Return the bin at a position."""
@@ -148,31 +148,31 @@ class Binned(Attribute):
 
     def _bins(self, low: Fraction, high: Fraction) -> Subset:
         for end in (low, high):
-            if end not in self._places:
+            if end not in self._edge_index:
                 raise DomainError(
                     f"{show(end)} is not an edge of a bin.",
                     hint=f"the edges are {', '.join(show(edge) for edge in self.bounds[:12])}, ...",
                 )
         if low >= high:
             raise DomainError(f"the range from {show(low)} to {show(high)} holds no bin.")
-        return Subset.span(self._places[low], self._places[high])
+        return Subset.span(self._edge_index[low], self._edge_index[high])
 
     def _encode(self, column: npt.NDArray[Any]) -> Positions:
         if column.dtype.kind == "O":
-            places = [self._place(value) for value in column.tolist()]
-            return np.array(places, dtype=np.int64)
+            positions = [self._bin_of(value) for value in column.tolist()]
+            return np.array(positions, dtype=np.int64)
         if column.dtype.kind in "iu":
             # A whole number lies above an edge when it lies above the next whole number.
             info = np.iinfo(column.dtype)
             whole = [min(max(ceil(edge), int(info.min)), int(info.max)) for edge in self.bounds]
-            places = np.searchsorted(np.array(whole, dtype=column.dtype), column, side="right") - 1
+            positions = np.searchsorted(np.array(whole, dtype=column.dtype), column, side="right") - 1
             above = np.array([edge > int(info.max) for edge in self.bounds])
-            return np.minimum(places, len(whole) - 1 - int(above.sum())).astype(np.int64)
+            return np.minimum(positions, len(whole) - 1 - int(above.sum())).astype(np.int64)
         if column.dtype.kind != "f" or not np.isfinite(column).all():
             raise _not_numbers()
         return (np.searchsorted(self._float_bounds, column, side="right") - 1).astype(np.int64)
 
-    def _place(self, value: object) -> int:
+    def _bin_of(self, value: object) -> int:
         if isinstance(value, float):
             if not isfinite(value):
                 raise _not_numbers()
@@ -207,6 +207,6 @@ def coarser(name: str, attribute: Attribute, most: int) -> str:
     # As many bins as one can look at, of a round width.
     width = 10 ** (len(str(attribute.size // 100)) - 1)
     width *= next(factor for factor in (1, 2, 5, 10) if attribute.size <= 200 * width * factor)
-    edges = [attribute.low + place * width for place in (0, 1, 2, -(-attribute.size // width))]
+    edges = [attribute.low + index * width for index in (0, 1, 2, -(-attribute.size // width))]
     shown = ", ".join(map(str, edges[:3]))
     return f"declare bins, as wide as you need: {name}: {{binned: [{shown}, ..., {edges[3]}]}}."

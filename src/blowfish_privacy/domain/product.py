@@ -144,8 +144,8 @@ class Domain:
 
     def say(self, cell: Cell) -> str:
         """Write a cell inside a sentence, the names in quotation marks: ``“age” 30, “sex” Male``."""
-        own = zip(self._attributes.items(), cell, strict=True)
-        return ", ".join(f"{quoted(name)} {attribute.say(place)}" for (name, attribute), place in own)
+        parts = zip(self._attributes.items(), cell, strict=True)
+        return ", ".join(f"{quoted(name)} {attribute.say(position)}" for (name, attribute), position in parts)
 
     def flat(self, cell: Cell) -> int:
         """Number a cell; the last attribute runs fastest."""
@@ -189,8 +189,8 @@ class Domain:
         """Turn cell numbers back into columns of values."""
         self._check_flat()
         flat = check_positions(numbers, self.size)
-        places = zip(self._attributes.items(), self._strides, strict=True)
-        return {name: attribute.decode(flat // stride % attribute.size) for (name, attribute), stride in places}
+        parts = zip(self._attributes.items(), self._strides, strict=True)
+        return {name: attribute.decode(flat // stride % attribute.size) for (name, attribute), stride in parts}
 
     @cached_property
     def _strides(self) -> tuple[int, ...]:

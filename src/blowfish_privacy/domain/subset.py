@@ -35,8 +35,8 @@ class Subset:
         return cls(tuple(merged))
 
     def __contains__(self, position: int) -> bool:
-        place = bisect_right(self.runs, position, key=lambda run: run[0]) - 1
-        return place >= 0 and position < self.runs[place][1]
+        index = bisect_right(self.runs, position, key=lambda run: run[0]) - 1
+        return index >= 0 and position < self.runs[index][1]
 
     def __iter__(self) -> Iterator[int]:
         for start, stop in self.runs:

@@ -127,7 +127,7 @@ def cut_by_width(attribute: Attribute, width: Any) -> Blocks:
                     f"the bin {attribute.show(position)} lies across two blocks of width {show(number)}.",
                     hint="choose a width whose multiples are bin edges.",
                 )
-        starts = [place for place in range(len(labels)) if place == 0 or labels[place] != labels[place - 1]]
+        starts = [0, *(start for start in range(1, len(labels)) if labels[start] != labels[start - 1])]
         ends = [*starts[1:], len(labels)]
         return ListedBlocks(tuple(Subset.span(start, end) for start, end in zip(starts, ends, strict=True)))
     raise PolicyError("categories have no widths.", hint="list the blocks: blocks={name: [[..], [..]]}.")

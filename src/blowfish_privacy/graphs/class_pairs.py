@@ -43,8 +43,8 @@ class Pieces:
 
     def along(self, axis: int) -> Pieces:
         """Return the groups of one attribute, each as a class of its own."""
-        own = self.groups[axis]
-        return Pieces([own], np.arange(len(own)), len(own))
+        groups = self.groups[axis]
+        return Pieces([groups], np.arange(len(groups)), len(groups))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +93,8 @@ def listed(pairs: Iterable[tuple[Cell, Cell]], pieces: Pieces) -> ClassPairs:
     """Look at each secret pair."""
     labels, size = pieces.labels, pieces.classes
     ends = np.array(list(pairs), dtype=np.int64).reshape(-1, 2, labels.ndim)
-    places = tuple(GroupOf(own).many(ends[:, :, axis]) for axis, own in enumerate(pieces.groups))
-    labelled = labels[places]
+    indices = tuple(GroupOf(groups).many(ends[:, :, axis]) for axis, groups in enumerate(pieces.groups))
+    labelled = labels[indices]
     crossing = labelled[:, 0] != labelled[:, 1]
     touched = np.column_stack([labelled[crossing].reshape(-1), ends[crossing].reshape(-1, labels.ndim)])
     values = np.bincount(np.unique(touched, axis=0)[:, 0], minlength=size)
@@ -104,18 +104,19 @@ def listed(pairs: Iterable[tuple[Cell, Cell]], pieces: Pieces) -> ClassPairs:
 def cliques(along: Sequence[Meetings], pieces: Pieces) -> ClassPairs:
     """Join the classes that meet one block; a block is one kind of block for each attribute."""
     labels, size = pieces.labels, pieces.classes
-    if prod(len(own.kind) for own in along) > _MOST_WORK // 10:
+    if prod(len(meetings.kind) for meetings in along) > _MOST_WORK // 10:
         return everything(pieces)
-    kind = np.ravel_multi_index(np.ix_(*(own.kind for own in along)), tuple(own.kinds for own in along)).reshape(-1)
-    places = np.ravel_multi_index(np.ix_(*(own.group for own in along)), labels.shape).reshape(-1)
-    met = labels.reshape(-1)[places]
+    kinds = tuple(meetings.kinds for meetings in along)
+    kind = np.ravel_multi_index(np.ix_(*(meetings.kind for meetings in along)), kinds).reshape(-1)
+    piece = np.ravel_multi_index(np.ix_(*(meetings.group for meetings in along)), labels.shape).reshape(-1)
+    met = labels.reshape(-1)[piece]
     pairs, entry = np.unique(kind * size + met, return_inverse=True)
     _, block = np.unique(pairs // size, return_inverse=True)
     several = np.bincount(block) > 1
     mixed = several[block[entry]]
-    values = reduce(np.multiply.outer, [own.values for own in along]).reshape(-1)
+    values = reduce(np.multiply.outer, [meetings.values for meetings in along]).reshape(-1)
     touched = np.zeros(labels.size, dtype=bool)
-    touched[places[mixed]] = True
+    touched[piece[mixed]] = True
     inside = several[block]
     keys = _together(block[inside], (pairs % size)[inside], size)
     return ClassPairs(keys, np.bincount(met, values * mixed, size) >= 2, touched=touched.reshape(labels.shape))
@@ -142,7 +143,7 @@ def across(parts: Sequence[ClassPairs], pieces: Pieces) -> ClassPairs:
     touched = np.zeros(labels.shape, dtype=bool)
     for part in parts:
         touched |= True if part.touched is None else part.touched
-    extents = [np.array([min(len(group), 2) for group in own], dtype=np.int64) for own in pieces.groups]
+    extents = [np.array([min(len(group), 2) for group in groups], dtype=np.int64) for groups in pieces.groups]
     values = (reduce(np.multiply.outer, extents) * touched).reshape(-1)
     ends = np.bincount(labels.reshape(-1), values, pieces.classes) >= 2
     return ClassPairs(np.unique(np.concatenate([part.keys for part in parts])), ends, all(part.exact for part in parts))
@@ -165,8 +166,8 @@ def joined_along(joined: ClassPairs, axis: int, pieces: Pieces) -> ClassPairs:
             for number in np.unique(numbers):
                 touched[number] |= differ[numbers == number].any(axis=0)
     rest = pieces.labels.shape[:axis] + pieces.labels.shape[axis + 1 :]
-    found = np.moveaxis(touched.reshape(many, *rest), 0, axis)
-    return ClassPairs(np.unique(np.concatenate(keys)), np.ones(size, dtype=bool), joined.exact, found)
+    touched_pieces = np.moveaxis(touched.reshape(many, *rest), 0, axis)
+    return ClassPairs(np.unique(np.concatenate(keys)), np.ones(size, dtype=bool), joined.exact, touched_pieces)
 
 
 def _check(pairs: int) -> None:

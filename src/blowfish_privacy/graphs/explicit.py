@@ -167,12 +167,12 @@ class ExplicitEdges(SecretGraph):
         steps = {x: 0}
         queue = deque([x])
         while queue:
-            here = queue.popleft()
-            yield here, steps[here]
-            for there in self._neighbours.get(here, ()):
-                if there not in steps:
-                    steps[there] = steps[here] + 1
-                    queue.append(there)
+            cell = queue.popleft()
+            yield cell, steps[cell]
+            for neighbour in self._neighbours.get(cell, ()):
+                if neighbour not in steps:
+                    steps[neighbour] = steps[cell] + 1
+                    queue.append(neighbour)
 
     def hops(self, x: Cell, y: Cell) -> Hops:
         """Search breadth first."""
@@ -190,7 +190,7 @@ class ExplicitEdges(SecretGraph):
         """Search breadth first from every value that has an edge; the ends of the domain where that takes too long."""
         if len(self._neighbours) * len(self.pairs) > MOST_PAIRS:
             return super().furthest()
-        ends = ((x, *max(self._steps_from(x), key=lambda found: found[1])) for x in sorted(self._neighbours))
+        ends = ((x, *max(self._steps_from(x), key=lambda reached: reached[1])) for x in sorted(self._neighbours))
         x, y, _ = max(ends, key=lambda end: end[2], default=(*super().furthest(), 0))
         return x, y
 

@@ -78,7 +78,7 @@ class FullDomainGraph(SecretGraph):
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
         """One block holds everything."""
-        return cliques([Meetings.everything(own) for own in pieces.groups], pieces)
+        return cliques([Meetings.everything(groups) for groups in pieces.groups], pieces)
 
     def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
         """One block for all values of the attribute."""

@@ -49,9 +49,9 @@ def separate(groups: Sequence[Subset]) -> Meetings:
     return Meetings.of({(number,): [len(group)] for number, group in enumerate(groups)})
 
 
-def meetings_along(axis: int, own: Meetings, groups: Sequence[Sequence[Subset]]) -> list[Meetings]:
+def meetings_along(axis: int, along: Meetings, groups: Sequence[Sequence[Subset]]) -> list[Meetings]:
     """Return the blocks of one attribute beside those that keep every group of the others apart."""
-    return [own if other == axis else separate(each) for other, each in enumerate(groups)]
+    return [along if other == axis else separate(each) for other, each in enumerate(groups)]
 
 
 def meetings(cut: Blocks, groups: Sequence[Subset]) -> Meetings:
@@ -61,8 +61,8 @@ def meetings(cut: Blocks, groups: Sequence[Subset]) -> Meetings:
     for counts in held.values():
         met = tuple(sorted(counts))
         known = kinds.setdefault(met, [0] * len(met))
-        for place, group in enumerate(met):
-            known[place] += counts[group]
+        for index, group in enumerate(met):
+            known[index] += counts[group]
     return Meetings.of(kinds)
 
 
@@ -84,9 +84,9 @@ def _listed(cut: Blocks, groups: Sequence[Subset]) -> Mapping[int, Mapping[int, 
     for label in range(cut.count):
         counts: defaultdict[int, int] = defaultdict(int)
         for start, stop in cut.block(label).runs:
-            place = int(np.searchsorted(starts, start, side="right")) - 1
-            while place < len(runs) and runs[place][0] < stop:
-                counts[runs[place][2]] += min(stop, runs[place][1]) - max(start, runs[place][0])
-                place += 1
+            index = int(np.searchsorted(starts, start, side="right")) - 1
+            while index < len(runs) and runs[index][0] < stop:
+                counts[runs[index][2]] += min(stop, runs[index][1]) - max(start, runs[index][0])
+                index += 1
         held[label] = counts
     return held

@@ -215,12 +215,12 @@ class PartitionGraph(SecretGraph):
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
         """Look at the kinds of blocks."""
-        return cliques([meetings(cut, own) for cut, own in zip(self.cuts, pieces.groups, strict=True)], pieces)
+        return cliques([meetings(cut, groups) for cut, groups in zip(self.cuts, pieces.groups, strict=True)], pieces)
 
     def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
         """Look at the kinds of blocks of the attribute."""
-        own = meetings(self.cuts[0], pieces.groups[axis])
-        return cliques(meetings_along(axis, own, pieces.groups), pieces)
+        along = meetings(self.cuts[0], pieces.groups[axis])
+        return cliques(meetings_along(axis, along, pieces.groups), pieces)
 
     def _canonical(self) -> Any:
         """Write the cuts; uncut is ``full``, all singletons ``public``."""

@@ -43,10 +43,10 @@ def _product(domain: Domain, pairs: frozenset[Edge], graph_of: GraphOf) -> Secre
         if len(axes) > 1:
             return None
         along[axes[0]].add((x[axes[0]], y[axes[0]]))
-    if sum(len(own) * (domain.size // size) for own, size in zip(along, domain.shape, strict=True)) != len(pairs):
+    if sum(len(edges) * (domain.size // size) for edges, size in zip(along, domain.shape, strict=True)) != len(pairs):
         return None
-    singles = (frozenset(((min(a, b),), (max(a, b),)) for a, b in own) for own in along)
-    graphs = (graph_of(domain.project([name]), own) for name, own in zip(domain.names, singles, strict=True))
+    singles = (frozenset(((min(a, b),), (max(a, b),)) for a, b in edges) for edges in along)
+    graphs = (graph_of(domain.project([name]), edges) for name, edges in zip(domain.names, singles, strict=True))
     return CartesianGraph(domain, tuple(graphs))
 
 

@@ -67,7 +67,7 @@ def near(domain: Domain, theta: Fraction, weights: Sequence[Fraction], pieces: P
     """Compare the rectangles of all classes; None when the numbers are too large or the pairs too many."""
     weighted = [*zip(domain.attributes, weights, strict=True)]
     unit = _unit(theta, weighted)
-    cuts = [_runs(own) for own in pieces.groups]
+    cuts = [_runs(groups) for groups in pieces.groups]
     if any(weight * unit * _extent(attribute) > _LARGEST for attribute, weight in weighted):
         return None
     axes = [
@@ -144,7 +144,7 @@ def _compare(axes: Sequence[_Axis], rectangles: _Rectangles, theta: int, classes
     counts = reach - np.arange(len(order)) - 1
     if int(counts.sum()) > _MOST_PAIRS:
         return None
-    found: list[Ints] = []
+    pairs: list[Ints] = []
     ends = np.zeros(classes, dtype=bool)
     touched: list[Ints] = []
     for one, two in _candidates(counts):
@@ -154,14 +154,14 @@ def _compare(axes: Sequence[_Axis], rectangles: _Rectangles, theta: int, classes
         distance = np.sum(gaps, axis=0)
         close = distance <= theta
         one, two, distance = one[close], two[close], distance[close]
-        found.append(np.unique(label[one] * classes + label[two]))
-        for own, other in ((one, two), (two, one)):
-            several, points = _touched(axes, low, high, own, other, theta - distance)
-            ends[label[own[several]]] = True
-            touched.append(np.unique(np.column_stack([label[own], points])[~several], axis=0))
+        pairs.append(np.unique(label[one] * classes + label[two]))
+        for side, other in ((one, two), (two, one)):
+            several, points = _touched(axes, low, high, side, other, theta - distance)
+            ends[label[side[several]]] = True
+            touched.append(np.unique(np.column_stack([label[side], points])[~several], axis=0))
     points = np.unique(np.concatenate(touched), axis=0) if touched else np.zeros((0, 1), dtype=np.int64)
     ends |= np.bincount(points[:, 0], minlength=classes) >= 2
-    keys = np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+    keys = np.unique(np.concatenate(pairs)) if pairs else np.zeros(0, dtype=np.int64)
     return Near(keys // classes, keys % classes, ends)
 
 
@@ -172,10 +172,10 @@ def _candidates(counts: Ints) -> Iterator[tuple[Ints, Ints]]:
     while start < len(counts):
         before = int(totals[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(totals, before + _CHUNK, side="right")))
-        own = counts[start:stop]
-        one = np.repeat(np.arange(start, stop), own)
-        place = np.arange(len(one)) - np.repeat(np.cumsum(own) - own, own)
-        yield one, one + 1 + place
+        chunk = counts[start:stop]
+        one = np.repeat(np.arange(start, stop), chunk)
+        offset = np.arange(len(one)) - np.repeat(np.cumsum(chunk) - chunk, chunk)
+        yield one, one + 1 + offset
         start = stop
 
 
@@ -185,12 +185,12 @@ def _gap(axis: _Axis, low: Ints, high: Ints, one: Ints, two: Ints) -> Ints:
     return np.maximum(np.maximum(before, after), 0)
 
 
-def _touched(axes: Sequence[_Axis], low: Ints, high: Ints, own: Ints, other: Ints, slack: Ints) -> tuple[Bools, Ints]:
+def _touched(axes: Sequence[_Axis], low: Ints, high: Ints, side: Ints, other: Ints, slack: Ints) -> tuple[Bools, Ints]:
     """Say where at least two values of one rectangle are within theta of the other; else which one is."""
-    several = np.zeros(len(own), dtype=bool)
-    points = np.zeros((len(own), len(axes)), dtype=np.int64)
+    several = np.zeros(len(side), dtype=bool)
+    points = np.zeros((len(side), len(axes)), dtype=np.int64)
     for a, axis in enumerate(axes):
-        lo, hi, lo2, hi2 = low[own, a], high[own, a] - 1, low[other, a], high[other, a] - 1
+        lo, hi, lo2, hi2 = low[side, a], high[side, a] - 1, low[other, a], high[other, a] - 1
         start, stop, start2, stop2 = axis.starts[lo], axis.stops[hi], axis.starts[lo2], axis.stops[hi2]
         before, after = stop <= start2, start >= stop2
         common = np.minimum(stop, stop2) - np.maximum(start, start2)

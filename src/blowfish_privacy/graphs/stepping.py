@@ -66,25 +66,25 @@ def fewest_steps(theta: Fraction, strides: Sequence[Stride]) -> int | float:
             int(theta * common),
             [(int(unit * common), s.length) for unit, s in zip(units, strides, strict=True)],
         )
-    found = _search(theta, strides)
-    return _walk(theta, strides) if found is None else found
+    steps = _search(theta, strides)
+    return _walk(theta, strides) if steps is None else steps
 
 
 def _walk(theta: Fraction, strides: Sequence[Stride]) -> int:
     """Advance greedily, the first attribute first; exact for one attribute, never too small for more."""
-    place = [0] * len(strides)
+    positions = [0] * len(strides)
     steps = 0
-    while left := [axis for axis, stride in enumerate(strides) if place[axis] < stride.length]:
+    while left := [axis for axis, stride in enumerate(strides) if positions[axis] < stride.length]:
         budget = theta
-        ends = list(place)
+        ends = list(positions)
         for axis in left:
-            ends[axis] = strides[axis].furthest(place[axis], budget)
-            budget -= strides[axis].cost(place[axis], ends[axis])
-        moved = [axis for axis in left if ends[axis] > place[axis]]
+            ends[axis] = strides[axis].furthest(positions[axis], budget)
+            budget -= strides[axis].cost(positions[axis], ends[axis])
+        moved = [axis for axis in left if ends[axis] > positions[axis]]
         # Along whole numbers the same step fits again and again.
-        again = min((strides[axis].length - place[axis]) // (ends[axis] - place[axis]) for axis in moved)
+        again = min((strides[axis].length - positions[axis]) // (ends[axis] - positions[axis]) for axis in moved)
         again = again if all(strides[axis].unit is not None for axis in left) else 1
-        place = [start + again * (end - start) for start, end in zip(place, ends, strict=True)]
+        positions = [start + again * (end - start) for start, end in zip(positions, ends, strict=True)]
         steps += again
     return steps
 
@@ -151,7 +151,7 @@ def _search(theta: Fraction, strides: Sequence[Stride]) -> int | None:
     frontier = {(0,) * len(strides)}
     steps = visited = 0
     while goal not in frontier:
-        ahead = (reached for place in frontier for reached in _advances(theta, strides, place))
+        ahead = (reached for positions in frontier for reached in _advances(theta, strides, positions))
         reached = set(islice(ahead, _MOST_STATES + 1))
         visited += len(reached)
         if visited > _MOST_STATES:
@@ -161,19 +161,19 @@ def _search(theta: Fraction, strides: Sequence[Stride]) -> int | None:
     return steps
 
 
-def _advances(theta: Fraction, strides: Sequence[Stride], place: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    stride, start = strides[0], place[0]
+def _advances(theta: Fraction, strides: Sequence[Stride], positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    stride, start = strides[0], positions[0]
     if len(strides) == 1:
         yield (stride.furthest(start, theta),)
         return
     for end in range(stride.furthest(start, theta), start - 1, -1):
-        for tail in _advances(theta - stride.cost(start, end), strides[1:], place[1:]):
+        for tail in _advances(theta - stride.cost(start, end), strides[1:], positions[1:]):
             yield (end, *tail)
 
 
-def _undominated(places: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
+def _undominated(candidates: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
     kept: list[tuple[int, ...]] = []
-    for place in sorted(places, reverse=True):
-        if not any(all(a >= b for a, b in zip(other, place, strict=True)) for other in kept):
-            kept.append(place)
+    for candidate in sorted(candidates, reverse=True):
+        if not any(all(a >= b for a, b in zip(other, candidate, strict=True)) for other in kept):
+            kept.append(candidate)
     return set(kept)

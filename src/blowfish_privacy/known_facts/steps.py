@@ -13,20 +13,20 @@ from math import inf
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.graph import Hops, differing
-from blowfish_privacy.known_facts.classes.setting import Setting, setting
+from blowfish_privacy.known_facts.classes.fact_model import FactModel, fact_model
 from blowfish_privacy.known_facts.facts.assumptions import Assumptions
 
 
 def steps(policy: Assumptions, x: Cell, y: Cell) -> Hops:
     """Count the steps between two values for which the promise is proved; ``math.inf`` where there are none."""
     hops = policy.graph.hops(x, y)
-    here = _facts_alone(policy)
-    if hops == 0 or here is None:
+    model = _facts_alone(policy)
+    if hops == 0 or model is None:
         return hops if hops <= 1 else inf
-    ends = [_class_of(policy, here, cell) for cell in (x, y)]
-    if not here.live[ends].all():
+    ends = [_class_of(policy, model, cell) for cell in (x, y)]
+    if not model.live[ends].all():
         return inf
-    return hops if hops == 1 or _add_up(policy, here, ends) or _beside_the_facts(policy, here, x, y) else inf
+    return hops if hops == 1 or _add_up(policy, model, ends) or _beside_the_facts(policy, model, x, y) else inf
 
 
 def steps_add_up(policy: Assumptions) -> bool:
@@ -34,36 +34,36 @@ def steps_add_up(policy: Assumptions) -> bool:
     if policy.graph.complete:
         # There are no values several steps apart.
         return True
-    here = _facts_alone(policy)
-    return here is not None and _add_up(policy, here, [])
+    model = _facts_alone(policy)
+    return model is not None and _add_up(policy, model, [])
 
 
-def _add_up(policy: Assumptions, here: Setting, ends: list[int]) -> bool:
+def _add_up(policy: Assumptions, model: FactModel, ends: list[int]) -> bool:
     """Say whether steps add up between two classes, each of which holds somebody, or between any."""
-    if not here.crossing.exists:
+    if not model.crossing.exists:
         # A chain of secret pairs stays in one class: whoever can have one of its values can have all.
         return True
-    held = here.counts > 0
+    held = model.counts > 0
     held[ends] = True
-    return bool(held.all()) and policy.compensation == "anywhere" and here.incidence.nullity == 0
+    return bool(held.all()) and policy.compensation == "anywhere" and model.incidence.nullity == 0
 
 
 @lru_cache(maxsize=64)
-def _facts_alone(policy: Assumptions) -> Setting | None:
+def _facts_alone(policy: Assumptions) -> FactModel | None:
     try:
-        return setting(policy, ())
+        return fact_model(policy, ())
     except RefusalError:
         return None
 
 
-def _class_of(policy: Assumptions, here: Setting, cell: Cell) -> int:
-    return here.classes.of(tuple(cell[policy.domain.axis(name)] for name in here.classes.domain.names))
+def _class_of(policy: Assumptions, model: FactModel, cell: Cell) -> int:
+    return model.classes.of(tuple(cell[policy.domain.axis(name)] for name in model.classes.domain.names))
 
 
-def _beside_the_facts(policy: Assumptions, here: Setting, x: Cell, y: Cell) -> bool:
+def _beside_the_facts(policy: Assumptions, model: FactModel, x: Cell, y: Cell) -> bool:
     """Say whether a shortest chain changes no known count, since none depends on the attributes that differ."""
     if not policy.graph.homogeneous:
         return False
     names = policy.domain.names
-    counted = tuple(names[axis] for axis in differing(x, y) if names[axis] in here.classes.domain.names)
-    return not counted or here.crossing.unchanged(counted)
+    counted = tuple(names[axis] for axis in differing(x, y) if names[axis] in model.classes.domain.names)
+    return not counted or model.crossing.unchanged(counted)

@@ -99,8 +99,8 @@ class Digit:
     def _search(self, words: Words, source: BitSource) -> Values:
         values = np.searchsorted(self.thresholds, words, side="left")
         equal = np.searchsorted(self.thresholds, words, side="right") != values
-        for place in np.flatnonzero(equal):
-            values[place] = self._resolve(int(values[place]), int(words[place]), source)
+        for index in np.flatnonzero(equal):
+            values[index] = self._resolve(int(values[index]), int(words[index]), source)
         return values.astype(np.int16)
 
     def _resolve(self, index: int, word: int, source: BitSource) -> int:

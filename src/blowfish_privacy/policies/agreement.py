@@ -26,13 +26,12 @@ def contradicted(policy: Policy, count: Counter, sound: Container[str] | None = 
     stated = [fact for fact in stated_facts(policy) if sound is None or all(name in sound for name in fact.attributes)]
     names = tuple(name for name in policy.domain if any(name in fact.attributes for fact in stated))
     together = prod(policy.domain[name].size for name in names) <= _MOST_CELLS
-    found = policy.domain.project(names) if together and names else None
-    all_counts = count(names) if found is not None else None
+    all_counts = count(names) if names and together else None
     for fact in stated:
-        if all_counts is None or found is None:
-            own = tuple(name for name in policy.domain if name in fact.attributes)
+        if all_counts is None:
+            attributes = tuple(name for name in policy.domain if name in fact.attributes)
             check_size(policy.domain, fact)
-            agrees = _agrees(policy.domain, fact, own, count(own))
+            agrees = _agrees(policy.domain, fact, attributes, count(attributes))
         else:
             agrees = _agrees(policy.domain, fact, names, all_counts)
         if not agrees:
@@ -59,11 +58,11 @@ def stated_facts(policy: Policy) -> list[KnownFact]:
 
 def _agrees(domain: Domain, fact: KnownFact, names: tuple[str, ...], counts: npt.NDArray[np.int64]) -> bool:
     axes = tuple(axis for axis, name in enumerate(names) if name not in fact.attributes)
-    own = counts.sum(axis=axes)
+    margin = counts.sum(axis=axes)
     left = [name for name in names if name in fact.attributes]
     if isinstance(fact, KnownMarginal):
         stated = np.array(fact.counts(domain), dtype=object).reshape([domain[name].size for name in fact.attributes])
-        return bool((stated.transpose([fact.attributes.index(name) for name in left]) == own).all())
+        return bool((stated.transpose([fact.attributes.index(name) for name in left]) == margin).all())
     box = fact.box(domain)
     chosen = [[*box[name]] if name in box else [*range(domain[name].size)] for name in left]
-    return int(own[np.ix_(*chosen)].sum()) == fact.count
+    return int(margin[np.ix_(*chosen)].sum()) == fact.count

@@ -40,8 +40,8 @@ def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[st
     """Say how well one value is protected from another."""
     x, y = policy.cells(first, second)
     named = [name for name in policy.domain if name in first]
-    own = policy.domain.project(named)
-    one, other = (own.say(tuple(cell[policy.domain.axis(name)] for name in named)) for cell in (x, y))
+    projected = policy.domain.project(named)
+    one, other = (projected.say(tuple(cell[policy.domain.axis(name)] for name in named)) for cell in (x, y))
     hops, pair = policy.distance(first, second), f"({one}) and ({other})"
     if hops == 0:
         return f"{pair} are the same value."

@@ -8,8 +8,9 @@ from warnings import catch_warnings, simplefilter
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
-from blowfish_privacy.known_facts.classes.setting import Found, setting
-from blowfish_privacy.known_facts.classes.spans import span
+from blowfish_privacy.known_facts.classes.change import LargestChange
+from blowfish_privacy.known_facts.classes.fact_model import fact_model
+from blowfish_privacy.known_facts.classes.spans import span_of
 from blowfish_privacy.known_facts.facts import KnownFact, KnownMarginal
 from blowfish_privacy.known_facts.theorems.dispatch import crosses, under_facts
 from blowfish_privacy.policies import Policy
@@ -42,10 +43,10 @@ def what_facts_do(policy: Policy) -> Iterator[str]:
 def what_facts_disclose(policy: Policy) -> str | None:
     """Say that the known facts leave nothing of the full table to protect, where they do."""
     try:
-        found = _table(policy)
+        largest = _table(policy)
     except RefusalError:
         return None
-    if found is None or found.value:
+    if largest is None or largest.value:
         return None
     return _EVERYTHING if _determined(policy) else _NO_PAIR
 
@@ -57,16 +58,16 @@ def _alone(policy: Policy, fact: KnownFact, plain: int) -> str:
         single = replace(policy, known=(fact,), size=policy.size if policy.records is None else policy.records)
     if not crosses(single):
         return f"{said} costs nothing: no secret pair changes it."
-    found = _table(single)
-    if found is None or not found.together:
-        left = 0 if found is None else found.value
+    largest = _table(single)
+    if largest is None or not largest.together:
+        left = 0 if largest is None else largest.value
         return f"{said} leaves nobody a way to change it: the full table's sensitivity is {left}."
-    if not found.value:
+    if not largest.value:
         return f"{said} {_nothing_left(single)}"
     restricted = fact.attributes if isinstance(fact, KnownMarginal) else fact.box(policy.domain)
     changed = " or ".join(quoted(name) for name in restricted if policy.graph.changes(name))
     balanced = f"{said} forces a change of one person's {changed} to be balanced by other people's"
-    return f"{balanced}: the full table's sensitivity {plain} becomes {_at_most(found)}{found.value:,}."
+    return f"{balanced}: the full table's sensitivity {plain} becomes {_at_most(largest)}{largest.value:,}."
 
 
 def _together(policy: Policy, plain: int) -> Iterator[str]:
@@ -74,15 +75,15 @@ def _together(policy: Policy, plain: int) -> Iterator[str]:
         yield "The known facts are free: no secret pair changes any of them, and noise is as without them."
         return
     try:
-        found = _table(policy)
+        largest = _table(policy)
     except RefusalError as refused:
         yield f"RUINOUS together: {refused.message} What to do: {refused.hint}"
         return
-    value = plain if found is None else found.value
+    value = plain if largest is None else largest.value
     if not value:
         yield _EVERYTHING if _determined(policy) else _NO_PAIR
         return
-    if found is None or not found.together:
+    if largest is None or not largest.together:
         yield f"The stated counts leave single moves only: the full table's sensitivity is {value}."
         return
     times = f"{show(value)} instead of {plain}" if plain else show(value)
@@ -95,15 +96,15 @@ def _together(policy: Policy, plain: int) -> Iterator[str]:
     these = "Together these facts are" if len(policy.known) > 1 else "That is"
     yield (
         f"{these} {weight}: records that must move together change the full table by "
-        f"{_at_most(found)}{times}, and its noise grows by as much.{advice}"
+        f"{_at_most(largest)}{times}, and its noise grows by as much.{advice}"
     )
 
 
 def _determined(policy: Policy) -> bool:
     """Whether the counts of all values follow from the known ones."""
-    here = setting(policy, policy.domain.names)
-    return here.incidence.nullity == 0 and not any(
-        span(HistogramForm(policy.domain), here.classes).diameters[here.labels]
+    model = fact_model(policy, policy.domain.names)
+    return model.incidence.nullity == 0 and not any(
+        span_of(HistogramForm(policy.domain), model.classes).diameters[model.labels]
     )
 
 
@@ -113,9 +114,9 @@ def _nothing_left(policy: Policy) -> str:
     return "leaves no secret pair that changes the full table while this count holds."
 
 
-def _table(policy: Policy) -> Found | None:
+def _table(policy: Policy) -> LargestChange | None:
     return under_facts(HistogramForm(policy.domain), policy)
 
 
-def _at_most(found: Found | None) -> str:
-    return "" if found is None or found.exact else "at most "
+def _at_most(largest: LargestChange | None) -> str:
+    return "" if largest is None or largest.exact else "at most "

@@ -119,28 +119,28 @@ class Policy:
 
     def furthest(self) -> Iterator[tuple[str, Hops]]:
         """Name two values that are many steps apart, but not unprotected, with their steps: for each attribute."""
-        for own, first, last, hops in self._ends:
+        for domain, first, last, hops in self._ends:
             if 1 < hops < inf:
-                alone = f"{own.say(first)} and {own.attributes[0].say(last[0])}"
-                yield alone if len(own.names) == 1 else f"({own.say(first)}) and ({own.say(last)})", hops
+                alone = f"{domain.say(first)} and {domain.attributes[0].say(last[0])}"
+                yield alone if len(domain.names) == 1 else f"({domain.say(first)}) and ({domain.say(last)})", hops
 
     def furthest_together(self) -> tuple[str, Hops] | None:
         """Name two values that are more steps apart than any that differ in one attribute only, if there are such."""
         one: dict[str, object] = {}
         other: dict[str, object] = {}
         alone: Hops = 0
-        for own, first, last, hops in self._ends:
+        for domain, first, last, hops in self._ends:
             if 0 < hops < inf:
-                one.update(own.record(first))
-                other.update(own.record(last))
+                one.update(domain.record(first))
+                other.update(domain.record(last))
                 alone = max(alone, hops)
         hops = self.distance(one, other) if one else 0
         if hops <= alone or hops == inf:
             return None
-        own = self.domain.project(list(one))
+        domain = self.domain.project(list(one))
         if len(one) <= _MOST_NAMED:
-            return f"({own.say(own.cell(one))}) and ({own.say(own.cell(other))})", hops
-        named = ", ".join(map(quoted, own.names[:_MOST_NAMED]))
+            return f"({domain.say(domain.cell(one))}) and ({domain.say(domain.cell(other))})", hops
+        named = ", ".join(map(quoted, domain.names[:_MOST_NAMED]))
         return f"Values that differ as far in {named} and {len(one) - _MOST_NAMED:,} more together", hops
 
     @cached_property
@@ -149,7 +149,7 @@ class Policy:
         if not self.graph.homogeneous:
             first, last = self.graph.furthest()
             return ((self.domain, first, last, self._apart(0, first, last)),)
-        found: list[tuple[Domain, Cell, Cell, Hops]] = []
+        ends: list[tuple[Domain, Cell, Cell, Hops]] = []
         for axis, name in enumerate(self.domain):
             projected = self.graph.project([name])
             first, last = projected.furthest()
@@ -158,13 +158,13 @@ class Policy:
                 # No chain of steps leads from end to end; a secret pair is some way.
                 first, last = projected.widest_edge(name) or (first, last)
                 hops = self._apart(axis, first, last)
-            found.append((projected.domain, first, last, hops))
-        return tuple(found)
+            ends.append((projected.domain, first, last, hops))
+        return tuple(ends)
 
     def _apart(self, axis: int, first: Cell, last: Cell) -> Hops:
         """Count the steps between values of some attributes, from one on; the others are equal."""
         zeros = (0,) * len(self.domain.names)
-        x, y = ((*zeros[:axis], *own, *zeros[axis + len(own) :]) for own in (first, last))
+        x, y = ((*zeros[:axis], *positions, *zeros[axis + len(positions) :]) for positions in (first, last))
         if self.known:
             from blowfish_privacy.known_facts.steps import steps
 

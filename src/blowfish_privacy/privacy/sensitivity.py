@@ -21,7 +21,7 @@ from blowfish_privacy.privacy.classes import ALL, PRESENCE, PairClass, classes_m
 from blowfish_privacy.queries.query import LinearForm, Query
 
 if TYPE_CHECKING:
-    from blowfish_privacy.known_facts.classes.setting import Found
+    from blowfish_privacy.known_facts.classes.change import LargestChange
 
 Records: TypeAlias = tuple[dict[str, Any], ...]
 """Values of the attributes that matter, one for each record."""
@@ -103,13 +103,13 @@ def sensitivity_by_class(form: LinearForm, policy: Policy) -> dict[PairClass, Fr
     return changes
 
 
-def _together(form: LinearForm, policy: Policy, found: Found) -> Sensitivity:
+def _together(form: LinearForm, policy: Policy, found: LargestChange) -> Sensitivity:
     """Write what moves together as records, before and after."""
-    from blowfish_privacy.known_facts.classes.setting import relevant
+    from blowfish_privacy.known_facts.classes.fact_model import relevant_domain
 
     witness = None
     if found.moves and found.value:
-        own = relevant(form, policy)
+        own = relevant_domain(policy, form.domain.names)
         before, after = zip(*found.moves, strict=True)
         witness = (tuple(map(own.record, before)), tuple(map(own.record, after)))
     return Sensitivity(form.unit * found.value, found.exact, found.method, witness)

@@ -39,10 +39,10 @@ class Cumulative(Query):
 
     def on(self, domain: Domain) -> CumulativeForm:
         """Bind to a domain in which the attribute has an order."""
-        own = self.own_domain(domain)
-        if not own[self.attribute].ordered:
+        projected = self.own_domain(domain)
+        if not projected[self.attribute].ordered:
             raise QueryError(f"{self.attribute} has categories, and categories have no order.", hint="use a histogram.")
-        return CumulativeForm(own)
+        return CumulativeForm(projected)
 
     def says(self) -> str:
         """Say what the numbers are good for."""
@@ -77,7 +77,7 @@ class CumulativeForm(LinearForm):
 
     def column(self, x: Cell) -> Sequence[int]:
         """Zeros below the position, ones from it on."""
-        return [int(place >= x[0]) for place in range(self.domain.size)]
+        return [int(position >= x[0]) for position in range(self.domain.size)]
 
     def change(self, x: Cell, y: Cell) -> Fraction:
         """Every output between the two positions changes by one."""

@@ -72,8 +72,8 @@ class HistogramForm(LinearForm):
 
     def column(self, x: Cell) -> Sequence[int]:
         """One in its own cell."""
-        own = self.domain.flat(x)
-        return [int(number == own) for number in range(self.domain.size)]
+        flat = self.domain.flat(x)
+        return [int(number == flat) for number in range(self.domain.size)]
 
     def change(self, x: Cell, y: Cell) -> Fraction:
         """One cell loses a record, another gains it."""

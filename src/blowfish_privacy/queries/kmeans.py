@@ -53,13 +53,13 @@ class KMeans(Query):
 
     def on(self, domain: Domain) -> HistogramForm:
         """Bind to a domain in which all attributes have an order, and which has a value for every centre."""
-        own = self.own_domain(domain)
-        for name in own:
-            if not own[name].ordered:
+        projected = self.own_domain(domain)
+        for name in projected:
+            if not projected[name].ordered:
                 raise QueryError(f"{name} has categories, and categories have no mean.", hint="leave it out.")
-        if self.k > own.size:
-            raise QueryError(f"{self.k:,} clusters cannot be told apart: there are only {own.size:,} values.")
-        return HistogramForm(own)
+        if self.k > projected.size:
+            raise QueryError(f"{self.k:,} clusters cannot be told apart: there are only {projected.size:,} values.")
+        return HistogramForm(projected)
 
     def says(self) -> str:
         """Name the number of centres."""

@@ -55,13 +55,14 @@ class Linear(Query):
 
     def on(self, domain: Domain) -> LinearMatrix:
         """Bind to a domain, working out what each cell adds."""
-        own = self.own_domain(domain)
-        columns = _columns_of(self.weights, own) if callable(self.weights) else _columns_from(self.weights, own)
+        projected = self.own_domain(domain)
+        read = _columns_of if callable(self.weights) else _columns_from
+        columns = read(self.weights, projected)
         unit = Fraction(1, lcm(*(number.denominator for column in columns for number in column)))
         whole = [[int(number / unit) for number in column] for column in columns]
         if any(abs(number) > _LARGEST for column in whole for number in column):
             raise QueryError("the weights need too many digits to be put on a common lattice.", hint="round them.")
-        return LinearMatrix(own, np.array(whole, dtype=np.int64).T.copy(), unit)
+        return LinearMatrix(projected, np.array(whole, dtype=np.int64).T.copy(), unit)
 
     def says(self) -> str:
         """Name the attributes."""
@@ -79,21 +80,23 @@ class Linear(Query):
         return cls(entry["linear"]["rows"], entry["linear"]["attributes"])
 
 
-def _columns_of(function: Callable[..., Any], own: Domain) -> list[list[Fraction]]:
-    if own.size > MOST_NUMBERS:
-        raise QueryError(f"a function of {own.size:,} values is too large.", hint="use fewer attributes.")
-    columns = [_column(function(*own.record(cell).values())) for cell in own.cells()]
+def _columns_of(function: Callable[..., Any], domain: Domain) -> list[list[Fraction]]:
+    if domain.size > MOST_NUMBERS:
+        raise QueryError(f"a function of {domain.size:,} values is too large.", hint="use fewer attributes.")
+    columns = [_column(function(*domain.record(cell).values())) for cell in domain.cells()]
     if len({len(column) for column in columns}) != 1:
         raise QueryError("the function does not return the same number of outputs for every value.")
     return columns
 
 
-def _columns_from(matrix: Any, own: Domain) -> list[list[Fraction]]:
+def _columns_from(matrix: Any, domain: Domain) -> list[list[Fraction]]:
     rows: list[Any] = matrix.tolist() if hasattr(matrix, "tolist") else matrix
     if not isinstance(rows, list | tuple) or not rows or not all(isinstance(row, list | tuple) for row in rows):
         raise QueryError("weights must be a function or a list of rows.", hint="one row for each output.")
-    if any(len(row) != own.size for row in rows) or len(rows) * own.size > MOST_NUMBERS:
-        raise QueryError(f"every row must have {own.size:,} numbers, one for each cell of {', '.join(own.names)}.")
+    if any(len(row) != domain.size for row in rows) or len(rows) * domain.size > MOST_NUMBERS:
+        raise QueryError(
+            f"every row must have {domain.size:,} numbers, one for each cell of {', '.join(domain.names)}."
+        )
     exact_rows = [_column(row) for row in rows]
     return [list(column) for column in zip(*exact_rows, strict=True)]
 

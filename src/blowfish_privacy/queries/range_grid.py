@@ -47,11 +47,11 @@ class RangeGrid(Query):
 
     def on(self, domain: Domain) -> HistogramForm:
         """Bind to a domain in which both attributes have an order."""
-        own = self.own_domain(domain)
-        for name in own:
-            if not own[name].ordered:
+        projected = self.own_domain(domain)
+        for name in projected:
+            if not projected[name].ordered:
                 raise QueryError(f"{name} has categories, and categories have no order.", hint="use a histogram.")
-        return HistogramForm(own)
+        return HistogramForm(projected)
 
     def says(self) -> str:
         """Name the attributes."""

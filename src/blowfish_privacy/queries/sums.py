@@ -36,13 +36,13 @@ class Sum(Query):
 
     def on(self, domain: Domain) -> SumForm:
         """Bind to a domain in which the attribute has whole numbers."""
-        own = self.own_domain(domain)
-        if not isinstance(own[self.attribute], Integer):
+        projected = self.own_domain(domain)
+        if not isinstance(projected[self.attribute], Integer):
             raise QueryError(
                 f"{self.attribute} does not have whole numbers to add up.",
                 hint="give each bin or category a number: Linear(function, attributes=[..]).",
             )
-        return SumForm(own)
+        return SumForm(projected)
 
     def says(self) -> str:
         """Name the attribute."""
@@ -102,5 +102,5 @@ class SumForm(LinearForm):
         """Add up in whole numbers of any length: a sum may pass 64 bits on the way."""
         low = int(self.domain.attributes[0].value(0))
         filled = np.flatnonzero(counts.reshape(-1))
-        total = sum((low + int(place)) * int(counts.reshape(-1)[place]) for place in filled)
+        total = sum((low + int(position)) * int(counts.reshape(-1)[position]) for position in filled)
         return np.array([total], dtype=object)

@@ -19,7 +19,7 @@ from blowfish_privacy.domain import coarser
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import BlowfishError, QueryError, SpecError, nearest
 from blowfish_privacy.graphs.per_attribute import CartesianGraph
-from blowfish_privacy.known_facts.classes import setting
+from blowfish_privacy.known_facts.classes.fact_model import fact_model
 from blowfish_privacy.mechanisms.ordered.ordered_family import ordered_form
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import make_plan
@@ -222,7 +222,7 @@ def test_known_facts_on_wide_attributes():
     with pytest.raises(bp.PolicyError, match=r"2,000,000 cells; 1,000,000 is the most.*bins"):
         wide_policy(2_000_000, known=[bp.KnownMarginal("wage")])
     policy = wide_policy(limits.MARGINAL_CELLS, known=[bp.KnownMarginal("wage")])
-    setting.setting.cache_clear()
+    fact_model.cache_clear()
     assert "1,000,000 pieces, too many" in refused(bp.Histogram("zone"), policy).message
 
 

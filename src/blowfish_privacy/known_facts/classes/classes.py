@@ -82,12 +82,12 @@ class Classes:
 
     def piece(self, number: int) -> tuple[Subset, ...]:
         """Return the group of each attribute that makes up a piece."""
-        places = np.unravel_index(number, self.labels.shape)
-        return tuple(own[int(place)] for own, place in zip(self.groups, places, strict=True))
+        indices = np.unravel_index(number, self.labels.shape)
+        return tuple(groups[int(index)] for groups, index in zip(self.groups, indices, strict=True))
 
     @cached_property
     def _lookups(self) -> tuple[GroupOf, ...]:
-        return tuple(GroupOf(own) for own in self.groups)
+        return tuple(GroupOf(groups) for groups in self.groups)
 
 
 def classes_of(domain: Domain, known: Sequence[KnownFact]) -> Classes:
@@ -128,7 +128,7 @@ def _check_pieces(pieces: int, words: int) -> None:
 
 def _marginals(domain: Domain, known: Sequence[KnownFact]) -> dict[tuple[str, ...], tuple[int, tuple[int, ...] | None]]:
     """Collect the known marginals, each set of attributes once, its counts in the domain's order if stated."""
-    found: dict[tuple[str, ...], tuple[int, tuple[int, ...] | None]] = {}
+    marginals: dict[tuple[str, ...], tuple[int, tuple[int, ...] | None]] = {}
     for number, fact in enumerate(known):
         if isinstance(fact, KnownMarginal):
             names = tuple(name for name in domain if name in fact.attributes)
@@ -137,22 +137,22 @@ def _marginals(domain: Domain, known: Sequence[KnownFact]) -> dict[tuple[str, ..
                 shape = [domain[name].size for name in fact.attributes]
                 order = [fact.attributes.index(name) for name in names]
                 counts = tuple(np.array(counts, dtype=object).reshape(shape).transpose(order).reshape(-1).tolist())
-            if names not in found or found[names][1] is None:
-                found[names] = (found.get(names, (number,))[0], counts)
-    return found
+            if names not in marginals or marginals[names][1] is None:
+                marginals[names] = (marginals.get(names, (number,))[0], counts)
+    return marginals
 
 
 def _boxes(domain: Domain, known: Sequence[KnownFact]) -> list[tuple[Box, int, int | None]]:
     """Collect the known counts of boxes, each box once; a count of everybody says nothing but the total."""
-    found: dict[tuple[tuple[str, Subset], ...], tuple[Box, int, int | None]] = {}
+    boxes: dict[tuple[tuple[str, Subset], ...], tuple[Box, int, int | None]] = {}
     for number, fact in enumerate(known):
         if not isinstance(fact, KnownMarginal):
             for counted in fact.counted(domain):
                 key = tuple(sorted(counted.box.items(), key=lambda item: item[0]))
-                earlier = found.get(key)
+                earlier = boxes.get(key)
                 if key and (earlier is None or earlier[2] is None):
-                    found[key] = (counted.box, number if earlier is None else earlier[1], counted.count)
-    return list(found.values())
+                    boxes[key] = (counted.box, number if earlier is None else earlier[1], counted.count)
+    return list(boxes.values())
 
 
 @dataclass(frozen=True)
@@ -175,10 +175,10 @@ class _Cut:
                     turns[end] = turns.get(end, 0) ^ (1 << number)
         starts = sorted({0, *(end for end in turns if end < size)})
         masks: list[int] = []
-        here = free
+        current = free
         for start in starts:
-            here ^= turns.get(start, 0)
-            masks.append(here)
+            current ^= turns.get(start, 0)
+            masks.append(current)
         stops = [*starts[1:], size]
         if every_value:
             groups = tuple(Subset.span(p, p + 1) for p in range(size))
@@ -210,8 +210,8 @@ def _labels(cuts: Sequence[_Cut], shape: tuple[int, ...], by_value: Sequence[boo
     """Number the classes: one for each combination of boxes and of values that a marginal tells apart."""
     pieces = np.arange(prod(shape)).reshape(shape)
     values = np.zeros(shape, dtype=np.int64)
-    for axis, own in enumerate(by_value):
-        if own:
+    for axis, each_value in enumerate(by_value):
+        if each_value:
             values = values * shape[axis] + np.arange(shape[axis]).reshape(
                 [-1 if a == axis else 1 for a in range(len(shape))]
             )

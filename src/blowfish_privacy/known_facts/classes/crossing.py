@@ -67,9 +67,9 @@ def crossing(graph: SecretGraph, classes: Classes) -> Crossing:
         moved = {axis for arc in across for axis in range(len(arc.x)) if arc.x[axis] != arc.y[axis]}
         along = tuple(name for axis, name in enumerate(classes.domain.names) if axis in moved)
         return Crossing(classes, graph, listed, along, across)
-    found = dict(_across(graph, classes))
-    both = [a for arc in found.values() for a in (arc, Arc(arc.y, arc.x, arc.target, arc.source))]
-    return Crossing(classes, graph, None, tuple(found), tuple(both))
+    samples = dict(_across(graph, classes))
+    both = [a for arc in samples.values() for a in (arc, Arc(arc.y, arc.x, arc.target, arc.source))]
+    return Crossing(classes, graph, None, tuple(samples), tuple(both))
 
 
 def _across(graph: SecretGraph, classes: Classes) -> Iterator[tuple[str, Arc]]:
@@ -91,10 +91,10 @@ def _lifted(classes: Classes, axis: int, pair: tuple[int, int]) -> Arc:
     """Choose the other attributes so that a fact tells the two positions apart."""
     first, second = (classes.group_of(axis, position) for position in pair)
     one, other = (np.moveaxis(classes.labels, axis, 0)[number] for number in (first, second))
-    place = [int(number) for number in np.argwhere(one != other)[0]]
-    rest = [group[number].first for group, number in zip(_others(classes.groups, axis), place, strict=True)]
+    indices = [int(number) for number in np.argwhere(one != other)[0]]
+    rest = [group[number].first for group, number in zip(_others(classes.groups, axis), indices, strict=True)]
     x, y = ((*rest[:axis], position, *rest[axis:]) for position in pair)
-    return Arc(x, y, int(one[tuple(place)]), int(other[tuple(place)]))
+    return Arc(x, y, int(one[tuple(indices)]), int(other[tuple(indices)]))
 
 
 def _others(groups: tuple[tuple[Subset, ...], ...], axis: int) -> tuple[tuple[Subset, ...], ...]:

@@ -98,21 +98,21 @@ class Incidence:
     @property
     def nullity(self) -> int | None:
         """The nullity (never too small, and exact where it is 0 or 1); None when the facts are too many to say."""
-        found = self._reduced
-        if found is None:
+        echelon = self._reduced
+        if echelon is None:
             return None
         columns = self.core_size[1]
-        left = columns - len(found[1])
+        left = columns - len(echelon[1])
         return left if left != 1 or self.kernel is not None else None
 
     @cached_property
     def kernel(self) -> Ints | None:
         """The one primitive kernel vector, over all classes, where the nullity is 1."""
-        found = self._reduced
+        echelon = self._reduced
         columns = self.core_size[1]
-        if found is None or columns - len(found[1]) != 1:
+        if echelon is None or columns - len(echelon[1]) != 1:
             return None
-        table, pivots = found
+        table, pivots = echelon
         (free,) = set(range(columns)) - set(pivots)
         residues = np.zeros(columns, dtype=np.int64)
         residues[free] = 1
@@ -155,10 +155,10 @@ def reduced(matrix: Ints) -> tuple[Ints, list[int]]:
 def _fraction(residue: int) -> tuple[int, int] | None:
     """Find a fraction with small numerator and denominator that has this residue."""
     bound = isqrt(PRIME // 2)
-    before, here, low_before, low = PRIME, residue, 0, 1
-    while here > bound:
-        quotient = before // here
-        before, here, low_before, low = here, before - quotient * here, low, low_before - quotient * low
+    before, remainder, low_before, low = PRIME, residue, 0, 1
+    while remainder > bound:
+        quotient = before // remainder
+        before, remainder, low_before, low = remainder, before - quotient * remainder, low, low_before - quotient * low
     if not low or abs(low) > bound:
         return None
-    return (here, low) if low > 0 else (-here, -low)
+    return (remainder, low) if low > 0 else (-remainder, -low)

@@ -108,10 +108,10 @@ class Ranked(Scalar):
 class Tabled(Scalar):
     """A number listed for every value of some attributes."""
 
-    def __init__(self, classes: Classes, own: Domain, table: npt.NDArray[Any]) -> None:
+    def __init__(self, classes: Classes, domain: Domain, table: npt.NDArray[Any]) -> None:
         super().__init__(classes)
-        self._axes = [classes.domain.axis(name) for name in own.names]
-        self._table = table.reshape(own.shape)
+        self._axes = [classes.domain.axis(name) for name in domain.names]
+        self._table = table.reshape(domain.shape)
 
     def value(self, cell: Cell) -> int:
         """Look it up."""
@@ -126,20 +126,20 @@ class Tabled(Scalar):
 
     @cached_property
     def _by_piece(self) -> tuple[Ints, Ints]:
-        own = own_pieces(self.classes, self._axes)
+        projected = projected_pieces(self.classes, self._axes)
         low, high = self._table, self._table
-        for place, axis in enumerate(self._axes):
+        for dimension, axis in enumerate(self._axes):
             order, starts = _in_groups(self.classes.groups[axis])
-            low = np.minimum.reduceat(low.take(order, axis=place), starts, axis=place)
-            high = np.maximum.reduceat(high.take(order, axis=place), starts, axis=place)
-        return low.reshape(-1)[own], high.reshape(-1)[own]
+            low = np.minimum.reduceat(low.take(order, axis=dimension), starts, axis=dimension)
+            high = np.maximum.reduceat(high.take(order, axis=dimension), starts, axis=dimension)
+        return low.reshape(-1)[projected], high.reshape(-1)[projected]
 
     def _cell_in(self, piece: int, *, highest: bool) -> Cell:
         groups = self.classes.piece(piece)
         part = self._table[np.ix_(*([*groups[axis]] for axis in self._axes))]
-        place = np.unravel_index(int(part.argmax() if highest else part.argmin()), part.shape)
+        indices = np.unravel_index(int(part.argmax() if highest else part.argmin()), part.shape)
         cell = [group.first for group in groups]
-        for axis, number in zip(self._axes, place, strict=True):
+        for axis, number in zip(self._axes, indices, strict=True):
             cell[axis] = [*groups[axis]][int(number)]
         return tuple(cell)
 
@@ -170,7 +170,7 @@ class Span:
     """Whether the change between two values is the difference of their one guide."""
 
 
-def span(form: LinearForm, classes: Classes) -> Span:
+def span_of(form: LinearForm, classes: Classes) -> Span:
     """See the classes through a query."""
     (first, *_) = form.domain.names
     match form.pattern:
@@ -204,54 +204,54 @@ def _of_matrix(form: LinearForm, classes: Classes) -> Span:
     return Span(ranges, whole, (), tuple(guides), injective=False)
 
 
-def _signed(own: Domain, matrix: Ints, classes: Classes) -> list[Scalar]:
+def _signed(domain: Domain, matrix: Ints, classes: Classes) -> list[Scalar]:
     """Return the numbers whose largest change is the L1 change of the rows: all sums of them with signs."""
     signs = [(1, *rest) for rest in product((1, -1), repeat=len(matrix) - 1)]
-    return [Tabled(classes, own, table) for table in np.array(signs, dtype=np.int64) @ matrix]
+    return [Tabled(classes, domain, table) for table in np.array(signs, dtype=np.int64) @ matrix]
 
 
 def _of_histogram(form: LinearForm, classes: Classes) -> Span:
     names = form.domain.names
     axes = [classes.domain.axis(name) for name in names]
-    told = all(len(groups) == 1 for axis, groups in enumerate(classes.groups) if axis not in axes)
-    if not told and form.outputs <= _FEW_OUTPUTS:
+    separates = all(len(groups) == 1 for axis, groups in enumerate(classes.groups) if axis not in axes)
+    if not separates and form.outputs <= _FEW_OUTPUTS:
         return _of_scalars(_signed(form.domain, form.as_matrix(), classes))
-    own = own_pieces(classes, axes)
+    projected = projected_pieces(classes, axes)
     shape = [len(classes.groups[axis]) for axis in axes]
     several = np.zeros(shape, dtype=bool)
-    for place, axis in enumerate(axes):
+    for dimension, axis in enumerate(axes):
         wide = np.array([len(group) > 1 for group in classes.groups[axis]])
-        several |= wide.reshape([-1 if other == place else 1 for other in range(len(axes))])
-    seen = np.unique(classes.pieces * np.int64(several.size) + own)
+        several |= wide.reshape([-1 if other == dimension else 1 for other in range(len(axes))])
+    seen = np.unique(classes.pieces * np.int64(several.size) + projected)
     label, piece = seen // several.size, seen % several.size
     values = np.bincount(label, weights=1 + several.reshape(-1)[piece], minlength=classes.size)
     diameters = np.where(values > 1, 2, 0).astype(object)
-    return Span(diameters, 2 if form.domain.size > 1 else 0, (), (), injective=told)
+    return Span(diameters, 2 if form.domain.size > 1 else 0, (), (), injective=separates)
 
 
 def candidates(classes: Classes, label: int) -> list[Cell]:
     """List a few different values of a class, from its ends."""
-    found: dict[Cell, None] = {}
+    cells: dict[Cell, None] = {}
     pieces = np.flatnonzero(classes.pieces == label)
     for number in {*pieces[:_CANDIDATES].tolist(), *pieces[-1:].tolist()}:
         groups = classes.piece(int(number))
         low, high = tuple(group.first for group in groups), tuple(group.last for group in groups)
-        found |= {low: None, high: None}
+        cells |= {low: None, high: None}
         for axis, group in enumerate(groups):
-            found |= {(*low[:axis], place, *low[axis + 1 :]): None for place in _some(group)}
-    return [*found]
+            cells |= {(*low[:axis], position, *low[axis + 1 :]): None for position in _some(group)}
+    return [*cells]
 
 
-def own_pieces(classes: Classes, axes: Sequence[int]) -> Ints:
+def projected_pieces(classes: Classes, axes: Sequence[int]) -> Ints:
     """Number for each piece its projection on some attributes."""
-    own = np.zeros(len(classes.pieces), dtype=np.int64)
+    projected = np.zeros(len(classes.pieces), dtype=np.int64)
     for axis in axes:
-        own = own * len(classes.groups[axis]) + classes.along(axis)
-    return own
+        projected = projected * len(classes.groups[axis]) + classes.along(axis)
+    return projected
 
 
 def _some(group: Subset) -> list[int]:
-    return [place for place, _ in zip(group, range(_CANDIDATES), strict=False)]
+    return [position for position, _ in zip(group, range(_CANDIDATES), strict=False)]
 
 
 def _in_groups(groups: Sequence[Subset]) -> tuple[Ints, Ints]:

@@ -81,9 +81,9 @@ def _pieces(domain: Domain, stated: Sequence[CountedBox]) -> tuple[int, list[int
     rows: list[int] = []
     columns: list[int] = []
     for piece, cell in enumerate(product(*cuts)):
-        places = dict(zip(names, cell, strict=True))
+        positions = dict(zip(names, cell, strict=True))
         for fact, counted in enumerate(stated):
-            if all(places[name] in subset for name, subset in counted.box.items()):
+            if all(positions[name] in subset for name, subset in counted.box.items()):
                 rows.append(fact)
                 columns.append(piece)
     return pieces, rows, columns
@@ -120,10 +120,10 @@ def _total(domain: Domain, known: Sequence[KnownFact], stated: int | None) -> in
 
 def _margin(domain: Domain, fact: KnownMarginal, names: Sequence[str]) -> dict[tuple[int, ...], int]:
     """Add up a marginal's counts over the attributes not named."""
-    own = fact.projected(domain)
-    axes = [own.axis(name) for name in names]
+    marginal = fact.projected(domain)
+    axes = [marginal.axis(name) for name in names]
     sums: dict[tuple[int, ...], int] = {}
-    for cell, count in zip(own.cells(), fact.counts(domain) or (), strict=True):
+    for cell, count in zip(marginal.cells(), fact.counts(domain) or (), strict=True):
         key = tuple(cell[axis] for axis in axes)
         sums[key] = sums.get(key, 0) + count
     return sums

@@ -69,42 +69,44 @@ class KnownMarginal(Fact):
                 raise PolicyError(
                     f"a known marginal names an unknown attribute {brief(name)}.", hint=nearest(name, domain)
                 )
-        own = domain.project(self.attributes)
-        if own.size > MARGINAL_CELLS:
+        marginal = domain.project(self.attributes)
+        if marginal.size > MARGINAL_CELLS:
+            names = ", ".join(self.attributes)
             raise PolicyError(
-                f"the marginal of {', '.join(self.attributes)} has {own.size:,} cells; {MARGINAL_CELLS:,} is the most.",
+                f"the marginal of {names} has {marginal.size:,} cells; {MARGINAL_CELLS:,} is the most.",
                 hint="declare coarser values: bins, where an attribute has very many.",
             )
-        return own
+        return marginal
 
     def counts(self, domain: Domain) -> tuple[int, ...] | None:
         """Return the counts, one for each cell of the marginal in the domain's order."""
-        own = self.projected(domain)
+        marginal = self.projected(domain)
         if self.given is None:
             return None
         if isinstance(self.given, Mapping):
-            return _from_mapping(own, self.given)
-        flat = _flatten(self.given, own.shape)
+            return _from_mapping(marginal, self.given)
+        flat = _flatten(self.given, marginal.shape)
         if flat is None:
-            shape = " x ".join(map(str, own.shape))
+            shape = " x ".join(map(str, marginal.shape))
             raise PolicyError(f"the counts of the marginal of {', '.join(self.attributes)} must be a list of {shape}.")
         return tuple(checked_count(count) for count in flat)
 
     def counted(self, domain: Domain) -> Iterator[CountedBox]:
         """Go through the counts of all cells."""
-        own = self.projected(domain)
+        marginal = self.projected(domain)
         counts = self.counts(domain)
-        for number, cell in enumerate(own.cells()):
-            box = {name: Subset.of([place]) for name, place in zip(own.names, cell, strict=True) if own[name].size > 1}
+        for number, cell in enumerate(marginal.cells()):
+            positions = zip(marginal.names, cell, strict=True)
+            box = {name: Subset.of([position]) for name, position in positions if marginal[name].size > 1}
             yield CountedBox(box, None if counts is None else counts[number])
 
     def words(self, domain: Domain, *, whole: bool = False) -> str:
         """Say the fact in words, with a few counts or, for the whole of it, where the many are."""
         counts = self.counts(domain)
-        own = self.projected(domain)
+        marginal = self.projected(domain)
         stated = ""
         if counts is not None and len(counts) <= 6:
-            cells = (f"{own.say(cell)}: {count:,}" for cell, count in zip(own.cells(), counts, strict=True))
+            cells = (f"{marginal.say(cell)}: {count:,}" for cell, count in zip(marginal.cells(), counts, strict=True))
             stated = f" ({', '.join(cells)})"
         elif counts is not None and whole:
             stated = f" ({len(counts):,} counts, in the document)"
@@ -112,17 +114,17 @@ class KnownMarginal(Fact):
 
     def canonical(self, domain: Domain) -> Any:
         """Write the counts by value, so that neither the order of attributes nor that of categories matters."""
-        own = domain.project(sorted(self.attributes))
+        alphabetical = domain.project(sorted(self.attributes))
         counts = self.counts(domain)
         if counts is None:
-            return {"marginal": list(own.names), "counts": None}
-        given = self.projected(domain)
+            return {"marginal": list(alphabetical.names), "counts": None}
+        marginal = self.projected(domain)
         by_cell = {
-            tuple(repr(given.record(cell)[name]) for name in own.names): count
-            for cell, count in zip(given.cells(), counts, strict=True)
+            tuple(repr(marginal.record(cell)[name]) for name in alphabetical.names): count
+            for cell, count in zip(marginal.cells(), counts, strict=True)
         }
         return {
-            "marginal": list(own.names),
+            "marginal": list(alphabetical.names),
             "counts": [[*cell, count] for cell, count in sorted(by_cell.items())],
         }
 
@@ -138,26 +140,26 @@ class KnownMarginal(Fact):
         return cls(*names, counts=body.get("counts"))
 
 
-def _from_mapping(own: Domain, given: Mapping[Any, Any]) -> tuple[int, ...]:
+def _from_mapping(marginal: Domain, given: Mapping[Any, Any]) -> tuple[int, ...]:
     counts: dict[int, int] = {}
     for key, count in given.items():
         values = key if isinstance(key, tuple) else (key,)
-        if len(values) != len(own.names):
-            raise PolicyError(f"{brief(key)} does not give a value for each of {', '.join(own.names)}.")
+        if len(values) != len(marginal.names):
+            raise PolicyError(f"{brief(key)} does not give a value for each of {', '.join(marginal.names)}.")
         try:
-            cell = own.cell(dict(zip(own.names, values, strict=True)))
+            cell = marginal.cell(dict(zip(marginal.names, values, strict=True)))
         except DomainError as error:
             raise PolicyError(f"known marginal: {error.message}", hint=error.hint) from None
-        if own.flat(cell) in counts:
-            raise PolicyError(f"the known marginal gives two counts for {own.show(cell)}.")
-        counts[own.flat(cell)] = checked_count(count)
-    if len(counts) < own.size:
-        stray = next(number for number in range(own.size) if number not in counts)
+        if marginal.flat(cell) in counts:
+            raise PolicyError(f"the known marginal gives two counts for {marginal.show(cell)}.")
+        counts[marginal.flat(cell)] = checked_count(count)
+    if len(counts) < marginal.size:
+        stray = next(number for number in range(marginal.size) if number not in counts)
         raise PolicyError(
-            f"the known marginal gives no count for {own.show(own.unflat(stray))}.",
+            f"the known marginal gives no count for {marginal.show(marginal.unflat(stray))}.",
             hint="give every count, 0 included.",
         )
-    return tuple(counts[number] for number in range(own.size))
+    return tuple(counts[number] for number in range(marginal.size))
 
 
 def _flatten(counts: Any, shape: Sequence[int]) -> list[Any] | None:

@@ -96,16 +96,16 @@ def search(moves: Iterable[Move], *, records: int | None) -> Atom | None:
         if states > _MOST_STATES:
             return None
         grown: dict[_Key, _Best] = {}
-        for (code, sums, single), here in frontier.items():
+        for (code, sums, single), state in frontier.items():
             for move, step in steps:
-                if sum(a * b for a, b in zip(here.total, move.effect, strict=True)) >= 0:
+                if sum(a * b for a, b in zip(state.total, move.effect, strict=True)) >= 0:
                     continue
                 together = tuple(a + b for a, b in zip(single, move.single, strict=True))
-                value, grown_by = here.value + move.weight, (*here.moves, move)
+                value, grown_by = state.value + move.weight, (*state.moves, move)
                 if step == -code:
                     best = _better(best, value + _spread(together), grown_by)
                 elif not codes.has(sums, -step):
-                    total = tuple(a + b for a, b in zip(here.total, move.effect, strict=True))
+                    total = tuple(a + b for a, b in zip(state.total, move.effect, strict=True))
                     _keep(grown, (code + step, codes.grown(sums, step), together), _Best(value, grown_by, total))
         frontier = grown
     return best

@@ -61,23 +61,23 @@ def heaviest_cycle(
     shift = max(0, sum(map(abs, joint.values())).bit_length() - LARGEST.bit_length() + 1)
     weights = {arc: -(-weight >> shift) for arc, weight in joint.items()}
     with task("Looking for the most records that move together"):
-        found = _heaviest(weights, most, Clock(seconds))
-    if found is None:
+        route = _heaviest(weights, most, Clock(seconds))
+    if route is None:
         return None
-    bound, ring = found.bound << shift, found.vertices or there_and_back(joint) or ()
+    bound, ring = route.bound << shift, route.vertices or there_and_back(joint) or ()
     weighs = [joint[arc] for arc in zip(ring, ring[1:] + ring[:1], strict=True)]
     return Cycle(bound, bool(ring) and sum(weighs) == bound, ring)
 
 
 def _heaviest(weights: Weights, most: int, clock: Clock) -> Route | None:
     """Search the parts that could hold the heaviest cycle."""
-    parts = [(at_most(sorted(part), own, most), sorted(part), own) for part, own in _parts(weights)]
+    parts = [(at_most(sorted(part), inner, most), sorted(part), inner) for part, inner in _parts(weights)]
     best: Route | None = None
-    for limit, part, own in sorted(parts, key=lambda entry: -entry[0]):
+    for limit, part, inner in sorted(parts, key=lambda entry: -entry[0]):
         if best is not None and limit <= best.bound:
             break
-        found = _within(part, own, most, clock)
-        best = heavier(weights, best, found and Route(min(found.bound, limit), found.vertices))
+        route = _within(part, inner, most, clock)
+        best = heavier(weights, best, route and Route(min(route.bound, limit), route.vertices))
     return best
 
 

@@ -40,8 +40,8 @@ def among(weights: Weights, vertices: set[int]) -> Weights:
 
 def biconnected(arcs: Iterable[tuple[int, int]]) -> list[set[int]]:
     """Split a graph, ignoring directions, into parts that no single vertex cuts."""
-    found: Any = nx.biconnected_components(nx.Graph(list(arcs)))
-    return list(found)
+    parts: Any = nx.biconnected_components(nx.Graph(list(arcs)))
+    return list(parts)
 
 
 @dataclass(frozen=True)
@@ -55,21 +55,21 @@ class Tree:
     @classmethod
     def of(cls, weights: Weights) -> Tree:
         """Hang up the blocks of each connected part at the largest one, which is then searched only once."""
-        found = sorted((tuple(sorted(block)) for block in biconnected(weights)), key=len, reverse=True)
+        blocks = sorted((tuple(sorted(block)) for block in biconnected(weights)), key=len, reverse=True)
         holding: defaultdict[int, list[int]] = defaultdict(list)
-        for number, block in enumerate(found):
+        for number, block in enumerate(blocks):
             for vertex in block:
                 holding[vertex].append(number)
         doors: dict[int, int | None] = {}
-        for root in range(len(found)):
+        for root in range(len(blocks)):
             queue = [] if root in doors else [root]
             doors.setdefault(root, None)
             for number in queue:
-                for vertex in found[number]:
+                for vertex in blocks[number]:
                     fresh = [other for other in holding[vertex] if other not in doors]
                     doors |= dict.fromkeys(fresh, vertex)
                     queue += fresh
-        return cls(tuple(found[number] for number in doors), tuple(doors.values()))
+        return cls(tuple(blocks[number] for number in doors), tuple(doors.values()))
 
 
 @dataclass
@@ -83,11 +83,11 @@ class _Legs:
         """Return the best leg of each vertex of a block, of those known so far."""
         legs: dict[int, Route] = {}
         for vertex in block:
-            found = list(self.hanging[vertex])
+            options = list(self.hanging[vertex])
             if vertex in self.direct:
-                found.append(Route(self.direct[vertex], (vertex,)))
-            if found:
-                legs[vertex] = max(found, key=lambda route: route.bound)
+                options.append(Route(self.direct[vertex], (vertex,)))
+            if options:
+                legs[vertex] = max(options, key=lambda route: route.bound)
         return legs
 
 
@@ -102,21 +102,21 @@ def through_hub(hub: int, tree: Tree, weights: Weights, clock: Clock) -> Route |
         1 if door is None else 3 for block, door in zip(tree.blocks, tree.doors, strict=True) if len(block) > SMALL
     )
     for block, door in reversed(list(zip(tree.blocks, tree.doors, strict=True))):
-        own = among(weights, set(block))
+        inner = among(weights, set(block))
         starts, ends = into.within(block), out.within(block)
 
         def search(first: Mapping[int, Route], last: Mapping[int, Route]) -> Route | None:
-            path = heaviest_path(block, own, _bounds(first), _bounds(last), clock, tasks)  # noqa: B023
+            path = heaviest_path(block, inner, _bounds(first), _bounds(last), clock, tasks)  # noqa: B023
             return path and Route(path.bound, _joined(path.vertices, first, last))
 
-        if _could_beat(best, block, own, starts, ends):
-            found = search(starts, ends)
-            best = heavier(weights, best, found and Route(found.bound, _closed(hub, found.vertices)))
+        if _could_beat(best, block, inner, starts, ends):
+            route = search(starts, ends)
+            best = heavier(weights, best, route and Route(route.bound, _closed(hub, route.vertices)))
         if door is not None:
-            here = {door: Route(0, (door,))}
-            for legs, found in ((into, search(starts, here)), (out, search(here, ends))):
-                if found is not None:
-                    legs.hanging[door].append(found)
+            at_door = {door: Route(0, (door,))}
+            for legs, route in ((into, search(starts, at_door)), (out, search(at_door, ends))):
+                if route is not None:
+                    legs.hanging[door].append(route)
             tasks -= 2 * (len(block) > SMALL)
         tasks -= len(block) > SMALL
     return best

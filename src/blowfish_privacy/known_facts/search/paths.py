@@ -65,34 +65,34 @@ def heaviest_path(
         closed |= {(outer, vertex): weight for vertex, weight in start.items()}
         closed |= {(vertex, outer): weight for vertex, weight in end.items()}
         bound = path_at_most(vertices, weights, start, end)
-        found = _circuit([*vertices, outer], closed, len(vertices) + 1, bound, (clock, shares), through=outer)
-        return found and Route(found.bound, tuple(vertex for vertex in found.vertices if vertex != outer))
+        cycle = _circuit([*vertices, outer], closed, len(vertices) + 1, bound, (clock, shares), through=outer)
+        return cycle and Route(cycle.bound, tuple(vertex for vertex in cycle.vertices if vertex != outer))
     return _by_subsets(list(vertices), weights, start, end, len(vertices))
 
 
 def heaviest_cycle_within(vertices: Sequence[int], weights: Weights, most: int, clock: Clock) -> Route | None:
     """Find the heaviest cycle of at most so many vertices."""
     if len(vertices) > SMALL:
-        found = _circuit(list(vertices), weights, most, at_most(vertices, weights, most), (clock, 1))
+        route = _circuit(list(vertices), weights, most, at_most(vertices, weights, most), (clock, 1))
         short = there_and_back(weights)
-        return _heavier(short and Route(weights[short] + weights[short[1], short[0]], short), found)
+        return _heavier(short and Route(weights[short] + weights[short[1], short[0]], short), route)
     best: Route | None = None
-    for place, first in enumerate(vertices):
-        home = {vertex: weights[vertex, first] for vertex in vertices[place:] if (vertex, first) in weights}
-        found = _by_subsets(list(vertices[place:]), weights, {first: 0}, home, most)
-        best = _heavier(best, found)
+    for index, first in enumerate(vertices):
+        home = {vertex: weights[vertex, first] for vertex in vertices[index:] if (vertex, first) in weights}
+        route = _by_subsets(list(vertices[index:]), weights, {first: 0}, home, most)
+        best = _heavier(best, route)
     return best
 
 
 def _heavier(first: Route | None, second: Route | None) -> Route | None:
-    found = [route for route in (first, second) if route is not None]
-    return max(found, key=lambda route: route.bound, default=None)
+    routes = [route for route in (first, second) if route is not None]
+    return max(routes, key=lambda route: route.bound, default=None)
 
 
 def there_and_back(weights: Weights) -> tuple[int, int] | None:
     """Return the two vertices with the heaviest arcs to each other, if any have."""
-    found = [(a, b) for a, b in weights if a < b and (b, a) in weights]
-    return max(found, key=lambda pair: weights[pair] + weights[pair[1], pair[0]], default=None)
+    pairs = [(a, b) for a, b in weights if a < b and (b, a) in weights]
+    return max(pairs, key=lambda pair: weights[pair] + weights[pair[1], pair[0]], default=None)
 
 
 def _by_subsets(
@@ -105,8 +105,8 @@ def _by_subsets(
     sets = np.arange(1 << count)
     sizes = np.bitwise_count(sets)
     table = np.full((1 << count, count), _NONE, dtype=np.int64)
-    for place, vertex in enumerate(vertices):
-        table[1 << place, place] = start.get(vertex, _NONE)
+    for index, vertex in enumerate(vertices):
+        table[1 << index, index] = start.get(vertex, _NONE)
     best, where = _NONE // 2, (0, 0)
     for size in range(2, min(most, count) + 1):
         for last in range(count):
@@ -118,7 +118,7 @@ def _by_subsets(
                 best, where = int(closed[top]), (int(now[top]), last)
     if not where[0]:
         return None
-    return Route(best, tuple(vertices[place] for place in _trace(table, arcs, *where)))
+    return Route(best, tuple(vertices[index] for index in _trace(table, arcs, *where)))
 
 
 def _matrix(vertices: Sequence[int], weights: Weights) -> Ints:
@@ -180,7 +180,7 @@ def _circuit(
     if work <= 0:
         return Route(bound, guess)
     model = cp_model.CpModel()
-    number = {vertex: place for place, vertex in enumerate(vertices)}
+    number = {vertex: index for index, vertex in enumerate(vertices)}
     used: dict[tuple[int, int], Any] = {arc: model.new_bool_var("") for arc in weights}
     loops = [(number[v], number[v], model.new_bool_var("")) for v in vertices if v != through]
     model.add_circuit([*((number[a], number[b], literal) for (a, b), literal in used.items()), *loops])

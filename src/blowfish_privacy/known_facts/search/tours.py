@@ -26,16 +26,16 @@ def long_cycle(vertices: Sequence[int], arcs: Mapping[tuple[int, int], int], thr
     # Any order of trying will do, as long as it is always the same.
     random = Random(0)  # noqa: S311
     for _ in range(_STEPS * len(vertices)):
-        place = {vertex: number for number, vertex in enumerate(path)}
-        fresh = [v for v in near[path[-1]] if v not in place]
+        index = {vertex: number for number, vertex in enumerate(path)}
+        fresh = [v for v in near[path[-1]] if v not in index]
         if fresh:
-            path.append(min(fresh, key=lambda vertex: sum(v not in place for v in near[vertex])))
+            path.append(min(fresh, key=lambda vertex: sum(v not in index for v in near[vertex])))
             continue
         best = max(best, _closed(path, near, through), key=len)
         if len(best) == len(vertices):
             break
-        turns = [at for v in near[path[-1]] if (at := place[v] + 1) < len(path) - 1]
-        onward = [at for at in turns if any(v not in place for v in near[path[at]])]
+        turns = [at for v in near[path[-1]] if (at := index[v] + 1) < len(path) - 1]
+        onward = [at for at in turns if any(v not in index for v in near[path[at]])]
         if turns and (onward or random.random() < _TURN):
             at = random.choice(onward or turns)
             path[at:] = path[: at - 1 : -1]
@@ -47,7 +47,7 @@ def long_cycle(vertices: Sequence[int], arcs: Mapping[tuple[int, int], int], thr
 def _closed(path: Sequence[int], near: Mapping[int, Sequence[int]], through: int | None) -> tuple[int, ...]:
     """Cut a path off so that it closes."""
     home = set(near[path[0] if through is None else through])
-    places = [place for place, vertex in enumerate(path) if vertex in home]
+    closing = [index for index, vertex in enumerate(path) if vertex in home]
     if through is not None:
-        return (through, *path[places[0] : places[-1] + 1]) if len(places) > 1 else ()
-    return tuple(path[: places[-1] + 1]) if places and places[-1] > 1 else ()
+        return (through, *path[closing[0] : closing[-1] + 1]) if len(closing) > 1 else ()
+    return tuple(path[: closing[-1] + 1]) if closing and closing[-1] > 1 else ()

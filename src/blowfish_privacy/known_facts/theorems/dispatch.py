@@ -18,9 +18,10 @@ from functools import partial
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.graph import Edge
+from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change
 from blowfish_privacy.known_facts.classes.classes import Ints
-from blowfish_privacy.known_facts.classes.setting import Found, Moves, Setting, change, setting
-from blowfish_privacy.known_facts.classes.spans import Scalar, Span, Whole, candidates, span
+from blowfish_privacy.known_facts.classes.fact_model import FactModel, fact_model
+from blowfish_privacy.known_facts.classes.spans import Scalar, Span, Whole, candidates, span_of
 from blowfish_privacy.known_facts.facts import KnownMarginal
 from blowfish_privacy.known_facts.facts.assumptions import Assumptions
 from blowfish_privacy.known_facts.search import atoms
@@ -35,131 +36,137 @@ ALONE = "known counts leave single moves only, inside classes that may hold a re
 
 def crosses(policy: Assumptions) -> bool:
     """Say whether a secret pair changes a known count, so that records have to move together."""
-    return bool(policy.known) and setting(policy, ()).crossing.exists
+    return bool(policy.known) and fact_model(policy, ()).crossing.exists
 
 
-def under_facts(form: LinearForm, policy: Assumptions) -> Found | None:
+def under_facts(form: LinearForm, policy: Assumptions) -> LargestChange | None:
     """Find the largest change of a query between neighbours, in units; None where the facts change nothing."""
     asked = set(form.domain.names)
     if any(isinstance(fact, KnownMarginal) and asked <= set(fact.attributes) for fact in policy.known):
-        return Found(0, exact=True, method=FOLLOWS)
-    here = setting(policy, form.domain.names)
-    if not here.crossing.exists and here.live.all():
+        return LargestChange(0, exact=True, method=FOLLOWS)
+    model = fact_model(policy, form.domain.names)
+    if not model.crossing.exists and model.live.all():
         return None
-    if not here.crossed:
-        return _alone(here, form)
-    seen = span(form, here.classes)
+    if not model.crossed:
+        return _alone(model, form)
+    span = span_of(form, model.classes)
     if policy.compensation == "secret-moves":
-        bound = partial(_anywhere, here, form, seen)
-        return secret_moves.largest_change(here, form, seen, widest=_widest(form, here), anywhere=bound)
-    return _anywhere(here, form, seen)
+        bound = partial(_anywhere, model, form, span)
+        return secret_moves.largest_change(model, form, span, widest=_widest(form, model), anywhere=bound)
+    return _anywhere(model, form, span)
 
 
-def _alone(here: Setting, form: LinearForm) -> Found:
+def _alone(model: FactModel, form: LinearForm) -> LargestChange:
     """Let one record move inside a class that may hold one: no other move is possible."""
-    if here.inner is None:
-        return Found(_widest(form, here), exact=False, method=ALONE, together=False)
-    tried = [((arc.x, arc.y),) for arc in here.inner]
-    changes = [(change(form, here.classes, moves), moves) for moves in tried]
+    if model.inner is None:
+        return LargestChange(_widest(form, model), exact=False, method=ALONE, together=False)
+    tried = [((arc.x, arc.y),) for arc in model.inner]
+    changes = [(change(form, model.classes, moves), moves) for moves in tried]
     value, moves = max(changes, default=(0, None), key=lambda each: each[0])
-    return Found(value, exact=here.decided, method=ALONE, moves=moves if here.decided else None, together=False)
+    return LargestChange(
+        value, exact=model.decided, method=ALONE, moves=moves if model.decided else None, together=False
+    )
 
 
 def most_secret_moves(policy: Assumptions, names: tuple[str, ...]) -> int | None:
     """Return the most records that move together under secret-moves; None when no theorem bounds them."""
-    here = setting(policy, names)
+    model = fact_model(policy, names)
     if policy.compensation != "secret-moves":
         return None
-    return secret_moves.most_moves(here) if here.crossed else 1
+    return secret_moves.most_moves(model) if model.crossed else 1
 
 
-def _anywhere(here: Setting, form: LinearForm, seen: Span) -> Found:
-    widest = _widest(form, here)
-    if seen.scalars:
-        best = max((_scalar(here, form, scalar, widest) for scalar in seen.scalars), key=lambda each: each.value)
-        return _capped(here, seen, best)
-    return _capped(here, seen, _vector(here, form, seen, widest))
+def _anywhere(model: FactModel, form: LinearForm, span: Span) -> LargestChange:
+    widest = _widest(form, model)
+    if span.scalars:
+        best = max((_scalar(model, form, scalar, widest) for scalar in span.scalars), key=lambda each: each.value)
+        return _capped(model, span, best)
+    return _capped(model, span, _vector(model, form, span, widest))
 
 
-def _capped(here: Setting, seen: Span, found: Found) -> Found:
+def _capped(model: FactModel, span: Span, largest: LargestChange) -> LargestChange:
     """No more records move than there are."""
-    most = None if here.records is None else here.records * seen.whole
-    if most is not None and most < found.value:
-        return replace(found, value=most, exact=False, moves=None)
-    return found
+    most = None if model.records is None else model.records * span.whole
+    if most is not None and most < largest.value:
+        return replace(largest, value=most, exact=False, moves=None)
+    return largest
 
 
-def _widest(form: LinearForm, here: Setting) -> int:
+def _widest(form: LinearForm, model: FactModel) -> int:
     """Bound the change along a secret pair."""
-    edge, _ = form.worst_edge(here.policy.graph.project(form.domain.names))
+    edge, _ = form.worst_edge(model.policy.graph.project(form.domain.names))
     return 0 if edge is None else int(form.change(*edge) / form.unit)
 
 
-def _scalar(here: Setting, form: LinearForm, scalar: Scalar, widest: int) -> Found:
-    nullity = here.incidence.nullity
-    across = 0 if here.crossing.unchanged(form.domain.names) else widest
-    cycle = simple_cycles.scalar_cycle(here, scalar, across=across, widest=widest)
+def _scalar(model: FactModel, form: LinearForm, scalar: Scalar, widest: int) -> LargestChange:
+    nullity = model.incidence.nullity
+    across = 0 if model.crossing.unchanged(form.domain.names) else widest
+    cycle = simple_cycles.scalar_cycle(model, scalar, across=across, widest=widest)
     if nullity == 0:
         return cycle
-    vector = here.incidence.kernel
+    vector = model.incidence.kernel
     if nullity == 1 and vector is not None:
-        open_way = _larger(cycle, kernel.scalar_flow(here, vector, scalar, form), kernel.METHOD)
-        if open_way.exact or not _few(here):
+        open_way = _larger(cycle, kernel.scalar_flow(model, vector, scalar, form), kernel.METHOD)
+        if open_way.exact or not _few(model):
             return open_way
-    if not _searchable(here):
+    if not _searchable(model):
         ranges = scalar.high - scalar.low
-        return _around_core(here, cycle, ranges, lambda a, b: int(scalar.high[b] - scalar.low[a]))
-    atom = _searched(here, atoms.search(scalar_moves(here, _signatures(here), scalar, widest), records=here.records))
-    certain = all(move.certain for move in atom.moves) and here.free
+        return _around_core(model, cycle, ranges, lambda a, b: int(scalar.high[b] - scalar.low[a]))
+    atom = _searched(
+        model, atoms.search(scalar_moves(model, _signatures(model), scalar, widest), records=model.records)
+    )
+    certain = all(move.certain for move in atom.moves) and model.free
     moves = tuple(_along_scalar(scalar, move) for move in atom.moves)
-    return Found(atom.value, certain, atoms.METHOD, moves if certain else None)
+    return LargestChange(atom.value, certain, atoms.METHOD, moves if certain else None)
 
 
-def _vector(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found:
-    nullity = here.incidence.nullity
-    cycle = simple_cycles.vector_cycle(here, form, seen, widest=widest)
+def _vector(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange:
+    nullity = model.incidence.nullity
+    cycle = simple_cycles.vector_cycle(model, form, span, widest=widest)
     if nullity == 0:
         return cycle
-    vector = here.incidence.kernel
+    vector = model.incidence.kernel
     if nullity == 1 and vector is not None:
-        open_way = _larger(cycle, kernel.vector_flow(here, vector, form, seen), kernel.METHOD)
-        if open_way.exact or not _few(here):
+        open_way = _larger(cycle, kernel.vector_flow(model, vector, form, span), kernel.METHOD)
+        if open_way.exact or not _few(model):
             return open_way
-    if not _searchable(here):
-        return _around_core(here, cycle, seen.diameters, seen.between)
-    atom = _search_vector(here, form, seen, widest)
-    moves = _chosen(here, atom) if atom.moves and here.free and all(move.certain for move in atom.moves) else None
-    if moves is not None and change(form, here.classes, moves) == atom.value:
-        return Found(atom.value, exact=True, method=atoms.METHOD, moves=moves)
-    for guide in seen.guides:
-        below = _scalar(here, form, guide, widest)
+    if not _searchable(model):
+        return _around_core(model, cycle, span.diameters, span.between)
+    atom = _search_vector(model, form, span, widest)
+    moves = _chosen(model, atom) if atom.moves and model.free and all(move.certain for move in atom.moves) else None
+    if moves is not None and change(form, model.classes, moves) == atom.value:
+        return LargestChange(atom.value, exact=True, method=atoms.METHOD, moves=moves)
+    for guide in span.guides:
+        below = _scalar(model, form, guide, widest)
         if below.exact and below.value == atom.value:
             return below
-    return Found(atom.value, atom.value == 0, atoms.METHOD)
+    return LargestChange(atom.value, atom.value == 0, atoms.METHOD)
 
 
-def _few(here: Setting) -> bool:
+def _few(model: FactModel) -> bool:
     """Whether all sets of moves can be searched, with every secret pair in sight."""
-    return here.crossing.listed is not None and _searchable(here)
+    return model.crossing.listed is not None and _searchable(model)
 
 
-def _searchable(here: Setting) -> bool:
-    signs = atoms.signatures(here.incidence)
-    return signs is not None and atoms.searchable(signs.shape[1], here.records)
+def _searchable(model: FactModel) -> bool:
+    signs = atoms.signatures(model.incidence)
+    return signs is not None and atoms.searchable(signs.shape[1], model.records)
 
 
-def _around_core(here: Setting, cycle: Found, spans: Whole, between: Callable[[int, int], int]) -> Found:
+def _around_core(
+    model: FactModel, cycle: LargestChange, spans: Whole, between: Callable[[int, int], int]
+) -> LargestChange:
     """Search the classes that the counts do not settle; whatever moves there may pass once through each of the others.
 
     Contracting the settled classes of a set of moves without cycles leaves a set of moves of the others, and each of
     its moves has passed through a settled class at most once (docs/proofs/known_facts.md).
     """
-    settled = here.incidence.settled
-    core = here.incidence.without(settled)
+    settled = model.incidence.settled
+    core = model.incidence.without(settled)
     signs = atoms.signatures(core)
-    if signs is None or not atoms.searchable(signs.shape[1], here.records):
-        raise refusal(here)
-    labels = here.labels[~settled].tolist()
+    if signs is None or not atoms.searchable(signs.shape[1], model.records):
+        raise refusal(model)
+    labels = model.labels[~settled].tolist()
     anywhere = ((), ())
     moves = [
         Move(tuple((signs[j] - signs[i]).tolist()), (), between(a, b), (a, b), anywhere)
@@ -167,65 +174,65 @@ def _around_core(here: Setting, cycle: Found, spans: Whole, between: Callable[[i
         for j, b in enumerate(labels)
         if a != b
     ]
-    atom = _searched(here, atoms.search(moves, records=here.records))
-    value = atom.value + atom.longest * int(sum(spans[here.labels[settled]]))
-    return Found(max(value, cycle.value), exact=False, method=atoms.METHOD)
+    atom = _searched(model, atoms.search(moves, records=model.records))
+    value = atom.value + atom.longest * int(sum(spans[model.labels[settled]]))
+    return LargestChange(max(value, cycle.value), exact=False, method=atoms.METHOD)
 
 
-def _search_vector(here: Setting, form: LinearForm, seen: Span, widest: int) -> Atom:
+def _search_vector(model: FactModel, form: LinearForm, span: Span, widest: int) -> Atom:
     """Search with the net effect on single-valued classes, and without it where that is too much."""
-    signs = _signatures(here)
-    found = atoms.search(vector_moves(here, signs, form, seen, widest), records=here.records)
-    if found is not None or not seen.injective:
-        return _searched(here, found)
-    coarse = replace(seen, injective=False)
-    return _searched(here, atoms.search(vector_moves(here, signs, form, coarse, widest), records=here.records))
+    signs = _signatures(model)
+    atom = atoms.search(vector_moves(model, signs, form, span, widest), records=model.records)
+    if atom is not None or not span.injective:
+        return _searched(model, atom)
+    coarse = replace(span, injective=False)
+    return _searched(model, atoms.search(vector_moves(model, signs, form, coarse, widest), records=model.records))
 
 
-def _larger(cycle: Found, flow: Found, method: str) -> Found:
+def _larger(cycle: LargestChange, flow: LargestChange, method: str) -> LargestChange:
     best = cycle if cycle.value > flow.value or (cycle.value == flow.value and cycle.exact) else flow
     return replace(best, method=method)
 
 
-def _searched(here: Setting, found: Atom | None) -> Atom:
-    if found is None:
-        raise refusal(here)
-    return found
+def _searched(model: FactModel, atom: Atom | None) -> Atom:
+    if atom is None:
+        raise refusal(model)
+    return atom
 
 
-def _signatures(here: Setting) -> Ints:
-    found = atoms.signatures(here.incidence)
-    if found is None:
-        raise refusal(here)
-    return found
+def _signatures(model: FactModel) -> Ints:
+    signs = atoms.signatures(model.incidence)
+    if signs is None:
+        raise refusal(model)
+    return signs
 
 
 def _along_scalar(scalar: Scalar, move: Move) -> Edge:
     return move.secret or (scalar.lowest(move.classes[0]), scalar.highest(move.classes[1]))
 
 
-def _chosen(here: Setting, atom: Atom) -> Moves:
+def _chosen(model: FactModel, atom: Atom) -> Moves:
     """Choose where records enter and leave each class: never at the same value if it has two."""
     leave: dict[int, Cell] = {}
     enter: dict[int, Cell] = {}
     ends, (x, y) = next((move.classes, move.secret) for move in atom.moves if move.secret is not None)
     leave[ends[0]], enter[ends[1]] = x, y
     for label in {label for move in atom.moves for label in move.classes}:
-        own = candidates(here.classes, label)
+        cells = candidates(model.classes, label)
         if label not in leave:
-            leave[label] = next((cell for cell in own if cell != enter.get(label)), own[0])
+            leave[label] = next((cell for cell in cells if cell != enter.get(label)), cells[0])
         if label not in enter:
-            enter[label] = next((cell for cell in own if cell != leave[label]), own[0])
+            enter[label] = next((cell for cell in cells if cell != leave[label]), cells[0])
     return tuple(move.secret or (leave[move.classes[0]], enter[move.classes[1]]) for move in atom.moves)
 
 
-def refusal(here: Setting) -> RefusalError:
+def refusal(model: FactModel) -> RefusalError:
     """Say which facts cross each other, and what can be done."""
-    policy = here.policy
-    open_classes = ~here.incidence.settled
+    policy = model.policy
+    open_classes = ~model.incidence.settled
     facts = {
-        here.classes.rows[number].fact
-        for number, members in enumerate(here.incidence.members)
+        model.classes.rows[number].fact
+        for number, members in enumerate(model.incidence.members)
         if 0 < open_classes[members].sum() < open_classes.sum()
     }
     facts = {

@@ -15,8 +15,9 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from blowfish_privacy.domain import Cell
+from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change
 from blowfish_privacy.known_facts.classes.classes import Ints
-from blowfish_privacy.known_facts.classes.setting import Found, Moves, Setting, change
+from blowfish_privacy.known_facts.classes.fact_model import FactModel
 from blowfish_privacy.known_facts.classes.spans import Scalar, Span, Whole, candidates
 from blowfish_privacy.queries.query import LinearForm
 
@@ -27,37 +28,37 @@ Place: TypeAlias = Callable[[int], Cell]
 _MOST_WITNESS = 4_000
 
 
-def scalar_flow(setting: Setting, kernel: Ints, scalar: Scalar, form: LinearForm) -> Found:
+def scalar_flow(model: FactModel, kernel: Ints, scalar: Scalar, form: LinearForm) -> LargestChange:
     """Bound the largest change of a number over all flows."""
-    labels = setting.labels
+    labels = model.labels
     low, high = scalar.low[labels], scalar.high[labels]
     passing = through(kernel, high - low)
-    best = Found(0, exact=True, method=METHOD)
+    best = LargestChange(0, exact=True, method=METHOD)
     for net in (kernel, -kernel):
         ends = sum(int(d) * (high[c] if d > 0 else low[c]) for c, d in enumerate(net))
-        moves = queue(setting, net, high - low, scalar.lowest, scalar.highest)
+        moves = queue(model, net, high - low, scalar.lowest, scalar.highest)
         value = int(ends + passing)
-        exact = _always(setting, kernel) or (moves is not None and _attains(setting, form, moves, value))
+        exact = _always(model, kernel) or (moves is not None and _attains(model, form, moves, value))
         if value > best.value or (value == best.value and exact):
-            best = Found(value, exact, METHOD, moves if exact else None)
+            best = LargestChange(value, exact, METHOD, moves if exact else None)
     return best
 
 
-def vector_flow(setting: Setting, kernel: Ints, form: LinearForm, span: Span) -> Found:
+def vector_flow(model: FactModel, kernel: Ints, form: LinearForm, span: Span) -> LargestChange:
     """Bound the change of several numbers over all flows: every unit may go anywhere."""
-    diameters = span.diameters[setting.labels]
+    diameters = span.diameters[model.labels]
     value = int(through(kernel, diameters) + abs(kernel).sum() // 2 * span.whole)
     for net in (kernel, -kernel):
-        for moves in _guided(setting, net, span):
-            if moves is not None and _attains(setting, form, moves, value):
-                return Found(value, exact=True, method=METHOD, moves=moves)
-    return Found(value, value == 0 or (span.injective and _always(setting, kernel)), METHOD)
+        for moves in _guided(model, net, span):
+            if moves is not None and _attains(model, form, moves, value):
+                return LargestChange(value, exact=True, method=METHOD, moves=moves)
+    return LargestChange(value, value == 0 or (span.injective and _always(model, kernel)), METHOD)
 
 
-def _always(setting: Setting, kernel: Ints) -> bool:
+def _always(model: FactModel, kernel: Ints) -> bool:
     """Whether every flow is possible: all pairs are secret, and there are records enough wherever they are needed."""
-    enough = setting.records is None or setting.records >= most_moves(kernel)
-    return setting.crossing.graph.complete and setting.free and enough
+    enough = model.records is None or model.records >= most_moves(kernel)
+    return model.crossing.graph.complete and model.free and enough
 
 
 def through(kernel: Ints, spans: Whole) -> int:
@@ -86,18 +87,18 @@ def _outermost_first(amounts: Ints, spans: Whole) -> list[tuple[int, int]]:
     return sorted(pairs, key=lambda pair: Fraction(pair[1], pair[0]))
 
 
-def queue(setting: Setting, net: Ints, spans: Whole, leave: Place, enter: Place) -> Moves | None:
+def queue(model: FactModel, net: Ints, spans: Whole, leave: Place, enter: Place) -> Moves | None:
     """Let all units travel through the classes one after the other; None when they are too many to write down."""
-    labels = setting.labels
+    labels = model.labels
     sides = [sorted(_where(net, sign), key=lambda c: Fraction(int(spans[c]), abs(int(net[c])))) for sign in (-1, 1)]
     order = [*sides[0], *(c for c in range(len(net)) if not net[c] and spans[c]), *reversed(sides[1])]
     moves: list[tuple[Cell, Cell]] = []
     units = 0
-    for here, there in pairwise(order):
-        units -= int(net[here])
+    for current, following in pairwise(order):
+        units -= int(net[current])
         if len(moves) + units > _MOST_WITNESS:
             return None
-        moves += [(leave(int(labels[here])), enter(int(labels[there])))] * units
+        moves += [(leave(int(labels[current])), enter(int(labels[following])))] * units
     return tuple(moves)
 
 
@@ -105,17 +106,17 @@ def _where(net: Ints, sign: int) -> list[int]:
     return [c for c, d in enumerate(net) if d * sign > 0]
 
 
-def _attains(setting: Setting, form: LinearForm, moves: Moves, value: int) -> bool:
+def _attains(model: FactModel, form: LinearForm, moves: Moves, value: int) -> bool:
     """Say whether records can move like this, one of them along a secret pair, and change the query by so much."""
-    if not setting.free or (setting.records is not None and len(moves) > setting.records):
+    if not model.free or (model.records is not None and len(moves) > model.records):
         return False
-    secret = setting.crossing.graph.adjacent
-    return change(form, setting.classes, moves) == value and any(secret(x, y) for x, y in moves)
+    secret = model.crossing.graph.adjacent
+    return change(form, model.classes, moves) == value and any(secret(x, y) for x, y in moves)
 
 
-def _guided(setting: Setting, net: Ints, span: Span) -> list[Moves | None]:
-    spans = span.diameters[setting.labels]
+def _guided(model: FactModel, net: Ints, span: Span) -> list[Moves | None]:
+    spans = span.diameters[model.labels]
     if not span.guides:
-        ends = {int(label): candidates(setting.classes, int(label)) for label in setting.labels}
-        return [queue(setting, net, spans, lambda c: ends[c][0], lambda c: ends[c][-1])]
-    return [queue(setting, net, spans, guide.lowest, guide.highest) for guide in span.guides]
+        ends = {int(label): candidates(model.classes, int(label)) for label in model.labels}
+        return [queue(model, net, spans, lambda c: ends[c][0], lambda c: ends[c][-1])]
+    return [queue(model, net, spans, guide.lowest, guide.highest) for guide in span.guides]

@@ -58,7 +58,7 @@ class PolicyGraph:
     @property
     def proven(self) -> bool:
         """Whether alpha and xi are the true ones; else they are proven upper bounds."""
-        return self.exact and all(found is None or found.exact for found in (self._cycle, self._path))
+        return self.exact and all(cycle is None or cycle.exact for cycle in (self._cycle, self._path))
 
     @property
     def bound(self) -> int | None:
@@ -90,8 +90,8 @@ def policy_graph(policy: Assumptions) -> PolicyGraph:
     arcs = {(above, below)}
     sparse = True
     for pair in joined.pairs:
-        for here, there in (pair, pair[::-1]):
-            lowered, lifted = counted[here] - counted[there], counted[there] - counted[here]
+        for source, target in (pair, pair[::-1]):
+            lowered, lifted = counted[source] - counted[target], counted[target] - counted[source]
             sparse &= len(lowered) <= 1 and len(lifted) <= 1
             arcs |= {(a, b) for a in lowered or {above} for b in lifted or {below}}
     said = list(_names(policy, classes))
@@ -118,21 +118,22 @@ def _counting(classes: Classes, rows: Sequence[int]) -> list[frozenset[int]]:
 
 def _names(policy: Assumptions, classes: Classes) -> Iterator[str]:
     """Say which values each known count counts."""
-    place: Counter[int] = Counter()
+    next_cell: Counter[int] = Counter()
     for row in classes.rows:
         fact = policy.known[row.fact]
         if isinstance(fact, KnownMarginal):
-            own = classes.domain.project([name for name in classes.domain if name in fact.attributes])
-            yield own.show(own.unflat(place[row.fact]))
-            place[row.fact] += 1
+            marginal = classes.domain.project([name for name in classes.domain if name in fact.attributes])
+            yield marginal.show(marginal.unflat(next_cell[row.fact]))
+            next_cell[row.fact] += 1
         else:
             yield ", ".join(
-                f"{name} {_shown(policy.domain[name], own)}" for name, own in fact.box(policy.domain).items()
+                f"{name} {_shown(policy.domain[name], subset)}" for name, subset in fact.box(policy.domain).items()
             )
 
 
 def _shown(attribute: Attribute, chosen: Subset) -> str:
-    runs = chosen.runs if attribute.ordered else tuple((place, place + 1) for place in islice(chosen, _MOST_RUNS + 1))
+    singles = ((position, position + 1) for position in islice(chosen, _MOST_RUNS + 1))
+    runs = chosen.runs if attribute.ordered else tuple(singles)
     ends = [(attribute.show(start), attribute.show(stop - 1)) for start, stop in runs[:_MOST_RUNS]]
     said = [low if low == high else f"{low} to {high}" for low, high in ends]
     return " or ".join(said) + (" or .." if len(runs) > _MOST_RUNS else "")

@@ -15,8 +15,9 @@ from typing import TypeAlias
 
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.known_facts.classes.arcs import class_arcs
+from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change
 from blowfish_privacy.known_facts.classes.crossing import Arc
-from blowfish_privacy.known_facts.classes.setting import Found, Moves, Setting, change
+from blowfish_privacy.known_facts.classes.fact_model import FactModel
 from blowfish_privacy.known_facts.classes.spans import Scalar, Span
 from blowfish_privacy.known_facts.search import atoms
 from blowfish_privacy.known_facts.search.atoms import Move
@@ -25,127 +26,129 @@ from blowfish_privacy.queries.query import LinearForm
 
 METHOD = "secret moves only: cycles of classes that secret pairs join"
 SPARSE = "secret moves only: cycles and paths of the policy graph [he2014, Theorem 8.2, corrected]"
-Bound: TypeAlias = Callable[[], Found]
+Bound: TypeAlias = Callable[[], LargestChange]
 Weigh: TypeAlias = Callable[[Arc], int]
 
 _MOST_EDGES = 40
 
 
-def largest_change(here: Setting, form: LinearForm, seen: Span, *, widest: int, anywhere: Bound) -> Found:
+def largest_change(model: FactModel, form: LinearForm, span: Span, *, widest: int, anywhere: Bound) -> LargestChange:
     """Find the largest change of a query when all records that move follow secret pairs."""
-    found = _around(here, form, seen, widest) if here.incidence.nullity == 0 else _searched(here, form, seen)
-    if found is None:
-        found = _sparse(here, widest)
-    if found is None:
+    largest = _around(model, form, span, widest) if model.incidence.nullity == 0 else _searched(model, form, span)
+    if largest is None:
+        largest = _sparse(model, widest)
+    if largest is None:
         return _bound(anywhere())
     try:
-        other = _bound(anywhere()) if not found.exact else found
+        other = _bound(anywhere()) if not largest.exact else largest
     except RefusalError:
-        return found
-    return other if other.value < found.value else found
+        return largest
+    return other if other.value < largest.value else largest
 
 
-def most_moves(here: Setting) -> int | None:
+def most_moves(model: FactModel) -> int | None:
     """Return the most records that move together; None when no theorem bounds them."""
-    if here.incidence.nullity == 0:
+    if model.incidence.nullity == 0:
         try:
-            joined = class_arcs(here.crossing.graph, here.classes).pairs
+            joined = class_arcs(model.crossing.graph, model.classes).pairs
         except RefusalError:
             return None
-        both = [pair for a, b in joined if here.live[a] and here.live[b] for pair in ((a, b), (b, a))]
-        cycle = _cycle(here, dict.fromkeys(both, 1), {})
+        both = [pair for a, b in joined if model.live[a] and model.live[b] for pair in ((a, b), (b, a))]
+        cycle = _cycle(model, dict.fromkeys(both, 1), {})
         return 1 if cycle is None else max(1, cycle.weight)
-    signs = atoms.signatures(here.incidence)
-    if signs is None or here.crossing.listed is None:
+    signs = atoms.signatures(model.incidence)
+    if signs is None or model.crossing.listed is None:
         return None
-    found = atoms.search(_secret_moves(here, lambda _: 1), records=here.records)
-    return None if found is None else max(1, found.longest)
+    atom = atoms.search(_secret_moves(model, lambda _: 1), records=model.records)
+    return None if atom is None else max(1, atom.longest)
 
 
-def _sparse(here: Setting, widest: int) -> Found | None:
+def _sparse(model: FactModel, widest: int) -> LargestChange | None:
     """Bound the records that move by cycles and paths of the policy graph, where secret pairs touch few counts."""
     from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
 
     try:
-        bound = policy_graph(here.policy).bound
+        bound = policy_graph(model.policy).bound
     except RefusalError:
         return None
-    return None if bound is None else Found(bound // 2 * widest, exact=False, method=SPARSE)
+    return None if bound is None else LargestChange(bound // 2 * widest, exact=False, method=SPARSE)
 
 
-def _bound(found: Found) -> Found:
+def _bound(largest: LargestChange) -> LargestChange:
     """Take over a bound for the default relation."""
-    return Found(found.value, found.value == 0, found.method)
+    return LargestChange(largest.value, largest.value == 0, largest.method)
 
 
-def _around(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found | None:
-    if here.inner is None:
-        return _unlisted(here, form, seen, widest)
-    if seen.scalars:
-        tried = [_listed(here, form, _weigh(scalar)) for scalar in seen.scalars]
+def _around(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange | None:
+    if model.inner is None:
+        return _unlisted(model, form, span, widest)
+    if span.scalars:
+        tried = [_listed(model, form, _weigh(scalar)) for scalar in span.scalars]
         return max(tried, key=lambda each: each.value)
-    return _listed(here, form, _changed(here, form), by_class=seen.injective)
+    return _listed(model, form, _changed(model, form), by_class=span.injective)
 
 
-def _changed(here: Setting, form: LinearForm) -> Weigh:
-    return lambda arc: change(form, here.classes, [(arc.x, arc.y)])
+def _changed(model: FactModel, form: LinearForm) -> Weigh:
+    return lambda arc: change(form, model.classes, [(arc.x, arc.y)])
 
 
 def _weigh(scalar: Scalar) -> Weigh:
     return lambda arc: scalar.value(arc.y) - scalar.value(arc.x)
 
 
-def _listed(here: Setting, form: LinearForm, weigh: Weigh, *, by_class: bool = False) -> Found:
+def _listed(model: FactModel, form: LinearForm, weigh: Weigh, *, by_class: bool = False) -> LargestChange:
     """Weigh every secret pair, or, for a histogram, every class."""
-    neutral = max(here.inner or (), key=weigh, default=None)
+    neutral = max(model.inner or (), key=weigh, default=None)
     inside = 0 if neutral is None else max(0, weigh(neutral))
     best: dict[tuple[int, int], Arc] = {}
-    for arc in here.arcs:
+    for arc in model.arcs:
         key = (arc.source, arc.target)
         if key not in best or weigh(arc) > weigh(best[key]):
             best[key] = arc
     if by_class:
-        cycle = _cycle(here, dict.fromkeys(best, 0), _touched_twice(here.arcs))
+        cycle = _cycle(model, dict.fromkeys(best, 0), _touched_twice(model.arcs))
     else:
-        cycle = _cycle(here, {key: weigh(arc) for key, arc in best.items()}, {})
+        cycle = _cycle(model, {key: weigh(arc) for key, arc in best.items()}, {})
     if cycle is None or cycle.weight <= inside:
         moves = None if neutral is None or not inside else ((neutral.x, neutral.y),)
-        return Found(inside, here.decided and (cycle is None or cycle.exact or cycle.weight <= inside), METHOD, moves)
-    chosen = _spread(here.arcs, cycle) if by_class else tuple(best[pair] for pair in _pairs(cycle))
+        return LargestChange(
+            inside, model.decided and (cycle is None or cycle.exact or cycle.weight <= inside), METHOD, moves
+        )
+    chosen = _spread(model.arcs, cycle) if by_class else tuple(best[pair] for pair in _pairs(cycle))
     moves = tuple((arc.x, arc.y) for arc in chosen)
-    exact = here.decided and change(form, here.classes, moves) == cycle.weight
-    return Found(cycle.weight, exact, METHOD, moves if exact else None)
+    exact = model.decided and change(form, model.classes, moves) == cycle.weight
+    return LargestChange(cycle.weight, exact, METHOD, moves if exact else None)
 
 
-def _unlisted(here: Setting, form: LinearForm, seen: Span, widest: int) -> Found | None:
+def _unlisted(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange | None:
     """Bound what secret pairs change where they are too many to look at one by one; None for too many classes."""
     try:
-        joined = class_arcs(here.crossing.graph, here.classes)
+        joined = class_arcs(model.crossing.graph, model.classes)
     except RefusalError:
         return None
-    both = [pair for a, b in joined.pairs if here.live[a] and here.live[b] for pair in ((a, b), (b, a))]
-    labels = here.labels.tolist()
-    inside = min(widest, max((int(seen.diameters[label]) for label in labels), default=0))
-    if seen.injective:
-        cycle = _cycle(here, dict.fromkeys(both, 0), {c: int(seen.diameters[c]) for c in labels if joined.ends[c]})
+    both = [pair for a, b in joined.pairs if model.live[a] and model.live[b] for pair in ((a, b), (b, a))]
+    labels = model.labels.tolist()
+    inside = min(widest, max((int(span.diameters[label]) for label in labels), default=0))
+    if span.injective:
+        cycle = _cycle(model, dict.fromkeys(both, 0), {c: int(span.diameters[c]) for c in labels if joined.ends[c]})
     else:
-        across = 0 if here.crossing.unchanged(form.domain.names) else widest
-        cycle = _cycle(here, dict.fromkeys(both, across), {})
-    return Found(max(inside, 0 if cycle is None else cycle.weight), exact=False, method=METHOD)
+        across = 0 if model.crossing.unchanged(form.domain.names) else widest
+        cycle = _cycle(model, dict.fromkeys(both, across), {})
+    return LargestChange(max(inside, 0 if cycle is None else cycle.weight), exact=False, method=METHOD)
 
 
-def _cycle(here: Setting, arcs: dict[tuple[int, int], int], nodes: dict[int, int]) -> Cycle | None:
+def _cycle(model: FactModel, arcs: dict[tuple[int, int], int], nodes: dict[int, int]) -> Cycle | None:
     """Find the heaviest cycle over the live classes."""
-    place = {label: number for number, label in enumerate(here.labels.tolist())}
-    found = heaviest_cycle(
-        len(place),
-        {(place[a], place[b]): weight for (a, b), weight in arcs.items()},
-        [nodes.get(label, 0) for label in place],
-        longest=here.records,
+    index = {label: number for number, label in enumerate(model.labels.tolist())}
+    cycle = heaviest_cycle(
+        len(index),
+        {(index[a], index[b]): weight for (a, b), weight in arcs.items()},
+        [nodes.get(label, 0) for label in index],
+        longest=model.records,
     )
-    if found is None:
+    if cycle is None:
         return None
-    return Cycle(found.weight, found.exact, tuple(int(here.labels[number]) for number in found.nodes))
+    return Cycle(cycle.weight, cycle.exact, tuple(int(model.labels[number]) for number in cycle.nodes))
 
 
 def _pairs(cycle: Cycle) -> Iterator[tuple[int, int]]:
@@ -179,11 +182,11 @@ def _spread(arcs: tuple[Arc, ...], cycle: Cycle) -> tuple[Arc, ...]:
     return best[1]
 
 
-def _secret_moves(here: Setting, weigh: Weigh, alone: Sequence[int] | None = None) -> Iterator[Move]:
+def _secret_moves(model: FactModel, weigh: Weigh, alone: Sequence[int] | None = None) -> Iterator[Move]:
     """Go through all secret moves; for a histogram, name the single-valued classes and count the other ends."""
-    signs = atoms.signatures(here.incidence)
-    number = {int(label): place for place, label in enumerate(here.labels)}
-    for arc in here.crossing.listed or ():
+    signs = atoms.signatures(model.incidence)
+    number = {int(label): index for index, label in enumerate(model.labels)}
+    for arc in model.crossing.listed or ():
         if signs is not None and arc.source in number and arc.target in number:
             effect = tuple((signs[number[arc.target]] - signs[number[arc.source]]).tolist())
             ends = (arc.source, arc.target)
@@ -194,18 +197,18 @@ def _secret_moves(here: Setting, weigh: Weigh, alone: Sequence[int] | None = Non
                 yield Move(effect, single, sum(end not in alone for end in ends), ends, (arc.x, arc.y))
 
 
-def _searched(here: Setting, form: LinearForm, seen: Span) -> Found | None:
+def _searched(model: FactModel, form: LinearForm, span: Span) -> LargestChange | None:
     """Search all sets of secret moves, where they can be listed and few counts are independent."""
-    signs = atoms.signatures(here.incidence)
-    if signs is None or here.crossing.listed is None:
+    signs = atoms.signatures(model.incidence)
+    if signs is None or model.crossing.listed is None:
         return None
-    alone = [int(label) for label in here.labels if seen.injective and not seen.diameters[label]]
-    weights = [_weigh(scalar) for scalar in seen.scalars] or [_changed(here, form)]
-    counted = alone if seen.injective else None
-    tried = [atoms.search(_secret_moves(here, weigh, counted), records=here.records) for weigh in weights]
+    alone = [int(label) for label in model.labels if span.injective and not span.diameters[label]]
+    weights = [_weigh(scalar) for scalar in span.scalars] or [_changed(model, form)]
+    counted = alone if span.injective else None
+    tried = [atoms.search(_secret_moves(model, weigh, counted), records=model.records) for weigh in weights]
     if any(atom is None for atom in tried):
         return None
     best = max((atom for atom in tried if atom is not None), key=lambda atom: atom.value)
     chosen: Moves = tuple(move.secret for move in best.moves if move.secret is not None)
-    exact = best.value == 0 or (here.free and change(form, here.classes, chosen) == best.value)
-    return Found(best.value, exact, atoms.METHOD, chosen if exact else None)
+    exact = best.value == 0 or (model.free and change(form, model.classes, chosen) == best.value)
+    return LargestChange(best.value, exact, atoms.METHOD, chosen if exact else None)

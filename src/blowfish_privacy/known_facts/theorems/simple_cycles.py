@@ -14,9 +14,10 @@ from itertools import pairwise
 import numpy as np
 
 from blowfish_privacy.domain import Cell
+from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change, project
 from blowfish_privacy.known_facts.classes.classes import Ints
 from blowfish_privacy.known_facts.classes.crossing import Arc
-from blowfish_privacy.known_facts.classes.setting import Found, Moves, Setting, change, ends_of, project
+from blowfish_privacy.known_facts.classes.fact_model import FactModel, ends_of
 from blowfish_privacy.known_facts.classes.spans import Scalar, Span, Whole, candidates
 from blowfish_privacy.queries.query import LinearForm
 
@@ -25,13 +26,13 @@ _MOST_WITNESS = 400
 _MOST_TRIED = 60
 
 
-def scalar_cycle(setting: Setting, scalar: Scalar, *, across: int, widest: int) -> Found:
+def scalar_cycle(model: FactModel, scalar: Scalar, *, across: int, widest: int) -> LargestChange:
     """Find the largest change of a number; it changes by at most so much along secret pairs across, and along any."""
-    labels = setting.labels
+    labels = model.labels
     ranges = scalar.high - scalar.low
-    largest = _Largest(setting, ranges)
-    best, found = _best_arc(setting, scalar, largest)
-    inner = setting.inner
+    largest = _LargestSpans(model, ranges)
+    best, arc = _best_arc(model, scalar, largest)
+    inner = model.inner
     if inner is None:
         low, high = scalar.low[labels], scalar.high[labels]
         gap = _closest(low, high)
@@ -39,26 +40,26 @@ def scalar_cycle(setting: Setting, scalar: Scalar, *, across: int, widest: int) 
         bound = max(bound, min(widest, int(ranges[labels].max(initial=0))))
     else:
         if inner:
-            x, y = setting.inner_ends
+            x, y = model.inner_ends
             changes = scalar.values(y) - scalar.values(x)
             neutral = inner[int(changes.argmax())]
             if int(changes.max()) > best:
-                return Found(int(changes.max()), setting.decided, METHOD, ((neutral.x, neutral.y),))
+                return LargestChange(int(changes.max()), model.decided, METHOD, ((neutral.x, neutral.y),))
         bound = best
-    exact = bound == best and setting.decided and largest.attainable
+    exact = bound == best and model.decided and largest.attainable
     moves = None
-    if exact and found is not None and len(labels) <= _MOST_WITNESS:
-        moves = around(found, largest.chosen(found), scalar.lowest, scalar.highest)
-    return Found(bound, exact, METHOD, moves)
+    if exact and arc is not None and len(labels) <= _MOST_WITNESS:
+        moves = around(arc, largest.chosen(arc), scalar.lowest, scalar.highest)
+    return LargestChange(bound, exact, METHOD, moves)
 
 
-def _best_arc(setting: Setting, scalar: Scalar, largest: _Largest) -> tuple[int, Arc | None]:
+def _best_arc(model: FactModel, scalar: Scalar, largest: _LargestSpans) -> tuple[int, Arc | None]:
     """Find the crossing edge that a number's change is largest with, and that change."""
-    listed = setting.inner is not None
-    arcs = setting.arcs if listed else tuple(_tried(setting, scalar))
+    listed = model.inner is not None
+    arcs = model.arcs if listed else tuple(_tried(model, scalar))
     if not arcs:
         return 0, None
-    x, y = setting.arc_ends if listed else ends_of(arcs)
+    x, y = model.arc_ends if listed else ends_of(arcs)
     source, target = (np.array(ends) for ends in zip(*((arc.source, arc.target) for arc in arcs), strict=True))
     totals = scalar.high[source] - scalar.values(x) + scalar.values(y) - scalar.low[target]
     totals = totals + largest.besides(source, target)
@@ -66,27 +67,27 @@ def _best_arc(setting: Setting, scalar: Scalar, largest: _Largest) -> tuple[int,
     return int(totals[best]), arcs[best]
 
 
-def vector_cycle(setting: Setting, form: LinearForm, span: Span, *, widest: int) -> Found:
+def vector_cycle(model: FactModel, form: LinearForm, span: Span, *, widest: int) -> LargestChange:
     """Bound the change of several numbers by the diameters of the classes; exact where a cycle attains it."""
-    labels, diameters = setting.labels, span.diameters
-    largest = _Largest(setting, diameters)
-    across = 0 if setting.crossing.unchanged(form.domain.names) else widest
-    if setting.inner is None:
+    labels, diameters = model.labels, span.diameters
+    largest = _LargestSpans(model, diameters)
+    across = 0 if model.crossing.unchanged(form.domain.names) else widest
+    if model.inner is None:
         two = sorted(diameters[labels].tolist())[:2]
         bound = largest.all() + min(0, span.whole + across - sum(two))
         neutral = min(widest, int(diameters[labels].max(initial=0)))
     else:
-        pairs = {(arc.source, arc.target): arc for arc in setting.arcs}
+        pairs = {(arc.source, arc.target): arc for arc in model.arcs}
         totals = [_pair(diameters, arc, span.whole + across) + largest.others(arc) for arc in pairs.values()]
         bound = max(totals, default=0)
-        neutral = max((change(form, setting.classes, [(arc.x, arc.y)]) for arc in setting.inner), default=0)
+        neutral = max((change(form, model.classes, [(arc.x, arc.y)]) for arc in model.inner), default=0)
     bound = int(max(bound, neutral))
-    if not setting.decided:
-        return Found(bound, exact=False, method=METHOD)
-    moves = _attaining(setting, form, span, largest, bound)
-    crossed = setting.inner is not None or (bool(setting.arcs) and bound > neutral)
+    if not model.decided:
+        return LargestChange(bound, exact=False, method=METHOD)
+    moves = _attaining(model, form, span, largest, bound)
+    crossed = model.inner is not None or (bool(model.arcs) and bound > neutral)
     theorem = span.injective and largest.attainable and crossed
-    return Found(bound, theorem or moves is not None or bound == 0, METHOD, moves)
+    return LargestChange(bound, theorem or moves is not None or bound == 0, METHOD, moves)
 
 
 def around(secret: Arc, others: Iterable[int], leave: Callable[[int], Cell], enter: Callable[[int], Cell]) -> Moves:
@@ -95,24 +96,24 @@ def around(secret: Arc, others: Iterable[int], leave: Callable[[int], Cell], ent
     return ((secret.x, secret.y), *((leave(a), enter(b)) for a, b in pairwise(chain)))
 
 
-class _Largest:
+class _LargestSpans:
     """The classes with the largest spans that a cycle can take in, when it has a limited number of records."""
 
-    def __init__(self, setting: Setting, spans: Whole) -> None:
-        labels = setting.labels
-        self._spans, records = spans, setting.records
+    def __init__(self, model: FactModel, spans: Whole) -> None:
+        labels = model.labels
+        self._spans, records = spans, model.records
         self._room = len(labels) if records is None else min(records, len(labels))
         order = sorted(labels.tolist(), key=lambda label: -spans[label])
         self._order = order
         self._head = order[: self._room]
         self._sum = int(sum(spans[self._head]))
-        kernel = setting.incidence.kernel
+        kernel = model.incidence.kernel
         self._signs: dict[int, int] = {}
         if kernel is not None:
             self._signs = {int(label): int(np.sign(d)) for label, d in zip(labels, kernel, strict=True)}
         self.attainable = True
         """Whether the limit on records is accounted for exactly."""
-        if setting.inner is None and self._room < len(labels):
+        if model.inner is None and self._room < len(labels):
             self.attainable = False
 
     def all(self) -> int:
@@ -155,45 +156,45 @@ def _closest(low: Whole, high: Whole) -> int:
     return int(min((high[h] - low[lo] for h, lo in pairs), default=0))
 
 
-def _tried(setting: Setting, scalar: Scalar) -> Iterator[Arc]:
+def _tried(model: FactModel, scalar: Scalar) -> Iterator[Arc]:
     """Go through sampled crossing edges, and those of them that join the ends of the classes."""
-    for arc in setting.arcs:
+    for arc in model.arcs:
         yield arc
         x, y = scalar.lowest(arc.source), scalar.highest(arc.target)
-        if setting.crossing.graph.adjacent(x, y):
+        if model.crossing.graph.adjacent(x, y):
             yield Arc(x, y, arc.source, arc.target)
 
 
-def _attaining(setting: Setting, form: LinearForm, span: Span, largest: _Largest, bound: int) -> Moves | None:
+def _attaining(model: FactModel, form: LinearForm, span: Span, largest: _LargestSpans, bound: int) -> Moves | None:
     """Look for a cycle that changes the query by the bound."""
-    classes = setting.classes
-    if len(setting.labels) > _MOST_WITNESS:
+    classes = model.classes
+    if len(model.labels) > _MOST_WITNESS:
         return None
-    tried: list[Moves] = [((arc.x, arc.y),) for arc in (setting.inner or ())[:_MOST_TRIED]]
-    arcs = {(project(form, classes, a.x), project(form, classes, a.y), a.source, a.target): a for a in setting.arcs}
+    tried: list[Moves] = [((arc.x, arc.y),) for arc in (model.inner or ())[:_MOST_TRIED]]
+    arcs = {(project(form, classes, a.x), project(form, classes, a.y), a.source, a.target): a for a in model.arcs}
     for arc in [*arcs.values()][:_MOST_TRIED]:
         others = largest.chosen(arc)
         for guide in span.guides:
             tried.append(around(arc, others, guide.lowest, guide.highest))
             tried.append(around(arc, others, guide.highest, guide.lowest))
         if not span.guides:
-            tried.append(_coloured(setting, form, arc, others))
+            tried.append(_coloured(model, form, arc, others))
     return next((moves for moves in tried if change(form, classes, moves) == bound), None)
 
 
-def _coloured(setting: Setting, form: LinearForm, secret: Arc, others: Sequence[int]) -> Moves:
+def _coloured(model: FactModel, form: LinearForm, secret: Arc, others: Sequence[int]) -> Moves:
     """Choose where records enter and leave each class so that no cell both gains and loses."""
-    classes = setting.classes
-    own = {label: candidates(classes, label) for label in {secret.source, secret.target, *others}}
+    classes = model.classes
+    choices = {label: candidates(classes, label) for label in {secret.source, secret.target, *others}}
     gains, losses = {project(form, classes, secret.y)}, {project(form, classes, secret.x)}
     enter: dict[int, Cell] = {}
     leave: dict[int, Cell] = {}
 
     def choose(label: int, taken: set[Cell], against: set[Cell]) -> Cell:
-        seen = [(project(form, classes, cell), cell) for cell in own[label]]
-        fit = [pair for pair in seen if pair[0] in taken] + [pair for pair in seen if pair[0] not in against]
-        place, cell = next((pair for pair in fit if pair[0] not in against), seen[0])
-        taken.add(place)
+        pairs = [(project(form, classes, cell), cell) for cell in choices[label]]
+        fit = [pair for pair in pairs if pair[0] in taken] + [pair for pair in pairs if pair[0] not in against]
+        projected, cell = next((pair for pair in fit if pair[0] not in against), pairs[0])
+        taken.add(projected)
         return cell
 
     enter[secret.source] = choose(secret.source, gains, losses)

@@ -1,48 +1,30 @@
-"""Known facts as a query meets them: classes, secret pairs between them, and what the stated counts leave possible.
+"""What known facts mean for a query: classes of values, secret pairs between them, and how many records each may hold.
 
-Attributes that neither the facts nor the query look at are left out: a move along them changes nothing.
+This is the model in which the theorems look for the largest change. Attributes that neither the facts nor the query
+look at are left out: a move along them changes nothing.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import PolicyError
-from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts.classes.classes import Classes, Ints, Row, classes_of, fact_names
 from blowfish_privacy.known_facts.classes.crossing import Arc, Crossing, crossing
 from blowfish_privacy.known_facts.classes.rank import Incidence
 from blowfish_privacy.known_facts.facts.assumptions import Assumptions
-from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.support.progress import task
-
-Moves: TypeAlias = tuple[Edge, ...]
-"""Records that move together: from where and to where."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """The largest change found, in units; whether it is attained; the records that attain it."""
-
-    value: int
-    exact: bool
-    method: str
-    moves: Moves | None = None
-    together: bool = True
-    """Whether several records may have to move together."""
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
-    """The classes that matter, and the edges between them."""
+class FactModel:
+    """The classes that known facts tell apart, the edges between them, and the counts that are still possible."""
 
     policy: Assumptions
     classes: Classes
@@ -113,26 +95,22 @@ def ends_of(arcs: Sequence[Arc]) -> tuple[Ints, Ints]:
 
 
 @lru_cache(maxsize=64)
-def setting(policy: Assumptions, names: tuple[str, ...]) -> Setting:
-    """Look at a policy's known facts through a query of some attributes."""
-    own = relevant_to(names, policy)
+def fact_model(policy: Assumptions, names: tuple[str, ...]) -> FactModel:
+    """Work out what a policy's known facts mean for a query of some attributes."""
+    domain = relevant_domain(policy, names)
     with task("Working out what the known facts leave open"):
-        classes = classes_of(own, policy.known)
+        classes = classes_of(domain, policy.known)
         counts = _class_counts(classes.incidence, classes.rows, policy.records)
         if policy.records == 0:
             counts[:] = 0
-        made = Setting(policy, classes, crossing(policy.graph.project(own.names), classes), counts != 0, counts)
-        _ = made.incidence.nullity
-    return made
+        edges = crossing(policy.graph.project(domain.names), classes)
+        model = FactModel(policy, classes, edges, counts != 0, counts)
+        _ = model.incidence.nullity
+    return model
 
 
-def relevant(form: LinearForm, policy: Assumptions) -> Domain:
-    """Return the domain of the attributes that a query or a known fact looks at."""
-    return relevant_to(form.domain.names, policy)
-
-
-def relevant_to(names: tuple[str, ...], policy: Assumptions) -> Domain:
-    """Return the domain of some attributes and those that a known fact looks at."""
+def relevant_domain(policy: Assumptions, names: tuple[str, ...]) -> Domain:
+    """Return the domain of some attributes and of those that a known fact looks at."""
     kept = {*names, *fact_names(policy.known)}
     return policy.domain.project([name for name in policy.domain if name in kept])
 
@@ -162,17 +140,3 @@ def _class_counts(incidence: Incidence, rows: Sequence[Row], records: int | None
         counts[empty] = 0
         # A row with one unknown class names it: the numbers of its unknown classes add up to that one.
         counts[matrix[single] @ np.where(unknown, np.arange(len(unknown)), 0)] = rest[single]
-
-
-def project(form: LinearForm, classes: Classes, cell: Cell) -> Cell:
-    """Return the part of a value that a query looks at."""
-    return tuple(cell[classes.domain.axis(name)] for name in form.domain.names)
-
-
-def change(form: LinearForm, classes: Classes, moves: Sequence[Edge]) -> int:
-    """Return how much a query changes, in units, when records move together."""
-    net: Counter[Cell] = Counter()
-    for x, y in moves:
-        net[project(form, classes, y)] += 1
-        net[project(form, classes, x)] -= 1
-    return form.net_change(net)
