@@ -1,4 +1,4 @@
-"""The declared domain of a table."""
+"""The declared domain of a table: its attributes, their product, and choices of their values."""
 
 from blowfish_privacy.domain.attribute import Attribute, Positions
 from blowfish_privacy.domain.binned import Bin, Binned, coarser

@@ -1,4 +1,4 @@
-"""One column of a table: its possible values, declared and public."""
+"""The interface of attributes: the possible values of one column of a table, declared and public."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MISSING_WANTED = Wanted("'error' or a declared value")
 class Attribute(ABC):
     """The declared values of one column, numbered 0, 1, ..., size - 1.
 
-    A value is what a person writes (30, "Female", a :class:`Bin`); its position is that number. Rows
-    outside the declared values and missing ones are errors unless the declaration says what they stand for.
+    A value is what a person writes (30, "Female", a :class:`Bin`); its position is that number. Values that are
+    missing or not declared are errors unless the declaration says how to treat them.
     """
 
     keyword: ClassVar[str]
@@ -58,11 +58,11 @@ class Attribute(ABC):
 
     @abstractmethod
     def position(self, value: object) -> int:
-        """Number a value; :class:`DomainError` when it is not declared."""
+        """Return the position of a value; raise :class:`DomainError` if it is not declared."""
 
     @abstractmethod
     def value(self, position: int) -> Any:
-        """Return the value with this number."""
+        """Return the value at a position."""
 
     @abstractmethod
     def gap(self, first: int, second: int) -> Fraction:
@@ -74,11 +74,11 @@ class Attribute(ABC):
 
     @abstractmethod
     def _encode(self, column: npt.NDArray[Any]) -> Positions:
-        """Number a column without missing values; positions outside are -1 (below) and size (above)."""
+        """Return the positions of a column without missing values; -1 and size stand for values below and above."""
 
     @abstractmethod
     def to_file(self) -> dict[str, Any]:
-        """Write the declaration as it stands in a policy file."""
+        """Write the declaration in the form of a policy file."""
 
     @classmethod
     @abstractmethod
@@ -92,19 +92,19 @@ class Attribute(ABC):
 
     @property
     def missing_position(self) -> int | None:
-        """The position missing values are counted in, or None when they are errors."""
+        """The position that missing values are counted at; None if they are errors."""
         return None if isinstance(self.missing, str) and self.missing == ERROR else self.position(self.missing)
 
     def show(self, position: int) -> str:
-        """Write the value with this number as words would."""
+        """Write the value at a position as text."""
         return str(self.value(position))
 
     def say(self, position: int) -> str:
-        """Write the value with this number inside a sentence."""
+        """Write the value at a position for use inside a sentence."""
         return self.show(position)
 
     def encode(self, column: Iterable[Any]) -> Positions:
-        """Number a whole column, treating outside and missing values as declared."""
+        """Return the positions of a whole column, treating outside and missing values as declared."""
         if isinstance(column, str) or not isinstance(column, Iterable):
             raise DataError("a column must be a list or an array.")
         array = np.ma.asanyarray(column if isinstance(column, np.ndarray) else np.array(list(column), dtype=object))
@@ -169,7 +169,7 @@ class Attribute(ABC):
 
 
 def check_positions(positions: npt.ArrayLike, size: int) -> Positions:
-    """Check that numbers lie in 0..size - 1."""
+    """Return positions as an array, or refuse those outside 0..size - 1."""
     array = np.asarray(positions)
     if array.size == 0:
         return array.astype(np.int64)
@@ -196,5 +196,5 @@ def _is_absent(value: object) -> bool:
         return True
     if isinstance(value, Decimal):
         return value.is_nan()
-    # A number that is not equal to itself is a NaN, whichever library made it.
+    # A number that is not equal to itself is a NaN, whichever library it comes from.
     return isinstance(value, float | np.floating) and value != value

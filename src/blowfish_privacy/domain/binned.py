@@ -1,4 +1,4 @@
-"""Measurements sorted into half-open bins whose edges are a public choice."""
+"""Binned attributes: measurements sorted into half-open bins, whose edges are a public choice."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Binned(Attribute):
-    """Numbers, known only by the bin they fall in; ``len(edges) - 1`` bins, each without its upper edge.
+    """Numbers that are known only by the bin they fall into; ``len(edges) - 1`` bins, each without its upper edge.
 
     >>> wage = Binned([0, 10_000, 20_000, 50_000])
     >>> wage.show(wage.position(15_000))
@@ -99,7 +99,7 @@ class Binned(Attribute):
 
     @cached_property
     def _float_bounds(self) -> list[float]:
-        # A float is compared with the float nearest to an edge, as every data engine does.
+        # A float is compared with the float nearest to an edge, as in every data engine.
         return [float(edge) for edge in self.bounds]
 
     @property
@@ -108,11 +108,11 @@ class Binned(Attribute):
         return len(self.edges) - 1
 
     def position(self, value: object) -> int:
-        """Number the bin that holds a number."""
+        """Return the position of a bin, or of the bin that contains a number."""
         if isinstance(value, Bin):
             chosen = self._bins(value.low, value.high)
             if len(chosen) > 1:
-                raise DomainError(f"{value} is not one bin but {len(chosen)} of them.")
+                raise DomainError(f"{value} spans {len(chosen)} bins, not one.")
             return chosen.first
         number = exact(value, "a value", error=DomainError)
         position = self._bin_of(value if isinstance(value, float) else number)
@@ -128,7 +128,7 @@ class Binned(Attribute):
         return Bin(self.bounds[position], self.bounds[position + 1])
 
     def gap(self, first: int, second: int) -> Fraction:
-        """Return how far apart two bins are; 0 for neighbours, whose members come as close as one likes."""
+        """Return how far apart two bins are; 0 for neighbours, whose members can be arbitrarily close."""
         low, high = sorted((first, second))
         return max(self.bounds[high] - self.bounds[low + 1], Fraction(0)) if low != high else Fraction(0)
 
@@ -142,7 +142,7 @@ class Binned(Attribute):
         if isinstance(chosen, list | set | frozenset):
             return Subset.union(run for part in chosen for run in self.subset(part).runs)
         raise DomainError(
-            f"{brief(chosen)} does not choose whole bins.",
+            f"{brief(chosen)} does not select whole bins.",
             hint="give a pair of bin edges: from the start of one to the end of another.",
         )
 
@@ -154,7 +154,7 @@ class Binned(Attribute):
                     hint=f"the edges are {', '.join(show(edge) for edge in self.bounds[:12])}, ...",
                 )
         if low >= high:
-            raise DomainError(f"the range from {show(low)} to {show(high)} holds no bin.")
+            raise DomainError(f"the range from {show(low)} to {show(high)} contains no bin.")
         return Subset.span(self._edge_index[low], self._edge_index[high])
 
     def _encode(self, column: npt.NDArray[Any]) -> Positions:
@@ -201,10 +201,10 @@ def _not_numbers() -> DataError:
 
 
 def coarser(name: str, attribute: Attribute, most: int) -> str:
-    """Word a hint to declare fewer values: as bins with edges to copy, where the values are whole numbers."""
+    """Word a hint to declare fewer values; for whole numbers, with bin edges to copy."""
     if not isinstance(attribute, Integer):
         return f"declare at most {most:,} values."
-    # As many bins as one can look at, of a round width.
+    # Few enough bins to look at, of a round width.
     width = 10 ** (len(str(attribute.size // 100)) - 1)
     width *= next(factor for factor in (1, 2, 5, 10) if attribute.size <= 200 * width * factor)
     edges = [attribute.low + index * width for index in (0, 1, 2, -(-attribute.size // width))]

@@ -1,4 +1,4 @@
-"""Named values without order."""
+"""Categorical attributes: named values without an order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CATEGORIES: TypeAlias = Annotated[
 
 @dataclass(frozen=True)
 class Categorical(Attribute):
-    """A list of names: all of them text, or all whole numbers, or both truth values.
+    """A list of categories: all text, all whole numbers, or all booleans.
 
     >>> Categorical(["Female", "Male"]).size
     2
@@ -68,7 +68,7 @@ class Categorical(Attribute):
         kinds = {type(category) for category in self.categories}
         if len(kinds) != 1 or not kinds <= {str, int, bool}:
             raise DomainError(
-                "categories must be all text, all whole numbers or all truth values, "
+                "categories must be all text, all whole numbers or all booleans, "
                 f"got {', '.join(sorted(kind.__name__ for kind in kinds))}.",
                 hint="put quotes around a category that looks like a number; use Binned for measurements.",
             )
@@ -76,7 +76,7 @@ class Categorical(Attribute):
             twice = next(c for i, c in enumerate(self.categories) if self._lookup[c] != i)
             raise DomainError(f"the category {brief(twice)} is listed twice.")
         if kinds == {str} and not all(_encodable(category) for category in map(str, self.categories)):
-            raise DomainError("a category is not valid text.", hint="it holds half of a surrogate pair.")
+            raise DomainError("a category is not valid text.", hint="it contains an unpaired surrogate.")
         if kinds == {int} and any(abs(int(category)) > _LARGEST for category in self.categories):
             raise DomainError("whole-number categories must lie within +-2^62.")
         self._check_rules()
@@ -96,11 +96,11 @@ class Categorical(Attribute):
         return len(self.categories)
 
     def say(self, position: int) -> str:
-        """Write a category inside a sentence, in quotation marks unless it is a single word."""
+        """Write a category for use inside a sentence, in quotation marks unless it is a single word."""
         return worded(self.show(position))
 
     def position(self, value: object) -> int:
-        """Number a category in the order declared."""
+        """Return the position of a category in the order declared."""
         plain = value.item() if isinstance(value, np.generic) else value
         if type(plain) is not self.kind or plain not in self._lookup:
             raise DomainError(
@@ -113,7 +113,7 @@ class Categorical(Attribute):
         return self.categories[position]
 
     def gap(self, first: int, second: int) -> Fraction:
-        """Refuse: categories have no distance."""
+        """Refuse, because categories have no distance."""
         raise DomainError("categories have no distance.", hint="use full, partition or edges for this attribute.")
 
     def subset(self, chosen: object) -> Subset:

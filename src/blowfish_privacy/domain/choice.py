@@ -1,7 +1,7 @@
-"""A choice of values of one attribute, as a policy file spells it.
+"""How a policy file spells a choice of values of one attribute.
 
-In Python a tuple is a range and a list a set of values; a file has lists only. There, two ends of an ordered attribute
-stand for the range between them, and ``{range: [a, b]}`` or ``{values: [..]}`` say the same without relying on that.
+In Python a tuple is a range and a list is a set of values; a file only has lists. There, two values of an ordered
+attribute stand for the range between them; ``{range: [a, b]}`` and ``{values: [..]}`` say explicitly which is meant.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def choice_from_file(attribute: Attribute, written: Any) -> Any:
 
 
 def choice_to_file(chosen: Any) -> Any:
-    """Write a choice so that it reads back the same."""
+    """Write a choice such that :func:`choice_from_file` reads it back unchanged."""
     if isinstance(chosen, Bin | tuple):
         return {"range": _value_to_file(chosen)}
     if isinstance(chosen, list | set | frozenset | range):

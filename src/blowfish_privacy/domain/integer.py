@@ -1,4 +1,4 @@
-"""Whole numbers between two inclusive bounds."""
+"""Integer attributes: whole numbers between two inclusive bounds."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Integer(Attribute):
         return self.high - self.low + 1
 
     def position(self, value: object) -> int:
-        """Number a value from the lower bound."""
+        """Return the distance of a value from the lower bound."""
         if not isinstance(value, Integral) or isinstance(value, bool):
             raise DomainError(f"{brief(value)} is not a whole number.")
         if not self.low <= int(value) <= self.high:
@@ -117,7 +117,7 @@ class Integer(Attribute):
                 "the column must hold whole numbers.", hint="no conversion is guessed; convert it yourself."
             )
         if column.dtype == np.uint64:
-            # 2^64 - 1 does not fit the signed numbers used from here on; the bounds do.
+            # 2^64 - 1 does not fit the signed integers used from here on; the bounds do.
             column = np.minimum(column, np.uint64(2**62))
         return np.clip(column.astype(np.int64), self.low - 1, self.high + 1) - self.low
 

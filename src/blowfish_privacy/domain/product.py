@@ -1,4 +1,4 @@
-"""The declared domain of a table: the product of its attributes."""
+"""The declared domain of a table: the product of its attributes, whose elements are cells."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _LARGEST_FLAT = 2**63 - 1
 
 
 class Domain:
-    """All the values a record can have. Finite, public, declared; never inferred from the data.
+    """All values that a record can have: finite, public and declared, never inferred from the data.
 
     >>> domain = Domain(age=Integer(17, 90), sex=Categorical(["Female", "Male"]))
     >>> domain.size, domain.flat(domain.cell({"age": 18, "sex": "Male"}))
     (148, 3)
 
-    Names that are not Python words go in a mapping: ``Domain({"capital loss": Integer(0, 4356)})``.
+    Names that are not Python identifiers go into a mapping: ``Domain({"capital loss": Integer(0, 4356)})``.
     """
 
     __slots__ = ("__dict__", "_attributes")
 
     def __init__(self, attributes: Mapping[str, Attribute] | None = None, /, **named: Attribute) -> None:
         if attributes is not None and not isinstance(attributes, Mapping):
-            raise DomainError(f"a domain maps names to attributes, got {brief(attributes)}.")
+            raise DomainError(f"a domain must map names to attributes, got {brief(attributes)}.")
         declared = {**(attributes or {}), **named}
         if not declared:
             raise DomainError("a domain needs at least one attribute.")
@@ -97,39 +97,39 @@ class Domain:
         return prod(self.shape)
 
     def axis(self, name: str) -> int:
-        """Say at which place of a cell an attribute stands."""
+        """Return the index of an attribute within a cell."""
         _ = self[name]
         return self.names.index(name)
 
     def project(self, names: Iterable[str]) -> Domain:
-        """Return the domain of some attributes, in the order named."""
+        """Return the domain of some attributes, in the order given."""
         if isinstance(names, str) or not isinstance(names, Iterable):
-            raise DomainError(f"names of attributes are needed, got {brief(names)}.")
+            raise DomainError(f"attribute names are needed, got {brief(names)}.")
         chosen = list(names)
         if len(set(chosen)) != len(chosen):
             raise DomainError(f"an attribute is named twice in {chosen}.")
         return Domain({name: self[name] for name in chosen})
 
     def cell(self, record: Mapping[str, object]) -> Cell:
-        """Turn a record, which must name every attribute, into positions."""
+        """Turn a record into a cell; it must have a value for every attribute."""
         if not isinstance(record, Mapping):
-            raise DomainError(f"a record maps attributes to values, got {brief(record)}.")
+            raise DomainError(f"a record must map attributes to values, got {brief(record)}.")
         for name in record:
             _ = self[name]
         lacking = [name for name in self.names if name not in record]
         if lacking:
-            raise DomainError(f"the record does not say its {', '.join(lacking)}.")
+            raise DomainError(f"the record has no value for {', '.join(lacking)}.")
         return tuple(self.position(name, record[name]) for name in self.names)
 
     def position(self, name: str, value: object) -> int:
-        """Number a value of one attribute, naming the attribute when the value is not in it."""
+        """Return the position of a value of an attribute; an error names the attribute."""
         try:
             return self[name].position(value)
         except DomainError as error:
             raise error.within(name) from None
 
     def record(self, cell: Cell) -> dict[str, Any]:
-        """Turn positions back into a record."""
+        """Turn a cell back into a record."""
         _ = self.flat(cell)
         return {
             name: attribute.value(position)
@@ -137,37 +137,37 @@ class Domain:
         }
 
     def show(self, cell: Cell) -> str:
-        """Write a cell as words would: ``age 30, sex Male``."""
+        """Write a cell as text: ``age 30, sex Male``."""
         return ", ".join(
             f"{name} {attribute.show(p)}" for (name, attribute), p in zip(self._attributes.items(), cell, strict=True)
         )
 
     def say(self, cell: Cell) -> str:
-        """Write a cell inside a sentence, the names in quotation marks: ``“age” 30, “sex” Male``."""
+        """Write a cell for use inside a sentence, with names in quotation marks: ``“age” 30, “sex” Male``."""
         parts = zip(self._attributes.items(), cell, strict=True)
         return ", ".join(f"{quoted(name)} {attribute.say(position)}" for (name, attribute), position in parts)
 
     def flat(self, cell: Cell) -> int:
-        """Number a cell; the last attribute runs fastest."""
+        """Return the number of a cell; the last attribute varies fastest."""
         if len(cell) != len(self.shape) or not all(0 <= p < k for p, k in zip(cell, self.shape, strict=True)):
-            raise DomainError("these positions are outside the domain.")
+            raise DomainError("the positions are outside the domain.")
         return sum(position * stride for position, stride in zip(cell, self._strides, strict=True))
 
     def unflat(self, number: int) -> Cell:
-        """Turn a cell's number back into positions."""
+        """Turn the number of a cell back into the cell."""
         if not 0 <= number < self.size:
-            raise DomainError("this number is outside the domain.")
+            raise DomainError("the cell number is outside the domain.")
         return self._unflat(number)
 
     def _unflat(self, number: int) -> Cell:
         return tuple(number // stride % size for stride, size in zip(self._strides, self.shape, strict=True))
 
     def cells(self) -> Iterator[Cell]:
-        """Go through all cells in the order of their numbers; only for small domains."""
+        """Yield all cells in the order of their numbers; for small domains only."""
         return map(self._unflat, range(self.size))
 
     def encode(self, columns: Mapping[str, Iterable[Any]]) -> Positions:
-        """Number the records of a table given column by column."""
+        """Return the cell numbers of the records of a table, given as columns."""
         self._check_flat()
         missing = [name for name in self.names if name not in columns]
         if missing:
@@ -181,7 +181,7 @@ class Domain:
             except DataError as error:
                 raise error.within(name) from None
             if numbers is not None and len(positions) != len(numbers):
-                raise DataError("the columns differ in length.")
+                raise DataError("the columns have different lengths.")
             numbers = positions if numbers is None else numbers * attribute.size + positions
         return np.zeros(0, dtype=np.int64) if numbers is None else numbers
 

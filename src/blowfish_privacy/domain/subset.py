@@ -1,4 +1,4 @@
-"""A set of positions along one attribute, kept as runs so that large ranges cost nothing."""
+"""A set of positions along one attribute, stored as runs, so that large ranges cost nothing."""
 
 from __future__ import annotations
 

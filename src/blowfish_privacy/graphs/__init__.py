@@ -1,4 +1,4 @@
-"""Secret graphs: which pairs of values are secret, and every answer that follows."""
+"""Secret graphs: which pairs of values are secret, and everything that follows from it."""
 
 from blowfish_privacy.graphs.distance_threshold import DistanceThreshold
 from blowfish_privacy.graphs.explicit import ExplicitGraph

@@ -1,4 +1,4 @@
-"""How a partition cuts one attribute into blocks."""
+"""How a partition cuts one attribute into blocks: of equal width, or as listed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from blowfish_privacy.support.exact import show
 
 
 class Blocks(Protocol):
-    """The blocks of one attribute, numbered."""
+    """The numbered blocks of one attribute."""
 
     @property
     def count(self) -> int:
@@ -21,7 +21,7 @@ class Blocks(Protocol):
         ...
 
     def label(self, position: int) -> int:
-        """Number the block that holds a position."""
+        """Return the number of the block that contains a position."""
         ...
 
     def block(self, label: int) -> Subset:
@@ -29,7 +29,7 @@ class Blocks(Protocol):
         ...
 
     def meeting(self, positions: Subset) -> Iterable[int]:
-        """Number blocks so that each set of positions that shares a block with this one shares one of these."""
+        """Return enough blocks: if any block contains positions of both this set and another, one of these does."""
         ...
 
     def widest(self) -> Subset:
@@ -39,7 +39,7 @@ class Blocks(Protocol):
 
 @dataclass(frozen=True)
 class EqualBlocks:
-    """Blocks of ``width`` neighbouring positions; the last may be shorter. Nothing is stored."""
+    """Blocks of ``width`` neighbouring positions, of which the last may be shorter; they are computed, not stored."""
 
     size: int
     width: int
@@ -50,7 +50,7 @@ class EqualBlocks:
         return -(-self.size // self.width)
 
     def label(self, position: int) -> int:
-        """Number the block that holds a position."""
+        """Return the number of the block that contains a position."""
         return position // self.width
 
     def block(self, label: int) -> Subset:
@@ -58,7 +58,7 @@ class EqualBlocks:
         return Subset.span(label * self.width, min((label + 1) * self.width, self.size))
 
     def meeting(self, positions: Subset) -> Iterable[int]:
-        """Name the blocks at the ends of each run, and one inside: the other blocks lie within the run."""
+        """Return the blocks at the ends of each run and one in between: all others lie inside the run."""
         ends = {self.label(end) for start, stop in positions.runs for end in (start, stop - 1)}
         inside = {self.label(start) + 1 for start, stop in positions.runs if self.label(start) < self.label(stop - 1)}
         return sorted(ends | inside)
@@ -70,7 +70,7 @@ class EqualBlocks:
 
 @dataclass(frozen=True)
 class ListedBlocks:
-    """Blocks given one by one."""
+    """Blocks that are listed one by one."""
 
     blocks: tuple[Subset, ...]
 
@@ -85,7 +85,7 @@ class ListedBlocks:
         return [start for start, _ in runs], [label for _, label in runs]
 
     def label(self, position: int) -> int:
-        """Number the block that holds a position."""
+        """Return the number of the block that contains a position."""
         from bisect import bisect_right
 
         starts, labels = self._starts
@@ -96,7 +96,7 @@ class ListedBlocks:
         return self.blocks[label]
 
     def meeting(self, positions: Subset) -> Iterable[int]:
-        """Name all blocks."""
+        """Return all blocks."""
         return range(len(self.blocks))
 
     def widest(self) -> Subset:
@@ -105,12 +105,12 @@ class ListedBlocks:
 
 
 def whole(attribute: Attribute) -> Blocks:
-    """Leave an attribute uncut."""
+    """Return a single block that contains the whole attribute."""
     return EqualBlocks(attribute.size, attribute.size)
 
 
 def cut_by_width(attribute: Attribute, width: Any) -> Blocks:
-    """Cut an ordered attribute into blocks of equal width, in value units, from its lowest value on."""
+    """Cut an ordered attribute into blocks of equal width, in value units, starting at its lowest value."""
     from blowfish_privacy.support.exact import positive
 
     number = positive(width, "a width", error=PolicyError)
@@ -124,7 +124,7 @@ def cut_by_width(attribute: Attribute, width: Any) -> Blocks:
         for position, label in enumerate(labels):
             if attribute.bounds[position + 1] > origin + (label + 1) * number:
                 raise PolicyError(
-                    f"the bin {attribute.show(position)} lies across two blocks of width {show(number)}.",
+                    f"the bin {attribute.show(position)} straddles two blocks of width {show(number)}.",
                     hint="choose a width whose multiples are bin edges.",
                 )
         starts = [0, *(start for start in range(1, len(labels)) if labels[start] != labels[start - 1])]
@@ -134,11 +134,11 @@ def cut_by_width(attribute: Attribute, width: Any) -> Blocks:
 
 
 def cut_by_list(attribute: Attribute, listed: Any) -> Blocks:
-    """Cut an attribute into listed blocks, which must cover every value once."""
+    """Cut an attribute into listed blocks, which must cover every value exactly once."""
     if not isinstance(listed, list | tuple) or not listed:
         raise PolicyError(f"blocks must be a list of blocks, got {brief(listed)}.", hint="write [['a', 'b'], ['c']].")
     if not all(isinstance(block, list | tuple | set | frozenset | range | Bin) for block in listed):
-        raise PolicyError("a block is a list of values.", hint="write [[a, b]] for one block, [[a], [b]] for two.")
+        raise PolicyError("a block must be a list of values.", hint="write [[a, b]] for one block, [[a], [b]] for two.")
     blocks = [attribute.subset(block) for block in listed]
     if any(len(block) == 0 for block in blocks):
         raise PolicyError("a block is empty.", hint="leave it out.")
@@ -153,14 +153,14 @@ def cut_by_list(attribute: Attribute, listed: Any) -> Blocks:
     if len(covered) < attribute.size:
         stray = 0 if not covered.runs or covered.first > 0 else covered.runs[0][1]
         raise PolicyError(
-            f"the value {attribute.show(stray)} is in no block.",
+            f"the value {attribute.show(stray)} is not in any block.",
             hint="blocks must cover every declared value.",
         )
     return ListedBlocks(tuple(sorted(blocks, key=lambda block: block.first)))
 
 
 def canonical(attribute: Attribute, blocks: Blocks) -> Any:
-    """Write blocks in one way: a width in positions where all are equal, else the runs of values."""
+    """Return the canonical spelling of blocks: a width in positions if all are equal, otherwise runs or values."""
     if blocks.count == 1:
         return "full"
     width = len(blocks.block(0))

@@ -1,9 +1,9 @@
 """Which classes of values secret pairs join.
 
-Known facts sort values into classes; where every record moves along a secret pair, the classes that it leaves and
-enters are joined. Found from the geometry of the pieces that make up the classes, never by going through the domain:
-cliques by the classes each block meets, Cartesian products attribute by attribute, distances by rectangles, listed
-pairs one by one. Where nothing better is known all classes are taken to be joined: more pairs only allow more, so
+Known facts sort values into classes; where every record moves along a secret pair, it moves between joined classes
+only. These are derived from the geometry of the pieces that make up the classes, never by enumerating the domain:
+cliques from the classes that each block meets, Cartesian products attribute by attribute, distances from rectangles,
+listed pairs one by one. As a last resort all classes are taken to be joined: more pairs only allow more moves, so
 bounds stay sound.
 """
 
@@ -26,7 +26,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 MOST_LISTED = 20_000
-"""Pairs of values that are looked at one by one in any case."""
+"""Up to this many pairs of values are always examined one by one."""
 _MOST_PAIRS = 1_000_000
 _MOST_WORK = 300_000_000
 _CHUNK = 4_000_000
@@ -42,26 +42,26 @@ class Pieces:
     classes: int
 
     def along(self, axis: int) -> Pieces:
-        """Return the groups of one attribute, each as a class of its own."""
+        """Return the groups of one attribute, each as a separate class."""
         groups = self.groups[axis]
         return Pieces([groups], np.arange(len(groups)), len(groups))
 
 
 @dataclass(frozen=True, eq=False)
 class ClassPairs:
-    """Joined classes as one number each (smaller class times the number of classes, plus the larger), in order."""
+    """Pairs of joined classes, sorted, each encoded as a number: smaller class times number of classes, plus larger."""
 
     keys: Ints
     ends: Bools
-    """For each class, whether secret pairs that leave it touch at least two of its values (or nobody knows)."""
+    """For each class, whether secret pairs that leave it touch at least two of its values, or may do so."""
     exact: bool = True
-    """Whether each of these pairs is joined; every joined pair is here in any case."""
+    """Whether every pair listed is really joined; no joined pair is ever missing."""
     touched: Bools | None = None
-    """The pieces with values that a joining pair touches, where they were looked for."""
+    """The pieces whose values a joining secret pair touches; None if this was not worked out."""
 
 
 class GroupOf:
-    """Finds the group that holds a position."""
+    """Finds the group that contains a position."""
 
     def __init__(self, groups: Sequence[Subset]) -> None:
         runs = sorted((start, number) for number, group in enumerate(groups) for start, _ in group.runs)
@@ -69,11 +69,11 @@ class GroupOf:
         self._numbers = np.array([number for _, number in runs], dtype=np.int64)
 
     def __call__(self, position: int) -> int:
-        """Return the group's number."""
+        """Return the number of the group that contains a position."""
         return int(self._numbers[np.searchsorted(self._starts, position, side="right") - 1])
 
     def many(self, positions: Ints) -> Ints:
-        """Find the groups of many positions."""
+        """Return the numbers of the groups that contain many positions."""
         return self._numbers[np.searchsorted(self._starts, positions, side="right") - 1]
 
 
@@ -85,12 +85,12 @@ def everything(pieces: Pieces) -> ClassPairs:
 
 
 def keys_of(first: Ints, second: Ints, size: int) -> Ints:
-    """Number pairs of classes, each once."""
+    """Encode pairs of classes, sorted and without duplicates."""
     return np.unique(np.minimum(first, second) * size + np.maximum(first, second))
 
 
 def listed(pairs: Iterable[tuple[Cell, Cell]], pieces: Pieces) -> ClassPairs:
-    """Look at each secret pair."""
+    """Find the joined classes by examining each secret pair."""
     labels, size = pieces.labels, pieces.classes
     ends = np.array(list(pairs), dtype=np.int64).reshape(-1, 2, labels.ndim)
     indices = tuple(GroupOf(groups).many(ends[:, :, axis]) for axis, groups in enumerate(pieces.groups))
@@ -102,7 +102,7 @@ def listed(pairs: Iterable[tuple[Cell, Cell]], pieces: Pieces) -> ClassPairs:
 
 
 def cliques(along: Sequence[Meetings], pieces: Pieces) -> ClassPairs:
-    """Join the classes that meet one block; a block is one kind of block for each attribute."""
+    """Join the classes that meet a common block; a block is the product of one kind of block per attribute."""
     labels, size = pieces.labels, pieces.classes
     if prod(len(meetings.kind) for meetings in along) > _MOST_WORK // 10:
         return everything(pieces)
@@ -123,7 +123,7 @@ def cliques(along: Sequence[Meetings], pieces: Pieces) -> ClassPairs:
 
 
 def _together(block: Ints, member: Ints, size: int) -> Ints:
-    """Pair the members of each block."""
+    """Encode all pairs of members of each block."""
     from scipy.sparse import csr_array
 
     counts = np.bincount(block)
@@ -138,7 +138,7 @@ def _together(block: Ints, member: Ints, size: int) -> Ints:
 
 
 def across(parts: Sequence[ClassPairs], pieces: Pieces) -> ClassPairs:
-    """Put together what edges along each attribute join, for graphs whose edges change one attribute."""
+    """Combine what edges along each attribute join, for graphs whose edges change a single attribute."""
     labels = pieces.labels
     touched = np.zeros(labels.shape, dtype=bool)
     for part in parts:
@@ -150,7 +150,7 @@ def across(parts: Sequence[ClassPairs], pieces: Pieces) -> ClassPairs:
 
 
 def joined_along(joined: ClassPairs, axis: int, pieces: Pieces) -> ClassPairs:
-    """Join the classes of pieces that differ along one attribute, in groups that are joined there."""
+    """Join the classes of pieces that differ along one attribute only, in groups that are joined there."""
     many, size = len(pieces.groups[axis]), pieces.classes
     turned = np.moveaxis(pieces.labels, axis, 0).reshape(many, -1)
     if len(joined.keys) * turned.shape[1] > _MOST_WORK:
@@ -173,6 +173,6 @@ def joined_along(joined: ClassPairs, axis: int, pieces: Pieces) -> ClassPairs:
 def _check(pairs: int) -> None:
     if pairs > _MOST_PAIRS:
         raise RefusalError(
-            "secret pairs join too many pairs of classes of values to follow how records move.",
-            hint="know fewer counts, or choose compensation='anywhere'.",
+            "secret pairs join too many pairs of classes to work out how records can move together.",
+            hint="list fewer known counts, or choose compensation='anywhere'.",
         )

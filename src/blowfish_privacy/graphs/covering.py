@@ -16,7 +16,7 @@ _MOST_VALUES = 1_000_000
 
 
 def steps_covering(base: SecretGraph, graph: SecretGraph) -> Hops | None:
-    """Bound the steps that an edge of ``base`` takes in ``graph``, on the same domain; None when no rule applies."""
+    """Bound how many steps of ``graph`` an edge of ``base`` takes, on the same domain; None if no rule applies."""
     if graph.covers(base):
         return 1
     if len(base.domain.names) == 1:
@@ -25,7 +25,7 @@ def steps_covering(base: SecretGraph, graph: SecretGraph) -> Hops | None:
 
 
 def _listed(base: SecretGraph, graph: SecretGraph) -> Hops | None:
-    """Go through all edges, where they are few; None where they are not."""
+    """Check all edges if they are few; None otherwise."""
     size = base.domain.size
     few = len(base.enumerated) if base.enumerated is not None else size * (size - 1) // 2
     work = few * (len(graph.enumerated) if graph.enumerated is not None else 1)
@@ -35,7 +35,7 @@ def _listed(base: SecretGraph, graph: SecretGraph) -> Hops | None:
 
 
 def _by_attribute(base: SecretGraph, graph: SecretGraph) -> Hops | None:
-    """Change one attribute after the other.
+    """Bound the stretch by changing one attribute after another.
 
     In a homogeneous graph a step of the projection onto one attribute is also a step with all other attributes fixed,
     so d(x, y) is at most the sum over attributes of the steps of their projections, and each projected move is an edge
@@ -65,7 +65,7 @@ def _along(base: SecretGraph, graph: SecretGraph) -> Hops | None:
 
 
 def _torn(base: SecretGraph, graph: SecretGraph) -> bool | None:
-    """Say whether a chain of the base, and so an edge, leaves a component of the other graph; None if too large."""
+    """Say whether an edge of the base leaves a component of the other graph; None if the domain is too large."""
     if graph.connected:
         return False
     if base.connected:

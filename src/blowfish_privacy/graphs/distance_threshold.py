@@ -1,4 +1,4 @@
-"""Values at most theta apart are secret from each other."""
+"""Distance-threshold secrets: values at most theta apart are secret pairs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from blowfish_privacy.support.file_values import Above0, Positive
 
 
 class DistanceThreshold(Secrets):
-    """Nobody may tell apart two values at most ``theta`` from each other, in the units of the values.
+    """Nobody may tell apart two values that are at most ``theta`` apart, in the units of the values.
 
     With several attributes the distance is the sum of the distances along each, weighted by ``scale``:
     ``DistanceThreshold(10, scale={"lat": 1, "lon": 1})``. Bins are as far apart as their closest members.
@@ -70,11 +70,11 @@ class DistanceThreshold(Secrets):
         return f"DistanceThreshold({show(self.theta)}{scale})"
 
     def on(self, domain: Domain) -> ThresholdGraph:
-        """Bind to a domain whose attributes all have distances."""
+        """Bind to a domain; every attribute must have distances."""
         for name in domain:
             if not domain[name].ordered:
                 raise PolicyError(
-                    f"{name} has categories, and categories have no distance.",
+                    f"{name} is categorical, and categories have no distance.",
                     hint="use per_attribute, with full, partition or edges for the categories.",
                 )
         for name in self.scale or ():
@@ -83,7 +83,7 @@ class DistanceThreshold(Secrets):
         lacking = [] if self.scale is None else [name for name in domain if name not in self.scale]
         if lacking:
             raise PolicyError(
-                f"scale says nothing about {', '.join(lacking)}.",
+                f"scale has no entry for {', '.join(lacking)}.",
                 hint="give every attribute a scale, or none.",
             )
         weights = (Fraction(1) if self.scale is None else self.scale[name] for name in domain)
@@ -116,18 +116,18 @@ class ThresholdGraph(SecretGraph):
 
     @property
     def homogeneous(self) -> bool:
-        """Distances add up."""
+        """Always: distances along the attributes add up."""
         return True
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether the shortest moves along two attributes are together longer than theta."""
+        """Whether the shortest moves along two attributes together exceed theta."""
         parts = zip(self.domain.attributes, self.weights, self._frozen, strict=True)
         shortest = sorted(weight * attribute.gap(0, 1) for attribute, weight, frozen in parts if not frozen)
         return sum(shortest[:2]) > self.theta or len(shortest) < 2
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """Compare the distance of the closest members with theta."""
+        """Compare theta with the distance of the closest members."""
         parts = zip(self.domain.attributes, self.weights, x, y, strict=True)
         return x != y and sum(weight * attribute.gap(a, b) for attribute, weight, a, b in parts) <= self.theta
 
@@ -138,21 +138,21 @@ class ThresholdGraph(SecretGraph):
 
     @cached_property
     def _frozen(self) -> tuple[bool, ...]:
-        """Say for each attribute whether even its shortest move is longer than theta."""
+        """For each attribute, whether even its shortest move exceeds theta."""
         parts = zip(self.domain.attributes, self.weights, strict=True)
         return tuple(attribute.size == 1 or weight * attribute.gap(0, 1) > self.theta for attribute, weight in parts)
 
     def component(self, x: Cell) -> Hashable:
-        """Label with the attributes that no edge changes: along all others single steps lead everywhere."""
+        """Label with the positions of the attributes that no edge changes: along the others steps lead everywhere."""
         return tuple(position for position, frozen in zip(x, self._frozen, strict=True) if frozen)
 
     @property
     def connected(self) -> bool:
-        """Whether single steps lead everywhere."""
+        """Whether some edge changes every attribute that has several values."""
         return all(size == 1 or not frozen for size, frozen in zip(self.domain.shape, self._frozen, strict=True))
 
     def project(self, names: Sequence[str]) -> ThresholdGraph:
-        """Keep theta and the weights: what moves along the other attributes can only use up distance."""
+        """Keep theta and the weights: moves along the other attributes could only use up distance."""
         return ThresholdGraph(
             self.domain.project(names), self.theta, tuple(self.weights[self.domain.axis(n)] for n in names)
         )
@@ -197,7 +197,7 @@ class ThresholdGraph(SecretGraph):
         ]
 
     def covers(self, other: SecretGraph) -> bool:
-        """See whether every weight is smaller, in units of theta.
+        """Compare the weights in units of theta.
 
         If weight / theta is at most the other's for each attribute, then so is distance / theta, which is at most 1 on
         an edge of the other graph.
@@ -208,7 +208,7 @@ class ThresholdGraph(SecretGraph):
         return all(new / self.theta <= old / other.theta for new, old in pairs)
 
     def steps_along(self, other: SecretGraph) -> Hops | None:
-        """Walk along the other graph's widest edge, or from end to end.
+        """Count the steps along the other graph's widest edge, or from end to end.
 
         Steps between whole numbers depend on the distance only and grow with it, so the widest edge is the worst. The
         furthest bin within reach grows with the bin one starts from, so no walk takes longer than from end to end.
@@ -225,7 +225,7 @@ class ThresholdGraph(SecretGraph):
         return ClassPairs(keys_of(close.first, close.second, pieces.classes), close.ends)
 
     def _canonical(self) -> Any:
-        """Write how far one edge reaches along each attribute; everywhere is ``full``, nowhere ``public``."""
+        """State how far an edge reaches along each attribute; ``full`` if anywhere, ``public`` if nowhere."""
         if not self.has_edges:
             return "public"
         diameter = sum(w * a.gap(0, a.size - 1) for a, w in zip(self.domain.attributes, self.weights, strict=True))
@@ -248,7 +248,7 @@ class ThresholdGraph(SecretGraph):
         return lcm(*(weight.denominator for weight in self.weights))
 
     def _words(self) -> Words:
-        """Give the threshold of each attribute in its own units, with an example."""
+        """State the threshold of each attribute in its own units, with an example."""
         protected: list[Rule] = []
         unprotected: list[str] = []
         for name, frozen in zip(self.domain.names, self._frozen, strict=True):
@@ -277,7 +277,7 @@ class ThresholdGraph(SecretGraph):
 
 
 def _closest(first: Subset, second: Subset) -> Iterator[tuple[int, int]]:
-    """Go through pairs of positions, one of each set, among which one is closest."""
+    """Yield pairs of positions, one from each set, that include a closest pair."""
     if first == second:
         yield from ((start, start + 1) for start, stop in first.runs if stop - start > 1)
         yield from ((before[1] - 1, after[0]) for before, after in pairwise(first.runs))
@@ -294,5 +294,5 @@ def _stride(attribute: Attribute, weight: Fraction, start: int, end: int) -> Str
     if not isinstance(attribute, Binned):
         return Stride(high - low, weight * attribute.gap(0, 1), None)
     crossed = [weight * bound for bound in attribute.bounds[low : high + 2]]
-    # The order of the bins matters where several attributes move at once, so a move down is mirrored, not reversed.
+    # The order of the bins matters when several attributes move at once, so a move down is mirrored, not reversed.
     return Stride(high - low, None, tuple(crossed if start < end else [-bound for bound in reversed(crossed)]))

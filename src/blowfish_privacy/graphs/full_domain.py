@@ -1,4 +1,4 @@
-"""Every pair of values is secret: (bounded) differential privacy."""
+"""Full-domain secrets: every pair of values is secret, which is (bounded) differential privacy."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class FullDomainGraph(SecretGraph):
 
     @property
     def homogeneous(self) -> bool:
-        """Every two values are joined."""
+        """Always: every two values are a secret pair."""
         return True
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """All pairs are."""
+        """Every two different values are a secret pair."""
         return x != y
 
     def hops(self, x: Cell, y: Cell) -> Hops:
@@ -54,34 +54,34 @@ class FullDomainGraph(SecretGraph):
         return int(x != y)
 
     def component(self, x: Cell) -> Hashable:
-        """There is one component."""
+        """Label all values alike: there is one component."""
         return ()
 
     @property
     def connected(self) -> bool:
-        """Always."""
+        """Always: every two values are a secret pair."""
         return True
 
     def project(self, names: Sequence[str]) -> FullDomainGraph:
-        """The projection is complete too."""
+        """Return the complete graph on the projected domain."""
         return FullDomainGraph(self.domain.project(names))
 
     def widest_edge(self, name: str) -> Edge | None:
-        """From the first position to the last."""
+        """Go from the first position to the last."""
         axis, size = self.domain.axis(name), self.domain[name].size
         origin = (0,) * len(self.domain.names)
         return None if size == 1 else (origin, (*origin[:axis], size - 1, *origin[axis + 1 :]))
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        """Any two positions are joined."""
+        """Choose any two different positions."""
         return two_different(first, second)
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        """One block holds everything."""
+        """Join all classes: one block contains every value."""
         return cliques([Meetings.everything(groups) for groups in pieces.groups], pieces)
 
     def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
-        """One block for all values of the attribute."""
+        """Join the classes along the attribute: one block contains all its values."""
         return cliques(meetings_along(axis, Meetings.everything(pieces.groups[axis]), pieces.groups), pieces)
 
     def _canonical(self) -> Any:
@@ -89,7 +89,7 @@ class FullDomainGraph(SecretGraph):
         return "full"
 
     def _words(self) -> Words:
-        """Say that all is protected."""
+        """Say that everything is protected."""
         names = [quoted(name) for name in self.domain]
         if len(names) == 1:
             return Words((Rule(f"{names[0]}: every two values are a secret pair"),))

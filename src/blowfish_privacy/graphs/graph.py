@@ -1,8 +1,8 @@
-"""What every secret graph answers.
+"""The interface of secret graphs, with defaults that are right for any graph.
 
 A user writes :class:`Secrets` (``DistanceThreshold(5)``); a policy binds it to a domain, and the bound
 :class:`SecretGraph` answers questions. An edge (x, y) means: nobody may tell whether a person's value is x or y
-[he2014, section 3.1]. A graph is never materialised; a new one is one file beside this one.
+[he2014, section 3.1]. Graphs are never materialised; a new kind of graph is one more file next to this one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_PAIRS = 2_000_000
 
 @dataclass(frozen=True)
 class Rule:
-    """Which pairs are secret: a sentence for a reader who is no privacy expert, with an example where there is one."""
+    """Which pairs are secret: a sentence for readers who are not privacy experts, with an example if there is one."""
 
     said: str
     example: str | None = None
@@ -48,11 +48,11 @@ class Words:
     protected: tuple[Rule, ...] = ()
     unprotected: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
-    """What holds beside the rules, and must not be left out where these are many."""
+    """Statements beyond the rules that must not be omitted, even if there are many rules."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """All that is protected."""
+        """Every sentence about what is protected."""
         return (*map(str, self.protected), *self.added)
 
 
@@ -64,10 +64,10 @@ class Secrets(ABC):
     file_form: ClassVar[Any]
     """The form of that spelling; unless stated, anything may follow the keyword."""
     kinds: ClassVar[dict[str, type[Secrets]]] = {}
-    """Every kind of secrets that is defined, by its keyword."""
+    """All kinds of secrets that are defined, by keyword."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Make a kind of secrets known by its keyword."""
+        """Register the subclass under its keyword."""
         super().__init_subclass__(**options)
         register(Secrets.kinds, cls, Anything)
 
@@ -77,7 +77,7 @@ class Secrets(ABC):
 
     @abstractmethod
     def to_file(self) -> Any:
-        """Write the choice as it stands in a policy file."""
+        """Write the choice in the form of a policy file."""
 
     @classmethod
     @abstractmethod
@@ -100,9 +100,9 @@ class SecretGraph(ABC):
 
     @property
     def homogeneous(self) -> bool:
-        """Whether what joins two values of an attribute does so whatever the other attributes are.
+        """Whether an edge along an attribute exists regardless of the values of the other attributes.
 
-        Then hops depend on nothing but the attributes in which two values differ, and an edge of the projection onto
+        Then hops depend only on the attributes in which two values differ, and an edge of the projection onto
         one attribute is an edge with all other attributes fixed.
         """
         return len(self.domain.names) == 1
@@ -124,12 +124,12 @@ class SecretGraph(ABC):
 
     @property
     def enumerated(self) -> Collection[Edge] | None:
-        """The edges, each once, where the graph holds a list of them."""
+        """The edges, each once, if the graph stores a list of them."""
         return None
 
     @abstractmethod
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """Say whether a pair is secret. This is the definition; all else follows from it."""
+        """Say whether a pair is secret. This is the definition; everything else follows from it."""
 
     @abstractmethod
     def hops(self, x: Cell, y: Cell) -> Hops:
@@ -137,7 +137,7 @@ class SecretGraph(ABC):
 
     @abstractmethod
     def component(self, x: Cell) -> Hashable:
-        """Label a value so that two values have one label exactly when a chain of secret pairs connects them."""
+        """Label a value: two values have the same label exactly if a chain of secret pairs connects them."""
 
     @property
     @abstractmethod
@@ -146,18 +146,18 @@ class SecretGraph(ABC):
 
     @abstractmethod
     def project(self, names: Sequence[str]) -> SecretGraph:
-        """Return the graph that a query sees which looks at some attributes only."""
+        """Return the graph as seen by a query that looks at these attributes only."""
 
     @abstractmethod
     def widest_edge(self, name: str) -> Edge | None:
-        """Return an edge that moves furthest along an attribute; None when no edge changes it."""
+        """Return an edge that moves furthest along an attribute; None if no edge changes it."""
 
     @abstractmethod
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        """Return positions in two sets of one attribute between which an edge of its projection leads, if any does.
+        """Return a position in each of two sets of one attribute, joined by an edge of its projection, if there are any.
 
-        The sets are equal or disjoint. Where the graph is homogeneous, such an edge exists whatever the values of
-        the other attributes are.
+        The sets are equal or disjoint. In a homogeneous graph such an edge exists whatever the values of the
+        other attributes are.
         """
 
     @abstractmethod
@@ -177,16 +177,16 @@ class SecretGraph(ABC):
 
     def words(self) -> Words:
         """Say what the graph protects and what it does not."""
-        # Where a record has only one possible value there is neither a secret nor anything to find out.
+        # If a record has only one possible value, there is no secret and nothing to find out.
         return self._words() if self.domain.size > 1 else Words()
 
     def furthest(self) -> Edge:
-        """Return two values that are many steps apart: the first and the last, where no others are further."""
+        """Return two values many steps apart: the first and the last, unless others are known to be further."""
         shape = self.domain.shape
         return tuple(0 for _ in shape), tuple(size - 1 for size in shape)
 
     def largest_move(self, name: str) -> int:
-        """Return the most positions that one edge moves along an attribute."""
+        """Return the largest number of positions that an edge moves along an attribute."""
         edge = self.widest_edge(name)
         axis = self.domain.axis(name)
         return 0 if edge is None else abs(edge[0][axis] - edge[1][axis])
@@ -200,56 +200,56 @@ class SecretGraph(ABC):
         return self
 
     def stretches(self, name: str) -> tuple[Stretches, ...]:
-        """Cut an attribute where no secret pair lies across, into as many stretches as the graph can tell."""
+        """Cut an attribute where no secret pair crosses, into as many stretches as the graph can determine."""
         size = self.domain[name].size
         reach = self.largest_move(name)
         return (Stretches(0, size, 1, reach) if reach else Stretches(0, 1, size, 0),)
 
     def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
-        """Bound how far one edge leads, where each position along an attribute has a price."""
+        """Bound the total price of an edge, given a price per position along each attribute."""
         alone = [price * self.largest_move(name) for name, price in zip(self.domain.names, prices, strict=True)]
         return Fraction(max(alone) if self.one_at_a_time else sum(alone))
 
     def covers(self, other: SecretGraph) -> bool:
-        """Say whether every edge of another graph on the same domain is easily seen to be an edge of this one."""
+        """Say whether it is easy to see that every edge of another graph on the same domain is an edge of this one."""
         return not other.has_edges or self.canonical() in ("full", other.canonical())
 
     def steps_along(self, other: SecretGraph) -> Hops | None:
-        """Bound the steps that an edge of another graph on the same single attribute takes, where that is quick.
+        """Bound how many steps an edge of another graph on the same attribute takes here; None if that takes long.
 
-        The ends of the other graph's edges are connected here.
+        The ends of the other graph's edges must be connected in this graph.
         """
         return 1 if self.transitive else None
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        """Find the classes of values that some edge joins; at worst, take all to be joined."""
+        """Find the pairs of classes that some edge joins; as a last resort, take all to be joined."""
         few = self.domain.size * (self.domain.size - 1) // 2 <= MOST_LISTED
         return listed(self.edges(), pieces) if few else everything(pieces)
 
     def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
-        """Find the classes that some edge joins, for a graph on one of the attributes, all others being equal."""
+        """Find the pairs of classes that some edge joins, for a graph on one attribute, with the others fixed."""
         return joined_along(self.class_pairs(pieces.along(axis)), axis, pieces)
 
     @property
     def has_edges(self) -> bool:
-        """Whether anything at all is secret."""
+        """Whether anything is secret at all."""
         return any(self.changes(name) for name in self.domain)
 
     def edges(self) -> Iterator[Edge]:
-        """Go through all edges, each once; only where the domain is small."""
+        """Yield all edges, each once; refused if the domain is large."""
         size = self.domain.size
         if size * (size - 1) // 2 > MOST_PAIRS:
-            raise PolicyError(f"a domain of {size} values has too many pairs to list its secret ones.")
+            raise PolicyError(f"a domain of {size:,} values has too many pairs to list the secret ones.")
         return (pair for pair in combinations(self.domain.cells(), 2) if self.adjacent(*pair))
 
 
 def differing(x: Cell, y: Cell) -> list[int]:
-    """List the places in which two cells differ."""
+    """List the axes along which two cells differ."""
     return [axis for axis, (a, b) in enumerate(zip(x, y, strict=True)) if a != b]
 
 
 def two_different(first: Subset, second: Subset) -> tuple[int, int] | None:
-    """Choose one position of each of two sets, the two being different."""
+    """Choose two different positions, one from each set; None if there are none."""
     if not first.runs or not second.runs:
         return None
     if first.first != second.first:

@@ -1,7 +1,7 @@
 """Which groups of an attribute the blocks of a partition meet.
 
-Blocks that meet the same groups are one *kind*. A block inside a run of positions meets nothing that the blocks at the
-ends of the run do not meet, so only the ends of runs are looked at, however many blocks there are.
+Blocks that meet the same groups are of the same *kind*. A block inside a run of positions meets nothing that the blocks
+at the ends of the run do not meet, so only the ends of runs are examined, however many blocks there are.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Meetings:
-    """One entry for each kind of block and group it meets."""
+    """Which groups each kind of block meets: one entry for each kind and group."""
 
     kinds: int
     kind: Ints
     group: Ints
     values: Ints
-    """How many positions of the group lie in blocks of the kind, two standing for more."""
+    """How many positions of the group lie in blocks of the kind; 2 means two or more."""
 
     @classmethod
     def everything(cls, groups: Sequence[Subset]) -> Meetings:
-        """One block holds all groups."""
+        """Return a single block that contains all groups."""
         return cls.of({tuple(range(len(groups))): [len(group) for group in groups]})
 
     @classmethod
     def of(cls, kinds: Mapping[tuple[int, ...], Sequence[int]]) -> Meetings:
-        """Collect, for each set of groups that some block meets, how many positions of each are involved."""
+        """Build it from the sets of groups that blocks meet, with the number of positions of each group."""
         kind = np.repeat(np.arange(len(kinds)), [len(groups) for groups in kinds])
         group = np.array([group for groups in kinds for group in groups], dtype=np.int64)
         values = np.array([min(count, 2) for counts in kinds.values() for count in counts], dtype=np.int64)
@@ -45,17 +45,17 @@ class Meetings:
 
 
 def separate(groups: Sequence[Subset]) -> Meetings:
-    """Return each group as a block of its own."""
+    """Return each group as a separate block."""
     return Meetings.of({(number,): [len(group)] for number, group in enumerate(groups)})
 
 
 def meetings_along(axis: int, along: Meetings, groups: Sequence[Sequence[Subset]]) -> list[Meetings]:
-    """Return the blocks of one attribute beside those that keep every group of the others apart."""
+    """Return the blocks of one attribute, with every group of the other attributes as a separate block."""
     return [along if other == axis else separate(each) for other, each in enumerate(groups)]
 
 
 def meetings(cut: Blocks, groups: Sequence[Subset]) -> Meetings:
-    """Find the kinds of blocks of a partition."""
+    """Find the kinds of blocks that a partition of an attribute has."""
     held = _equal(cut, groups) if isinstance(cut, EqualBlocks) else _listed(cut, groups)
     kinds: dict[tuple[int, ...], list[int]] = {}
     for counts in held.values():
@@ -67,7 +67,7 @@ def meetings(cut: Blocks, groups: Sequence[Subset]) -> Meetings:
 
 
 def _equal(cut: EqualBlocks, groups: Sequence[Subset]) -> Mapping[int, Mapping[int, int]]:
-    """For the blocks at the ends of runs count the positions of each group; a block inside a run meets no more."""
+    """Count the positions of each group in the blocks at the ends of runs; blocks inside meet no other group."""
     held: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
     for number, group in enumerate(groups):
         for start, stop in group.runs:

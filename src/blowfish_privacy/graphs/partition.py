@@ -1,4 +1,4 @@
-"""Values inside one block are secret from each other; which block a person is in is not."""
+"""Partition secrets: values inside one block are secret pairs; which block a person is in is not secret."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ _CUTS = Form(
 class Partition(Secrets):
     """Cut the domain into blocks: ``Partition(widths={"lat": 10})`` or ``Partition(blocks={"zip": [["10001"], ..]})``.
 
-    The blocks of several attributes multiply; an attribute not named is one block, so its changes are all secret. Where
-    there is only one attribute its name may be left out: ``Partition(widths=10)``. A block is a list of values or, for
+    The blocks of several attributes multiply; an attribute that is not named is one block, so all its changes are
+    secret. If there is only one attribute, its name may be omitted: ``Partition(widths=10)``. A block is a list of values or, for
     ordered attributes, an inclusive ``(low, high)`` pair (for bins, a pair of edges).
     """
 
@@ -78,7 +78,7 @@ class Partition(Secrets):
         return f"Partition({', '.join(shown)})"
 
     def on(self, domain: Domain) -> PartitionGraph:
-        """Bind to a domain, checking that blocks cover every value once."""
+        """Bind to a domain; the blocks must cover every value exactly once."""
         listed, widths = _named(self.blocks, domain, "blocks"), _named(self.widths, domain, "widths")
         for name in [*listed, *widths]:
             if name not in domain:
@@ -87,10 +87,10 @@ class Partition(Secrets):
                 )
         both = sorted(set(listed) & set(widths))
         if both:
-            raise PolicyError(f"{both[0]} has both blocks and widths.", hint="give one of them.")
+            raise PolicyError(f"{both[0]} has both blocks and widths.", hint="give only one of them.")
         empty = [name for name, given in [*listed.items(), *widths.items()] if given is None]
         if empty:
-            raise PolicyError(f"the partition gives {empty[0]} neither blocks nor a width.")
+            raise PolicyError(f"the partition has neither blocks nor a width for {empty[0]}.")
         cut: list[Blocks] = []
         for name, attribute in zip(domain.names, domain.attributes, strict=True):
             try:
@@ -154,38 +154,38 @@ class PartitionGraph(SecretGraph):
 
     @property
     def homogeneous(self) -> bool:
-        """Blocks multiply."""
+        """Always: blocks are products of the attributes' blocks."""
         return True
 
     @property
     def transitive(self) -> bool:
-        """Blocks are cliques."""
+        """Always: blocks are cliques."""
         return True
 
     def component(self, x: Cell) -> Hashable:
-        """Label with the block."""
+        """Label with the number of the block along each attribute."""
         return tuple(cut.label(position) for cut, position in zip(self.cuts, x, strict=True))
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """Two different values of one block."""
+        """Two different values of one block are a secret pair."""
         return x != y and self.component(x) == self.component(y)
 
     def hops(self, x: Cell, y: Cell) -> Hops:
-        """One step inside a block; no way out of it."""
+        """One step inside a block; infinitely many between blocks."""
         return 0 if x == y else 1 if self.adjacent(x, y) else inf
 
     @property
     def connected(self) -> bool:
-        """Whether there is one block."""
+        """Whether there is only one block."""
         return self.block_count == 1
 
     @property
     def block_count(self) -> int:
-        """The number of blocks."""
+        """The number of blocks of the whole domain."""
         return prod(cut.count for cut in self.cuts)
 
     def project(self, names: Sequence[str]) -> PartitionGraph:
-        """Keep the cuts of the attributes named."""
+        """Keep the cuts of the named attributes."""
         return PartitionGraph(self.domain.project(names), tuple(self.cuts[self.domain.axis(name)] for name in names))
 
     def widest_edge(self, name: str) -> Edge | None:
@@ -204,7 +204,7 @@ class PartitionGraph(SecretGraph):
         return next((pair for pair in pairs if pair is not None), None)
 
     def stretches(self, name: str) -> tuple[Stretches, ...]:
-        """Take the blocks; those that are not ranges are joined until they are."""
+        """Return the blocks, merged until each is a range."""
         cut = self.cuts[self.domain.axis(name)]
         if isinstance(cut, EqualBlocks):
             whole, rest = divmod(cut.size, cut.width)
@@ -214,16 +214,16 @@ class PartitionGraph(SecretGraph):
         return joined(((block.first, block.last) for block in blocks), self.domain[name].size)
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        """Look at the kinds of blocks."""
+        """Join the classes that each kind of block meets."""
         return cliques([meetings(cut, groups) for cut, groups in zip(self.cuts, pieces.groups, strict=True)], pieces)
 
     def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
-        """Look at the kinds of blocks of the attribute."""
+        """Join the classes that each kind of block of the attribute meets."""
         along = meetings(self.cuts[0], pieces.groups[axis])
         return cliques(meetings_along(axis, along, pieces.groups), pieces)
 
     def _canonical(self) -> Any:
-        """Write the cuts; uncut is ``full``, all singletons ``public``."""
+        """State the cuts; ``full`` if there are none, ``public`` if all blocks are single values."""
         parts = {
             name: cutting.canonical(attribute, cut)
             for name, attribute, cut in zip(self.domain.names, self.domain.attributes, self.cuts, strict=True)
@@ -238,7 +238,7 @@ class PartitionGraph(SecretGraph):
         )
 
     def _words(self) -> Words:
-        """Say that values inside a block are protected and that the block itself is not."""
+        """Say that values inside a block are protected, and that the block is not."""
         cut = [name for name, blocks in zip(self.domain.names, self.cuts, strict=True) if blocks.count > 1]
         if not cut:
             return Words((Rule(f"{' and '.join(map(quoted, self.domain.names))}: every two values are a secret pair"),))

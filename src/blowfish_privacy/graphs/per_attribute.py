@@ -1,6 +1,6 @@
-"""A graph for each attribute, combined by the Cartesian product.
+"""Per-attribute secrets: a graph for each attribute, combined into their Cartesian product.
 
-Two values are a secret pair when they differ in one attribute only, along an edge of that attribute's graph.
+Two values are a secret pair if they differ in one attribute only, along an edge of that attribute's graph.
 Steps along different attributes therefore add up.
 """
 
@@ -21,7 +21,7 @@ from blowfish_privacy.support.file_forms import Bare, Form, Several
 
 
 class PerAttribute(Secrets):
-    """Say for each attribute which of its values nobody may tell apart: ``PerAttribute(age=DistanceThreshold(5))``.
+    """For each attribute, which of its values nobody may tell apart: ``PerAttribute(age=DistanceThreshold(5))``.
 
     Every attribute of the domain must be named; an attribute that needs no protection is :class:`Public`.
     """
@@ -34,7 +34,7 @@ class PerAttribute(Secrets):
 
     def __init__(self, secrets: Mapping[str, Secrets] | None = None, /, **named: Secrets) -> None:
         if secrets is not None and not isinstance(secrets, Mapping):
-            raise PolicyError(f"secrets map attributes to graphs, got {brief(secrets)}.")
+            raise PolicyError(f"secrets must map attributes to graphs, got {brief(secrets)}.")
         self.secrets = MappingProxyType({**(secrets or {}), **named})
         for name, choice in self.secrets.items():
             if not isinstance(choice, Secrets):
@@ -63,7 +63,7 @@ class PerAttribute(Secrets):
         lacking = [name for name in domain if name not in self.secrets]
         if lacking:
             raise PolicyError(
-                f"the secrets say nothing about {', '.join(lacking)}.",
+                f"the secrets have no entry for {', '.join(lacking)}.",
                 hint="name every attribute; one that needs no protection is Public() ('public' in a file).",
             )
         return _combine(domain, tuple(_bind(self.secrets[name], domain.project([name])) for name in domain))
@@ -94,7 +94,7 @@ class Attributes(Secrets):
     file_form = Bare("attributes")
 
     def on(self, domain: Domain) -> SecretGraph:
-        """Bind as the complete graph on every attribute."""
+        """Bind to a domain, with the complete graph on every attribute."""
         return PerAttribute({name: FullDomain() for name in domain}).on(domain)
 
     def to_file(self) -> str:
@@ -127,12 +127,12 @@ class CartesianGraph(SecretGraph):
 
     @property
     def homogeneous(self) -> bool:
-        """Edges along an attribute are those of its own graph."""
+        """Always: edges along an attribute are those of its own graph."""
         return True
 
     @property
     def one_at_a_time(self) -> bool:
-        """By definition."""
+        """Always, by definition."""
         return True
 
     def changing(self, name: str) -> SecretGraph:
@@ -144,29 +144,29 @@ class CartesianGraph(SecretGraph):
         return CartesianGraph(self.domain, tuple(kept))
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """One attribute differs, along an edge of its own graph."""
+        """Exactly one attribute differs, along an edge of its own graph."""
         axes = differing(x, y)
         return len(axes) == 1 and self.graphs[axes[0]].adjacent((x[axes[0]],), (y[axes[0]],))
 
     def hops(self, x: Cell, y: Cell) -> Hops:
-        """Steps of the attributes add up, as in every Cartesian product."""
+        """Add up the steps along each attribute, as in every Cartesian product."""
         return sum(graph.hops((a,), (b,)) for graph, a, b in zip(self.graphs, x, y, strict=True))
 
     def component(self, x: Cell) -> Hashable:
-        """Two values are connected when they are so in every attribute."""
+        """Label with the component of each attribute's graph: all must agree for values to be connected."""
         return tuple(graph.component((a,)) for graph, a in zip(self.graphs, x, strict=True))
 
     @property
     def connected(self) -> bool:
-        """Whether every attribute's graph is."""
+        """Whether every attribute's graph is connected."""
         return all(graph.connected for graph in self.graphs)
 
     def project(self, names: Sequence[str]) -> SecretGraph:
-        """Keep the graphs of the attributes named; edges along the others become loops and vanish."""
+        """Keep the graphs of the named attributes; edges along the others become loops and are dropped."""
         return _combine(self.domain.project(names), tuple(self.graphs[self.domain.axis(name)] for name in names))
 
     def widest_edge(self, name: str) -> Edge | None:
-        """Take the widest edge of the attribute's own graph, all else equal."""
+        """Take the widest edge of the attribute's own graph, with the other attributes fixed."""
         axis = self.domain.axis(name)
         edge = self.graphs[axis].widest_edge(name)
         if edge is None:
@@ -187,16 +187,16 @@ class CartesianGraph(SecretGraph):
         return self.graphs[self.domain.axis(name)].stretches(name)
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        """Go along each attribute, all other groups being equal."""
+        """Combine the pairs joined along each attribute, with the other attributes fixed."""
         return across([graph.class_pairs_along(axis, pieces) for axis, graph in enumerate(self.graphs)], pieces)
 
     def _canonical(self) -> Any:
-        """Write each attribute's graph; all without edges is ``public``."""
+        """State each attribute's graph; ``public`` if none has edges."""
         parts = {name: graph.canonical() for name, graph in zip(self.domain.names, self.graphs, strict=True)}
         return "public" if set(map(str, parts.values())) == {"public"} else {"per_attribute": parts}
 
     def _words(self) -> Words:
-        """Collect the sentences of the attributes, and say that steps add up."""
+        """Collect the sentences about the attributes, and say that steps add up."""
         said = [graph.words() for graph in self.graphs]
         added = "Values that differ in several attributes are as many steps apart as those attributes add up to."
         return Words(

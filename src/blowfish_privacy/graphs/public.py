@@ -1,4 +1,4 @@
-"""Nothing is secret."""
+"""Public attributes: nothing is secret."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Public(Secrets):
     file_form = Bare("public")
 
     def on(self, domain: Domain) -> SecretGraph:
-        """Bind as the graph without edges."""
+        """Bind to a domain, as the graph without edges."""
         return ExplicitEdges(domain, frozenset())
 
     def to_file(self) -> str:

@@ -1,4 +1,4 @@
-"""Seeing that listed pairs are a partition, a threshold or a product: equal secret pairs get equal treatment."""
+"""Recognise listed pairs that are a partition, a threshold or a product: equal secret pairs get equal treatment."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from blowfish_privacy.graphs.reach import within
 GraphOf: TypeAlias = Callable[[Domain, frozenset[Edge]], SecretGraph]
 
 _MOST_VALUES = 100_000
-"""Blocks are written down only where there are at most so many values."""
+"""Blocks are only listed if there are at most this many values."""
 
 
 def recognised(domain: Domain, pairs: frozenset[Edge], graph_of: GraphOf) -> SecretGraph | None:
-    """Return a structured graph with exactly these edges, if they have such a structure and it is quick to see.
+    """Return a structured graph with exactly these edges; None if there is none, or it takes long to tell.
 
-    ``graph_of`` makes the graphs of single attributes.
+    ``graph_of`` builds the graphs of single attributes.
     """
     if not pairs:
         return None
@@ -36,7 +36,7 @@ def recognised(domain: Domain, pairs: frozenset[Edge], graph_of: GraphOf) -> Sec
 
 
 def _product(domain: Domain, pairs: frozenset[Edge], graph_of: GraphOf) -> SecretGraph | None:
-    """Along every attribute the same edges must stand for all values of the others."""
+    """Recognise a product: along each attribute, the same edges for all values of the other attributes."""
     along: list[set[tuple[int, int]]] = [set() for _ in domain.names]
     for x, y in pairs:
         axes = differing(x, y)
@@ -52,11 +52,11 @@ def _product(domain: Domain, pairs: frozenset[Edge], graph_of: GraphOf) -> Secre
 
 def _threshold(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph | None:
     (attribute,) = domain.attributes
-    # Neighbours are within every threshold that has edges at all.
+    # Neighbouring values are within every threshold that has edges at all.
     if not attribute.ordered or len(pairs) < attribute.size - 1:
         return None
     theta = max(attribute.gap(x[0], y[0]) for x, y in pairs)
-    # Neighbouring bins are no distance apart: any theta below the narrowest bin joins them and nothing else.
+    # Neighbouring bins have distance 0: any theta below the narrowest bin joins them and nothing else.
     theta = theta or min(attribute.gap(first, first + 2) for first in range(attribute.size - 2)) / 2
     if sum(last - first for first, last in within(attribute, theta)) != len(pairs):
         return None

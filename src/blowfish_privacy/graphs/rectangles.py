@@ -1,8 +1,8 @@
-"""Which classes come within theta of each other, from the distances of rectangles.
+"""Which classes come within theta of each other, derived from the distances between rectangles.
 
 Along each attribute the runs of all groups tile the positions, so the pieces of a class are cells of a grid. Merged
-into rectangles they are few (disjoint boxes on a plane: one each, and about three times as many for what lies
-outside), and the distance of two rectangles is the sum of the gaps along the attributes.
+into rectangles they are few (for disjoint boxes in a plane: one each, and about three times as many for what lies
+outside), and the distance between two rectangles is the sum of the gaps along the attributes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Near:
 
 @dataclass(frozen=True, eq=False)
 class _Axis:
-    """The runs along one attribute; distances are whole numbers of a unit that all attributes share."""
+    """The runs along one attribute; distances are whole multiples of a unit shared by all attributes."""
 
     starts: Ints
     stops: Ints
@@ -49,7 +49,7 @@ class _Axis:
     inner_left: Ints
     """Where the second position of each run begins."""
     inner_right: Ints
-    """Where the last position but one of each run ends."""
+    """Where the second-last position of each run ends."""
     step: int
     """The gap between neighbouring positions."""
 
@@ -64,7 +64,7 @@ class _Rectangles:
 
 
 def near(domain: Domain, theta: Fraction, weights: Sequence[Fraction], pieces: Pieces) -> Near | None:
-    """Compare the rectangles of all classes; None when the numbers are too large or the pairs too many."""
+    """Compare the rectangles of all classes; None if the numbers are too large or there are too many pairs."""
     weighted = [*zip(domain.attributes, weights, strict=True)]
     unit = _unit(theta, weighted)
     cuts = [_runs(groups) for groups in pieces.groups]
@@ -108,7 +108,7 @@ def _axis(attribute: Attribute, weight: Fraction, starts: Ints, stops: Ints) -> 
 
 
 def _merged(labels: Ints) -> _Rectangles:
-    """Merge cells of one class along the last attribute, then equal strips along the others."""
+    """Merge cells of the same class along the last attribute, then equal strips along the others."""
     flat = labels.reshape(-1)
     width = labels.shape[-1]
     fresh = np.ones(len(flat), dtype=bool)
@@ -166,7 +166,7 @@ def _compare(axes: Sequence[_Axis], rectangles: _Rectangles, theta: int, classes
 
 
 def _candidates(counts: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Go through pairs of rectangles, the second among the ``counts`` next ones, a chunk at a time."""
+    """Yield pairs of a rectangle and one of the next ``counts`` ones, in chunks."""
     totals = np.cumsum(counts)
     start = 0
     while start < len(counts):
@@ -186,7 +186,7 @@ def _gap(axis: _Axis, low: Ints, high: Ints, one: Ints, two: Ints) -> Ints:
 
 
 def _touched(axes: Sequence[_Axis], low: Ints, high: Ints, side: Ints, other: Ints, slack: Ints) -> tuple[Bools, Ints]:
-    """Say where at least two values of one rectangle are within theta of the other; else which one is."""
+    """Say whether at least two values of one rectangle are within theta of the other; if not, which one is."""
     several = np.zeros(len(side), dtype=bool)
     points = np.zeros((len(side), len(axes)), dtype=np.int64)
     for a, axis in enumerate(axes):
@@ -194,7 +194,7 @@ def _touched(axes: Sequence[_Axis], low: Ints, high: Ints, side: Ints, other: In
         start, stop, start2, stop2 = axis.starts[lo], axis.stops[hi], axis.starts[lo2], axis.stops[hi2]
         before, after = stop <= start2, start >= stop2
         common = np.minimum(stop, stop2) - np.maximum(start, start2)
-        # What the second closest position costs more than the closest one.
+        # The extra cost of the second-closest position.
         more = np.where(common >= 2, 0, axis.step)
         more = np.where(before, axis.right[hi] - axis.inner_right[hi], more)
         more = np.where(after, axis.inner_left[lo] - axis.left[lo], more)

@@ -1,7 +1,7 @@
-"""How far a distance leads when positions along several attributes have prices.
+"""The dearest move within a distance, when positions along several attributes have prices.
 
-A secret pair may spend a distance of at most theta on moves along the attributes. Which of them is the dearest bounds
-the privacy loss of a strategy whose rows change with the positions.
+A secret pair may spend a distance of at most theta on moves along the attributes. The total price of the dearest one
+bounds the privacy loss of a strategy whose rows change with the positions.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class PricedAxis:
     """An attribute along which an edge can move."""
 
     price: Fraction
-    """What one position is worth."""
+    """The price of one position."""
     distance: Fraction
-    """What one position uses up of theta; for bins at least, and the first is free."""
+    """How much of theta one position uses up; for bins, at least this much, and the first is free."""
     most: int
-    """The most positions that one edge moves along the attribute."""
+    """The largest number of positions that an edge moves along the attribute."""
     binned: bool
 
 
@@ -38,7 +38,7 @@ def furthest(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
 
 
 def _greedy(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
-    """Positions all use up the same: take the dearest first."""
+    """Take the dearest positions first: all use up the same distance."""
     left, total = int(theta / axes[0].distance), Fraction(0)
     for axis in sorted(axes, key=lambda axis: axis.price, reverse=True):
         taken = min(left, axis.most)
@@ -47,12 +47,12 @@ def _greedy(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
 
 
 def _enumerated(first: PricedAxis, second: PricedAxis, theta: Fraction) -> Fraction:
-    """For every move along one attribute, take the longest that theta still allows along the other."""
+    """Combine every move along one attribute with the longest that theta still allows along the other."""
     rests = ((move, int((theta - first.distance * move) / second.distance)) for move in range(first.most + 1))
     return max(first.price * move + second.price * min(rest, second.most) for move, rest in rests)
 
 
 def _linear(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
-    """Take parts of positions; neighbouring bins are no distance apart."""
+    """Allow fractions of positions; neighbouring bins have distance 0."""
     free = sum((axis.price for axis in axes if axis.binned), Fraction(0))
     return free + theta * max((axis.price / axis.distance for axis in axes), default=Fraction(0))

@@ -7,8 +7,8 @@ many positions to advance along each, and the question becomes: pack the advance
 - one attribute: advance as far as theta allows, again and again;
 - whole numbers whose units divide one another (all equal, in particular): a closed form, proved below;
 - whole numbers in general: an integer program over the maximal steps (cutting stock);
-- bins: a search over the furthest positions reachable. Where that search grows too large, the count found by a greedy
-  walk is used: it is never too small, so every promise made from it still holds.
+- bins: a search over the furthest positions reachable. If that search grows too large, the count of a greedy walk is
+  used: it is never too small, so every promise made from it still holds.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Stride:
 
 
 def fewest_steps(theta: Fraction, strides: Sequence[Stride]) -> int | float:
-    """Count the fewest steps for all the moves together."""
+    """Return the smallest number of steps that make all the moves together."""
     units = [stride.unit for stride in strides if stride.unit is not None]
     if any(unit > theta for unit in units):
         return inf
@@ -71,7 +71,7 @@ def fewest_steps(theta: Fraction, strides: Sequence[Stride]) -> int | float:
 
 
 def _walk(theta: Fraction, strides: Sequence[Stride]) -> int:
-    """Advance greedily, the first attribute first; exact for one attribute, never too small for more."""
+    """Advance greedily, the first attribute first; exact for one attribute, never too few steps for more."""
     positions = [0] * len(strides)
     steps = 0
     while left := [axis for axis, stride in enumerate(strides) if positions[axis] < stride.length]:
@@ -81,7 +81,7 @@ def _walk(theta: Fraction, strides: Sequence[Stride]) -> int:
             ends[axis] = strides[axis].furthest(positions[axis], budget)
             budget -= strides[axis].cost(positions[axis], ends[axis])
         moved = [axis for axis in left if ends[axis] > positions[axis]]
-        # Along whole numbers the same step fits again and again.
+        # Along whole numbers the same step can be repeated.
         again = min((strides[axis].length - positions[axis]) // (ends[axis] - positions[axis]) for axis in moved)
         again = again if all(strides[axis].unit is not None for axis in left) else 1
         positions = [start + again * (end - start) for start, end in zip(positions, ends, strict=True)]
@@ -124,14 +124,14 @@ def _cutting_stock(capacity: int, items: Sequence[tuple[int, int]]) -> int:
     )
     if solved.status != 0:
         return greedy
-    # The solver works in floating point: believe only a packing that holds everything when counted exactly.
+    # The solver works in floating point: accept a packing only if an exact count confirms it.
     times = [round(value) for value in solved.x]
     held = [sum(n * pattern[kind] for n, pattern in zip(times, patterns, strict=True)) for kind in range(len(items))]
     return sum(times) if all(have >= need for have, (_, need) in zip(held, items, strict=True)) else greedy
 
 
 def _maximal_patterns(capacity: int, items: Sequence[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
-    """List the steps to which nothing can be added, up to one more than there is use for."""
+    """Yield the steps to which nothing can be added, stopping soon after there are too many."""
     (size, count), rest = items[0], items[1:]
     if not rest:
         yield (min(count, capacity // size),)
@@ -146,7 +146,7 @@ def _maximal_patterns(capacity: int, items: Sequence[tuple[int, int]]) -> Iterat
 
 
 def _search(theta: Fraction, strides: Sequence[Stride]) -> int | None:
-    """Keep, step by step, the positions that no other reachable one is ahead of in every attribute."""
+    """Keep, after each step, the reachable positions that no other is ahead of in every attribute."""
     goal = tuple(stride.length for stride in strides)
     frontier = {(0,) * len(strides)}
     steps = visited = 0

@@ -1,4 +1,4 @@
-"""Stretches of an ordered attribute that no secret pair leaves: which of them a person is in is public."""
+"""Stretches of an ordered attribute that no secret pair leaves: the stretch that a person is in is public."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Move: TypeAlias = tuple[int, int]
-"""The positions that a secret pair has along an attribute, the smaller one first."""
+"""The positions of a secret pair along an attribute, the smaller one first."""
 
 
 @dataclass(frozen=True)
 class Stretches:
-    """``count`` neighbouring stretches of ``width`` positions each, from position ``start`` on."""
+    """``count`` consecutive stretches of ``width`` positions each, starting at position ``start``."""
 
     start: int
     width: int
     count: int
     reach: int
-    """The most positions that a secret pair inside one of them moves."""
+    """The largest number of positions that a secret pair moves inside one of them."""
 
     @property
     def stop(self) -> int:
@@ -29,7 +29,7 @@ class Stretches:
 def joined(moves: Iterable[Move], size: int) -> tuple[Stretches, ...]:
     """Cut ``size`` positions into the shortest stretches that none of the moves leaves.
 
-    Moves that overlap without sharing a position inside are joined too: a stretch is a range.
+    Overlapping moves are joined even if they share no end: a stretch is a range.
     """
     ranges: list[tuple[int, int, int]] = []
     for low, high in sorted(moves):
@@ -42,7 +42,7 @@ def joined(moves: Iterable[Move], size: int) -> tuple[Stretches, ...]:
 
 
 def _filled(ranges: Iterable[tuple[int, int, int]], size: int) -> Iterator[Stretches]:
-    """Leave every position outside of the ranges alone."""
+    """Make every position outside the ranges a stretch of its own."""
     position = 0
     for low, high, reach in [*ranges, (size, size, 0)]:
         if low > position:
@@ -53,7 +53,7 @@ def _filled(ranges: Iterable[tuple[int, int, int]], size: int) -> Iterator[Stret
 
 
 def _together(single: Iterable[Stretches]) -> list[Stretches]:
-    """Write neighbours of equal shape as one."""
+    """Merge neighbours of equal width and reach into one entry."""
     runs: list[Stretches] = []
     for each in single:
         if runs and (runs[-1].width, runs[-1].reach) == (each.width, each.reach):

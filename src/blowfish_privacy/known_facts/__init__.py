@@ -1,4 +1,5 @@
-"""Known facts: how many records move together, and how much a query changes when they do.
+"""Known facts: how many records must move together, and how much a query changes when they do.
 
-``theorems/dispatch.py`` is the way in. Nothing is imported here: a policy states facts without these searches.
+Start reading at ``theorems/dispatch.py``. This file imports nothing, so that a policy can state facts without loading
+the searches.
 """

@@ -1,8 +1,8 @@
 """How many steps apart two values are when facts are known (docs/proofs/odds.md).
 
 Without known facts the odds between two values change by at most e^epsilon once for every step. With them a step may
-lead through a value that nobody can have, or take other records along, so steps are counted only where it is proved
-that they add up. Everywhere else values that are no secret pair are not protected from each other.
+lead through a value that nobody can have, or force other records to move too, so steps are counted only where a proof
+says that they add up. Everywhere else, values that are not a secret pair are not protected from each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from blowfish_privacy.known_facts.facts.assumptions import Assumptions
 
 
 def steps(policy: Assumptions, x: Cell, y: Cell) -> Hops:
-    """Count the steps between two values for which the promise is proved; ``math.inf`` where there are none."""
+    """Count the steps between two values, as far as the promise is proved for them; ``math.inf`` if it is not."""
     hops = policy.graph.hops(x, y)
     model = _facts_alone(policy)
     if hops == 0 or model is None:
@@ -32,16 +32,16 @@ def steps(policy: Assumptions, x: Cell, y: Cell) -> Hops:
 def steps_add_up(policy: Assumptions) -> bool:
     """Say whether steps may be counted between all values that anybody can have."""
     if policy.graph.complete:
-        # There are no values several steps apart.
+        # No two values are several steps apart.
         return True
     model = _facts_alone(policy)
     return model is not None and _add_up(policy, model, [])
 
 
 def _add_up(policy: Assumptions, model: FactModel, ends: list[int]) -> bool:
-    """Say whether steps add up between two classes, each of which holds somebody, or between any."""
+    """Say whether steps add up between two non-empty classes or, if none are given, between any two."""
     if not model.crossing.exists:
-        # A chain of secret pairs stays in one class: whoever can have one of its values can have all.
+        # A chain of secret pairs stays in one class: if one of its values is possible, all are.
         return True
     held = model.counts > 0
     held[ends] = True

@@ -2,7 +2,7 @@
 
 A digit D takes the values 0, 1, 2, ... with ``P(D = k)`` proportional to ``exp(-rate k)``. It is drawn by
 inversion: D is the number of k with ``F_k = P(D <= k) <= U`` for a uniform U. Only the first 32 bits of U are
-drawn to begin with. They settle D unless they equal the first 32 bits of some ``F_k``; then, and only then,
+drawn at first. They settle D unless they equal the first 32 bits of some ``F_k``; then, and only then,
 further bits of the same U are drawn until the comparison is certain. See ``docs/proofs/discrete_laplace.md``.
 """
 
@@ -60,7 +60,7 @@ class DigitLaw:
 
 @dataclass(frozen=True, eq=False)
 class Digit:
-    """A law and its table.
+    """A distribution and its table.
 
     ``thresholds[k]`` is the true ``floor(2^32 F_k)``. ``guide[h]`` is the digit of every word that begins
     with the 16 bits h, or -1 where a threshold begins with them. A value past the table is ``beyond``.

@@ -27,12 +27,12 @@ from blowfish_privacy.support.exact import Number, positive
 
 Integers: TypeAlias = NDArray[np.int64]
 
-# Up to this scale a draw leaves 64 bits with a probability below exp(-4000); one that does is refused.
+# Up to this scale a draw exceeds 64 bits with a probability below exp(-4000); such a draw is refused.
 LARGEST_SCALE = 2**50
 _LARGEST_MAGNITUDE = 2**62
 
 _RADIX = 1024
-# The leading table ends where 2^-20 of the probability is left: the rest is too rare to cost time.
+# The leading table ends where a probability of 2^-20 is left: the rest is too rare to cost time.
 _TAIL = 20 * math.log(2)
 # Temporary arrays of this length stay in the processor's cache, however many samples are asked for.
 _BATCH = 1 << 16
@@ -62,10 +62,10 @@ def discrete_laplace(scale: Number, size: int | Sequence[int], *, source: BitSou
 
 def checked_scale(scale: object) -> Fraction:
     """Turn a noise scale into a fraction, or refuse it."""
-    number = positive(scale, "The noise scale", error=QueryError)
+    number = positive(scale, "the noise scale", error=QueryError)
     if number > LARGEST_SCALE:
         raise QueryError(
-            f"The noise scale must be at most 2^50 (about 1.1e15), got {_scientific(number)}.",
+            f"the noise scale must be at most 2^50 (about 1.1e15), got {_scientific(number)}.",
             hint="larger noise would not fit 64-bit integers; spend more epsilon or count in larger units.",
         )
     return number
@@ -90,7 +90,7 @@ class _Sampler:
         return magnitude
 
     def _draw_leading(self, count: int, source: BitSource) -> Integers:
-        """Draw the unbounded digit; a draw past the table starts anew there, for it is memoryless."""
+        """Draw the unbounded digit; a draw past the table starts again from there, because the digit is memoryless."""
         span = self.leading.beyond
         values = self.leading.draw(count, source).astype(np.int64)
         beyond = np.flatnonzero(values == span)
@@ -99,7 +99,7 @@ class _Sampler:
             reached += span
             if reached * _RADIX ** len(self.digits) > _LARGEST_MAGNITUDE:
                 raise QueryError(
-                    "A noise draw does not fit 64-bit integers.",
+                    "a noise draw does not fit 64-bit integers.",
                     hint="this has a probability below exp(-4000); check the source of random bits.",
                 )
             more = self.leading.draw(len(beyond), source)
@@ -134,7 +134,7 @@ def _length(length: object) -> int:
         number = -1
     if number < 0:
         raise QueryError(
-            f"The number of noise draws must be a whole number, 0 or above, or a shape of such numbers; got {length!r}."
+            f"the number of noise draws must be a whole number, 0 or above, or a shape of such numbers; got {length!r}."
         )
     return number
 

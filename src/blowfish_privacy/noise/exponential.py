@@ -2,7 +2,7 @@
 
 Every probability of the sampler is made of ``exp(-x)`` for rational x. A number is held as an interval of
 integers ``low <= 2^bits * number <= high``: lower ends are rounded down and upper ends up at every step, so
-the true value never escapes. How narrow the interval is matters for speed alone: who cannot decide a
+the true value never escapes. The width of the interval only matters for speed: a caller that cannot decide a
 question from it asks again with more bits.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Interval(NamedTuple):
-    """Two integers around ``2^bits`` times a number; the reader knows the bits."""
+    """Two integers that enclose ``2^bits`` times a number; the caller knows the bits."""
 
     low: int
     high: int
@@ -26,7 +26,7 @@ def exp_negative(exponent: Fraction, bits: int) -> Interval:
         return Interval(0, 1)
     # Halve until the argument is at most 1/2, where the series is short, and square back afterwards.
     halvings = int(2 * exponent).bit_length()
-    # One squaring doubles the width of the interval.
+    # Each squaring doubles the width of the interval.
     guard = halvings + 16
     low, high = _series(exponent / 2**halvings, bits + guard)
     for _ in range(halvings):
@@ -36,7 +36,7 @@ def exp_negative(exponent: Fraction, bits: int) -> Interval:
 
 
 def multiply(left: Interval, right: Interval, bits: int) -> Interval:
-    """Enclose the product of two numbers that are not negative."""
+    """Enclose the product of two non-negative numbers."""
     return Interval(left.low * right.low >> bits, ceiling_shift(left.high * right.high, bits))
 
 
@@ -58,5 +58,5 @@ def _series(exponent: Fraction, bits: int) -> Interval:
             total = Interval(total.low - term.high, total.high - term.low)
         else:
             total = Interval(total.low + term.low, total.high + term.high)
-    # The terms alternate and decrease, so what is left out is smaller than the last term, hence than 1.
+    # The terms alternate and decrease, so the remainder is smaller than the last term, hence smaller than 1.
     return Interval(max(0, total.low - 1), total.high + 1)

@@ -1,4 +1,4 @@
-"""Repeatable bits for simulations on public numbers, so that everybody who repeats one finds the same error."""
+"""Repeatable bits for simulations on public numbers, so that everybody who repeats a simulation gets the same error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from blowfish_privacy.noise.source import Words
 
 
 class SimulationSource:
-    """A :class:`BitSource` that everybody can repeat: for public numbers only, never for a release.
+    """A :class:`BitSource` that everybody can reproduce: for public numbers only, never for a release.
 
     ``topic`` says what is simulated; different topics have independent sequences.
     """

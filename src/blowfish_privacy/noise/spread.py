@@ -1,4 +1,4 @@
-"""How large the noise is: what a plan promises before anything is drawn."""
+"""How large the noise is: the variance and the quantiles that a plan states before anything is drawn."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def variance(scale: Number) -> float:
 def quantile(scale: Number, level: Number) -> int:
     """Return the smallest integer t with ``P(|Z| <= t) >= level``, for 0 < level < 1, exactly."""
     rate = 1 / checked_scale(scale)
-    miss = 1 - exact(level, "The level", error=QueryError)
+    miss = 1 - exact(level, "the level", error=QueryError)
     if not 0 < miss < 1:
         given = show(1 - miss)
-        raise QueryError(f"The level must lie between 0 and 1, got {given}.", hint="write it like 0.95.")
+        raise QueryError(f"the level must lie between 0 and 1, got {given}.", hint="write it as 0.95, for example.")
     bound = _hint(rate, miss)
     while not _covers(bound, rate, miss):
         bound += 1

@@ -1,4 +1,4 @@
-"""Whether data agree with the counts that a policy says everybody knows."""
+"""Whether the data agree with the counts that a policy states as known."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from blowfish_privacy.known_facts.facts.known_marginal import KnownMarginal
 from blowfish_privacy.policies.policy import Policy
 
 Counter: TypeAlias = Callable[[tuple[str, ...]], npt.NDArray[np.int64]]
-"""Counts the records of every cell of some attributes."""
+"""Counts the records in every cell of some attributes."""
 
 _MOST_CELLS = 10_000_000
 
 
 def contradicted(policy: Policy, count: Counter, sound: Container[str] | None = None) -> Iterator[KnownFact]:
-    """Go through the facts whose stated counts the data do not have; only of ``sound`` attributes, if given."""
+    """Yield the facts whose stated counts disagree with the data; if given, only facts about ``sound`` attributes."""
     stated = [fact for fact in stated_facts(policy) if sound is None or all(name in sound for name in fact.attributes)]
     names = tuple(name for name in policy.domain if any(name in fact.attributes for fact in stated))
     together = prod(policy.domain[name].size for name in names) <= _MOST_CELLS
@@ -39,16 +39,16 @@ def contradicted(policy: Policy, count: Counter, sound: Container[str] | None = 
 
 
 def check_size(domain: Domain, fact: KnownFact) -> None:
-    """Refuse a stated count over so many cells that the data cannot be compared with it."""
+    """Refuse a stated count over too many cells to compare with the data."""
     if prod(domain[name].size for name in fact.attributes) > _MOST_CELLS:
         raise RefusalError(
-            f"{fact.words(domain)}: too many combinations of values to compare the data with.",
+            f"{fact.words(domain)}: too many combinations of values to check against the data.",
             hint="leave out the stated count; what is known matters more than how many.",
         )
 
 
 def stated_facts(policy: Policy) -> list[KnownFact]:
-    """Return the facts whose counts are stated; the data must have their columns."""
+    """Return the facts whose counts are stated; the data must have columns for their attributes."""
     return [
         fact
         for fact in policy.known

@@ -1,4 +1,4 @@
-"""A policy in plain words."""
+"""A policy in plain words: what is protected, how strongly, what is not, and what is assumed to be public."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EPSILONS = (0.1, 0.5, 1.0)
 
 
 def explain_policy(policy: Policy) -> str:
-    """Say what is protected, how strongly, what is not, and what is assumed public."""
+    """Explain a policy, section by section."""
     words = policy.words()
     sections = [
         ("What is protected", [*words.sentences, hidden(policy, "epsilon")] if words.sentences else [_NOTHING]),
@@ -64,13 +64,13 @@ def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[st
 
 
 def unprotected(policy: Policy) -> tuple[str, ...]:
-    """Say what no release under a policy needs to hide."""
+    """List what releases under a policy need not hide."""
     by_facts = (BY_THE_FACTS, *(() if policy.steps_add_up else (BY_CHAINS,))) if policy.known else ()
     return (*policy.words().unprotected, *by_facts)
 
 
 def hidden(policy: Policy, measure: str) -> str:
-    """Say that what is secret is hidden as strongly as a measure says, no more."""
+    """Say that what is secret is hidden exactly as strongly as a measure says."""
     if presence_only(policy):
         return f"Whether a person is in the table is hidden as strongly as {measure} says, no more."
     left = " that the known facts leave open" if policy.known else ""
@@ -78,12 +78,12 @@ def hidden(policy: Policy, measure: str) -> str:
 
 
 def presence_only(policy: Policy) -> bool:
-    """Say whether nothing is secret about a person but whether they are in the table."""
+    """Say whether the only secret about a person is whether they are in the table."""
     return policy.size == "unknown" and not policy.graph.has_edges
 
 
 def neighbouring(policy: Policy) -> str:
-    """Say which tables must look alike when facts are known (docs/proofs/neighbours.md)."""
+    """Describe which tables must look alike if facts are known (docs/proofs/neighbours.md)."""
     how = ", each along a secret pair," if policy.compensation == "secret-moves" else ""
     return (
         f"in which a person moves along a secret pair and other people{how} move along so that the known facts stay "
@@ -100,7 +100,7 @@ def _with_facts(policy: Policy) -> str:
 
 
 def factors(hops: Hops) -> str:
-    """Write the largest change of odds for a few epsilons."""
+    """Write the largest change of the odds for a few values of epsilon."""
     power = "eps" if hops == 1 else f"({hops} eps)"
     return f"a factor e^{power}: " + ", ".join(f"{_factor(hops * eps)} at eps = {eps:g}" for eps in EPSILONS)
 

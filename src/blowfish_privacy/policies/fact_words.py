@@ -1,4 +1,4 @@
-"""What known facts do, in plain words."""
+"""What known facts do to the noise, in plain words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from blowfish_privacy.support.exact import show
 
 _SHOWN = 5
 _CHEAP = 3
-"""Facts that make the noise at most so many times larger are called cheap."""
+"""Facts that make the noise at most this many times larger are called cheap."""
 _EVERYTHING = (
     "THE KNOWN FACTS ALREADY DISCLOSE EVERYTHING: all counts of the full table follow from them, so there is nothing "
     "left to protect, and the table would be published without noise."
@@ -31,7 +31,7 @@ _NO_PAIR = (
 
 
 def what_facts_do(policy: Policy) -> Iterator[str]:
-    """Say what each known fact does to the noise of the full table, and what all do together."""
+    """Say what each known fact does to the noise of the full table, and what all of them do together."""
     plain = 2 if some_edge(policy.graph) is not None else 0
     for fact in policy.known[:_SHOWN]:
         yield _alone(policy, fact, plain)
@@ -41,7 +41,7 @@ def what_facts_do(policy: Policy) -> Iterator[str]:
 
 
 def what_facts_disclose(policy: Policy) -> str | None:
-    """Say that the known facts leave nothing of the full table to protect, where they do."""
+    """Say that the known facts leave nothing in the full table to protect; None if they do leave something."""
     try:
         largest = _table(policy)
     except RefusalError:
@@ -101,7 +101,7 @@ def _together(policy: Policy, plain: int) -> Iterator[str]:
 
 
 def _determined(policy: Policy) -> bool:
-    """Whether the counts of all values follow from the known ones."""
+    """Say whether the counts of all values follow from the known ones."""
     model = fact_model(policy, policy.domain.names)
     return model.incidence.nullity == 0 and not any(
         span_of(HistogramForm(policy.domain), model.classes).diameters[model.labels]

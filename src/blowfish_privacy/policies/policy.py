@@ -33,7 +33,7 @@ class Policy:
 
     ``compensation`` says how other records may move when a known count must stay true: ``anywhere`` (the default) or
     only along secret pairs (``secret-moves``, weaker). ``size`` says whether the number of records is public
-    (``known``, or the number itself) or secret (``unknown``). ``rows_per_person`` is the most rows one person has.
+    (``known``, or the number itself) or secret (``unknown``). ``rows_per_person`` is the most rows a person has.
     """
 
     domain: Domain
@@ -95,7 +95,7 @@ class Policy:
 
     @property
     def records(self) -> int | None:
-        """The number of records, where the policy states it or it follows from the known facts."""
+        """The number of records, if the policy states it or it follows from the known facts."""
         return self._records
 
     @cached_property
@@ -107,25 +107,25 @@ class Policy:
         return check_facts(self.domain, self.known, self.size if isinstance(self.size, int) else None)
 
     def distance(self, first: Mapping[str, object], second: Mapping[str, object]) -> Hops:
-        """Count the steps between two values, d_G; ``math.inf`` when nothing protects the one from the other.
+        """Count the steps between two values, d_G; ``math.inf`` if nothing protects one from the other.
 
-        Attributes not named are equal. With an unknown number of records any value is two steps from any other: a
-        record that goes and a record that comes. A release with privacy loss epsilon changes the odds between the two
-        by at most exp(epsilon d_G). With known facts a secret pair that they leave possible is one step, further
-        steps are counted only where it is proved that they add up (docs/proofs/odds.md), and a value that nobody can
-        have is protected from no other.
+        Attributes that are not named are equal. With an unknown number of records any value is at most two steps from
+        any other: one record is removed and another is added. A release with privacy loss epsilon changes the odds
+        between the two by at most exp(epsilon d_G). With known facts a secret pair that they leave possible is one
+        step, further steps are counted only where it is proved that they add up (docs/proofs/odds.md), and a value
+        that nobody can have is not protected from any other.
         """
         return self._apart(0, *self.cells(first, second))
 
     def furthest(self) -> Iterator[tuple[str, Hops]]:
-        """Name two values that are many steps apart, but not unprotected, with their steps: for each attribute."""
+        """For each attribute, describe two values that are many steps apart but still protected, with their steps."""
         for domain, first, last, hops in self._ends:
             if 1 < hops < inf:
                 alone = f"{domain.say(first)} and {domain.attributes[0].say(last[0])}"
                 yield alone if len(domain.names) == 1 else f"({domain.say(first)}) and ({domain.say(last)})", hops
 
     def furthest_together(self) -> tuple[str, Hops] | None:
-        """Name two values that are more steps apart than any that differ in one attribute only, if there are such."""
+        """Describe two values more steps apart than any that differ in a single attribute; None if there are none."""
         one: dict[str, object] = {}
         other: dict[str, object] = {}
         alone: Hops = 0
@@ -145,7 +145,7 @@ class Policy:
 
     @cached_property
     def _ends(self) -> tuple[tuple[Domain, Cell, Cell, Hops], ...]:
-        """Two values many steps apart for each attribute, or for all where pairs depend on every attribute."""
+        """Two values many steps apart for each attribute, or for all together if pairs depend on every attribute."""
         if not self.graph.homogeneous:
             first, last = self.graph.furthest()
             return ((self.domain, first, last, self._apart(0, first, last)),)
@@ -155,14 +155,14 @@ class Policy:
             first, last = projected.furthest()
             hops = self._apart(axis, first, last)
             if hops == inf:
-                # No chain of steps leads from end to end; a secret pair is some way.
+                # No chain of steps leads from end to end; fall back on a wide secret pair.
                 first, last = projected.widest_edge(name) or (first, last)
                 hops = self._apart(axis, first, last)
             ends.append((projected.domain, first, last, hops))
         return tuple(ends)
 
     def _apart(self, axis: int, first: Cell, last: Cell) -> Hops:
-        """Count the steps between values of some attributes, from one on; the others are equal."""
+        """Count the steps between values of consecutive attributes, starting at ``axis``; the others are equal."""
         zeros = (0,) * len(self.domain.names)
         x, y = ((*zeros[:axis], *positions, *zeros[axis + len(positions) :]) for positions in (first, last))
         if self.known:
@@ -173,29 +173,33 @@ class Policy:
         return min(hops, 2) if self.size == "unknown" else hops
 
     def cells(self, first: Mapping[str, object], second: Mapping[str, object]) -> tuple[Cell, Cell]:
-        """Turn two records, in which the same attributes may be left out, into cells."""
+        """Turn two records into cells; both may omit the same attributes."""
         for record in (first, second):
             if not isinstance(record, Mapping) or not record:
-                raise DomainError(f"a value names at least one attribute, got {brief(record)}.", hint='{"age": 30}.')
+                raise DomainError(
+                    f"a value must name at least one attribute, got {brief(record)}.", hint='{"age": 30}.'
+                )
         one_sided = set(first) ^ set(second)
         if one_sided:
             raise DomainError(f"only one of the two records names {', '.join(sorted(map(str, one_sided)))}.")
         omitted = [name for name in self.domain if name not in first]
         if omitted and not self.graph.homogeneous:
-            raise DomainError(f"this policy's pairs depend on every attribute: name {', '.join(omitted)} too.")
+            raise DomainError(
+                f"the secret pairs of this policy depend on every attribute: name {', '.join(omitted)} too."
+            )
         rest = {name: self.domain[name].value(0) for name in omitted}
         return self.domain.cell({**rest, **first}), self.domain.cell({**rest, **second})
 
     @property
     def connected(self) -> bool:
-        """Whether every two values that anybody can have are some number of steps apart, so that none is left out."""
+        """Whether every two possible values are some number of steps apart, so that no pair is unprotected."""
         return self.size == "unknown" or (self.graph.connected and self.steps_add_up)
 
     @property
     def steps_add_up(self) -> bool:
-        """Whether the promise holds once for every step between all values that anybody can have.
+        """Whether the promise holds once for every step, between all possible values.
 
-        It does without known facts, and with them where it is proved (docs/proofs/odds.md).
+        It does without known facts, and with them if there is a proof (docs/proofs/odds.md).
         """
         if not self.known:
             return True
@@ -204,10 +208,10 @@ class Policy:
         return steps_add_up(self)
 
     def words(self) -> Words:
-        """Say in sentences what is protected and what is not."""
+        """Return sentences about what is protected and what is not."""
         words = self.graph.words()
         if self.known:
-            # A secret pair may be one that the known facts disclose, which makes a bad example.
+            # The known facts may disclose a secret pair, which would make it a bad example.
             return replace(words, protected=tuple(replace(rule, example=None) for rule in words.protected))
         if self.size != "unknown":
             return words
@@ -215,13 +219,13 @@ class Policy:
         return Words(words.protected, added=(*words.added, present))
 
     def explain(self) -> str:
-        """Say in plain words what is protected, how strongly, what is not, and what is assumed public."""
+        """Explain in plain words what is protected, how strongly, what is not, and what is assumed to be public."""
         from blowfish_privacy.policies.explain import explain_policy
 
         return explain_policy(self)
 
     def canonical(self) -> dict[str, Any]:
-        """Return one form, in plain JSON values, for all equivalent ways to write this policy."""
+        """Return a form in plain JSON values that is the same for all equivalent ways to write this policy."""
         form: dict[str, Any] = {
             "version": 1,
             "domain": {name: _canonical_attribute(self.domain, name) for name in sorted(self.domain)},
@@ -249,7 +253,7 @@ def _canonical_attribute(domain: Domain, name: str) -> dict[str, Any]:
     attribute = domain[name]
     written = attribute.to_file()
     if not attribute.ordered:
-        # Categories have no order, so neither does their list.
+        # Categories have no order, so the order of their list must not matter.
         written[attribute.keyword] = sorted(written[attribute.keyword], key=repr)
     if attribute.missing_position is not None:
         written["missing"] = attribute.show(attribute.missing_position)

@@ -1,4 +1,4 @@
-"""Queries: what is asked of a table."""
+"""Queries: the questions that can be asked about a table."""
 
 from blowfish_privacy.queries.cumulative import Cumulative
 from blowfish_privacy.queries.histogram import Histogram

@@ -1,4 +1,4 @@
-"""How many records lie at or below each value of an ordered attribute."""
+"""Cumulative histograms: how many records lie at or below each value of an ordered attribute."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class Cumulative(Query):
         object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
 
     def on(self, domain: Domain) -> CumulativeForm:
-        """Bind to a domain in which the attribute has an order."""
+        """Bind to a domain; the attribute must be ordered."""
         projected = self.own_domain(domain)
         if not projected[self.attribute].ordered:
-            raise QueryError(f"{self.attribute} has categories, and categories have no order.", hint="use a histogram.")
+            raise QueryError(f"{self.attribute} is categorical, and categories have no order.", hint="use a histogram.")
         return CumulativeForm(projected)
 
     def says(self) -> str:
-        """Say what the numbers are good for."""
+        """Say what the numbers count, and what they are good for."""
         return f"How many records are at or below each {quoted(self.attribute)}: its ranges, quantiles and shares"
 
     def labels(self, domain: Domain) -> list[str]:
-        """Name the values."""
+        """Return the values as text."""
         attribute = domain[self.attribute]
         return [attribute.show(position) for position in range(attribute.size)]
 
@@ -72,23 +72,23 @@ class CumulativeForm(LinearForm):
 
     @property
     def outputs(self) -> int:
-        """One for each value."""
+        """The number of values: there is one output for each."""
         return self.domain.size
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Zeros below the position, ones from it on."""
+        """Return 0 for the outputs below the position and 1 from there on."""
         return [int(position >= x[0]) for position in range(self.domain.size)]
 
     def change(self, x: Cell, y: Cell) -> Fraction:
-        """Every output between the two positions changes by one."""
+        """Count the outputs between the two positions: each changes by one."""
         return Fraction(abs(x[0] - y[0]))
 
     def weight(self, x: Cell) -> Fraction:
-        """Every output from the position on changes by one."""
+        """Count the outputs from the position on: each changes by one."""
         return Fraction(self.domain.size - x[0])
 
     def net_change(self, net: Mapping[Cell, int]) -> int:
-        """Follow how many records more or fewer lie at or below each position."""
+        """Sum, over the positions, how many records more or fewer lie at or below each."""
         total = height = before = 0
         for (position,), count in sorted(net.items()):
             total += abs(height) * (position - before)
@@ -96,13 +96,13 @@ class CumulativeForm(LinearForm):
         return total
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """The change is the rank gap, so the widest edge is the worst."""
+        """Return the widest edge: the change is the difference of the ranks."""
         return graph.widest_edge(self.domain.names[0]), True
 
     def heaviest(self) -> Cell:
-        """The lowest value is counted by every output."""
+        """Return the lowest value, which every output counts."""
         return (0,)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Add up from the lowest value on."""
+        """Add up the counts from the lowest value on."""
         return np.cumsum(counts.reshape(-1))

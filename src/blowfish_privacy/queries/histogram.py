@@ -1,4 +1,4 @@
-"""How many records have each value."""
+"""Histograms: how many records have each value."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Histogram(Query):
         return HistogramForm(self.own_domain(domain))
 
     def says(self) -> str:
-        """Name the attributes."""
+        """Say what is counted."""
         return f"How many records have each {named(self.attributes)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
@@ -67,34 +67,34 @@ class HistogramForm(LinearForm):
 
     @property
     def outputs(self) -> int:
-        """One for each cell."""
+        """The number of cells: there is one output for each."""
         return self.domain.size
 
     def column(self, x: Cell) -> Sequence[int]:
-        """One in its own cell."""
+        """Return 1 for the record's own cell and 0 elsewhere."""
         flat = self.domain.flat(x)
         return [int(number == flat) for number in range(self.domain.size)]
 
     def change(self, x: Cell, y: Cell) -> Fraction:
-        """One cell loses a record, another gains it."""
+        """Return 2: one cell loses a record and another gains it."""
         return Fraction(2 if x != y else 0)
 
     def weight(self, x: Cell) -> Fraction:
-        """One cell gains or loses a record."""
+        """Return 1: one cell gains or loses a record."""
         return Fraction(1)
 
     def net_change(self, net: Mapping[Cell, int]) -> int:
-        """Add up what cells gain and lose."""
+        """Sum what the cells gain and lose."""
         return sum(abs(count) for count in net.values())
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Every edge changes the same."""
+        """Return any edge: all change the counts equally."""
         return some_edge(graph), True
 
     def heaviest(self) -> Cell:
-        """Every cell weighs the same."""
+        """Return any cell: all weigh the same."""
         return self.domain.unflat(0)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return the counts."""
+        """Return the counts as they are."""
         return counts.reshape(-1)

@@ -1,4 +1,4 @@
-"""Cluster centres over ordered attributes."""
+"""K-means: cluster centres over ordered attributes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from blowfish_privacy.support.file_values import Names
 class KMeans(Query):
     """The centres of ``k`` clusters of records: ``KMeans(["blue", "green", "red"], k=4)``.
 
-    What is released is a noisy synopsis of where the records lie; centres, for this k or any other, are worked out from
-    it afterwards and cost nothing more.
+    The release is a noisy synopsis of where the records lie; centres, for this k or any other, are computed from it
+    afterwards at no further cost.
     """
 
     attributes: tuple[str, ...]
@@ -48,21 +48,21 @@ class KMeans(Query):
         if len(set(self.attributes)) < len(self.attributes):
             raise QueryError(f"k-means names an attribute twice: {', '.join(self.attributes)}.")
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-            raise QueryError(f"k must be a whole number from 1 up, got {brief(k)}.")
+            raise QueryError(f"k must be a whole number of at least 1, got {brief(k)}.")
         object.__setattr__(self, "k", int(k))
 
     def on(self, domain: Domain) -> HistogramForm:
-        """Bind to a domain in which all attributes have an order, and which has a value for every centre."""
+        """Bind to a domain; all attributes must be ordered, and there must be at least k values."""
         projected = self.own_domain(domain)
         for name in projected:
             if not projected[name].ordered:
-                raise QueryError(f"{name} has categories, and categories have no mean.", hint="leave it out.")
+                raise QueryError(f"{name} is categorical, and categories have no mean.", hint="leave it out.")
         if self.k > projected.size:
-            raise QueryError(f"{self.k:,} clusters cannot be told apart: there are only {projected.size:,} values.")
+            raise QueryError(f"there cannot be {self.k:,} clusters of only {projected.size:,} values.")
         return HistogramForm(projected)
 
     def says(self) -> str:
-        """Name the number of centres."""
+        """Say how many centres of which attributes are asked for."""
         centres = f"centres of {self.k} clusters" if self.k > 1 else "centre"
         return f"The {centres} of {named(self.attributes)}"
 
@@ -81,5 +81,5 @@ class KMeans(Query):
 
 
 def clusters_asked(query: Query) -> int:
-    """Return the number of clusters that a query asks for."""
+    """Return the number of clusters that a query asks for; 1 if it is not a k-means query."""
     return query.k if isinstance(query, KMeans) else 1

@@ -1,4 +1,4 @@
-"""Any linear query: what a record adds is given by a matrix or by a function of its value."""
+"""General linear queries: what a record adds is given by a matrix or by a function of its value."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ROWS: TypeAlias = Annotated[
 
 
 class Linear(Query):
-    """Outputs to which every record adds a number of its own.
+    """Outputs to which every record adds a number that depends on its value.
 
     ``Linear(lambda age: age >= 65, attributes=["age"])`` counts; a function may return several numbers, and is given
     the values of the attributes in order. ``Linear([[0, 1, 1], [1, 0, 0]], attributes=["zone"])`` has one row for each
@@ -54,18 +54,18 @@ class Linear(Query):
         self.attributes = tuple(checked_attribute(name) for name in attributes)
 
     def on(self, domain: Domain) -> LinearMatrix:
-        """Bind to a domain, working out what each cell adds."""
+        """Bind to a domain, and work out what each cell adds."""
         projected = self.own_domain(domain)
         read = _columns_of if callable(self.weights) else _columns_from
         columns = read(self.weights, projected)
         unit = Fraction(1, lcm(*(number.denominator for column in columns for number in column)))
         whole = [[int(number / unit) for number in column] for column in columns]
         if any(abs(number) > _LARGEST for column in whole for number in column):
-            raise QueryError("the weights need too many digits to be put on a common lattice.", hint="round them.")
+            raise QueryError("the weights need too many digits for a common unit.", hint="round them.")
         return LinearMatrix(projected, np.array(whole, dtype=np.int64).T.copy(), unit)
 
     def says(self) -> str:
-        """Name the attributes."""
+        """Name the attributes that the weights depend on."""
         return f"Weighted counts over {named(self.attributes)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
@@ -82,7 +82,9 @@ class Linear(Query):
 
 def _columns_of(function: Callable[..., Any], domain: Domain) -> list[list[Fraction]]:
     if domain.size > MOST_NUMBERS:
-        raise QueryError(f"a function of {domain.size:,} values is too large.", hint="use fewer attributes.")
+        raise QueryError(
+            f"a function of {domain.size:,} values is too large to tabulate.", hint="use fewer attributes."
+        )
     columns = [_column(function(*domain.record(cell).values())) for cell in domain.cells()]
     if len({len(column) for column in columns}) != 1:
         raise QueryError("the function does not return the same number of outputs for every value.")
@@ -103,7 +105,7 @@ def _columns_from(matrix: Any, domain: Domain) -> list[list[Fraction]]:
 
 def _column(returned: Any) -> list[Fraction]:
     parts: Iterable[Any] = returned if isinstance(returned, list | tuple | np.ndarray) else [returned]
-    # A condition is the commonest function of all: true adds one.
+    # Conditions are the most common functions: true adds one.
     numbers = [int(part) if isinstance(part, bool | np.bool_) else part for part in parts]
     column = [exact(number, "what a record adds", error=QueryError) for number in numbers]
     if not column:
@@ -113,7 +115,7 @@ def _column(returned: Any) -> list[Fraction]:
 
 @dataclass(frozen=True, eq=False)
 class LinearMatrix(LinearForm):
-    """A matrix of whole numbers, one row for each output, and the unit they count."""
+    """A matrix of whole numbers, with one row for each output, and their unit."""
 
     domain: Domain
     matrix: npt.NDArray[np.int64]
@@ -133,7 +135,7 @@ class LinearMatrix(LinearForm):
         return self.matrix
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Compare all edges where they are few; else bound them by all pairs, whose worst is quick to find."""
+        """Compare all edges if they are few; otherwise bound them by the worst of all pairs, which is quick to find."""
         size = self.domain.size
         if size * (size - 1) // 2 <= MOST_PAIRS:
             return max(graph.edges(), key=lambda edge: self.change(*edge), default=None), True
@@ -145,7 +147,7 @@ class LinearMatrix(LinearForm):
         return self._widest_pair(), False
 
     def _widest_pair(self) -> Edge:
-        """Find the pair of cells with the largest L1 distance: for some signs of the outputs it spans the sum."""
+        """Find the pair of cells with the largest L1 distance: for some choice of signs it spans the signed sum."""
         signs = [[1]]
         for _ in range(self.outputs - 1):
             signs = [[*row, sign] for row in signs for sign in (1, -1)]
@@ -159,7 +161,7 @@ class LinearMatrix(LinearForm):
         return self.domain.unflat(int(np.abs(self.matrix).sum(axis=0).argmax()))
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Multiply in whole numbers of any length."""
+        """Multiply in integers of arbitrary precision."""
         flat = counts.reshape(-1)
         filled = np.flatnonzero(flat)
         return self.matrix[:, filled].astype(object) @ flat[filled].astype(object)

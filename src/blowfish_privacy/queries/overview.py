@@ -1,4 +1,4 @@
-"""The queries that people ask first."""
+"""The queries that people ask first: a policy is judged by what it does to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from blowfish_privacy.queries.sums import Sum
 
 
 def overview(domain: Domain) -> list[tuple[str, Query]]:
-    """Name, with a title, the whole table, and the counts, cumulative counts and sum of each attribute."""
+    """Return, with titles, the whole table and the histogram, cumulative histogram and sum of each attribute."""
     queries: list[tuple[str, Query]] = [("histogram of all attributes", Histogram(*domain.names))]
     for name in domain:
         queries.append((f"histogram of {name}", Histogram(name)))

@@ -46,7 +46,7 @@ class Quantiles(Cumulative):
             raise QueryError(f"quantiles need a list of shares, got {brief(self.at)}.", hint="[0.25, 0.5, 0.75].")
         shares = tuple(exact(share, "a quantile", error=QueryError) for share in self.at)
         if not all(0 <= share <= 1 for share in shares):
-            raise QueryError("a quantile lies between 0 and 1.", hint="0.5 is the median.")
+            raise QueryError("a quantile must lie between 0 and 1.", hint="0.5 is the median.")
         object.__setattr__(self, "at", shares)
 
     @property
@@ -55,7 +55,7 @@ class Quantiles(Cumulative):
         return tuple(map(Fraction, self.at))
 
     def says(self) -> str:
-        """Name the shares."""
+        """Name the shares, and what they are read from."""
         shares = ", ".join(show(share) for share in self.shares)
         many = "quantiles" if len(self.shares) > 1 else "quantile"
         name = quoted(self.attribute)

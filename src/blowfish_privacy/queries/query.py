@@ -1,4 +1,4 @@
-"""What every query answers.
+"""The interface of queries, and of the linear forms that they become on a domain.
 
 A query is linear: each record adds something to each output, and it looks at some attributes only. Bound to a domain
 it is a :class:`LinearForm` on the cells of those attributes. All arithmetic is on whole numbers: an output is a whole
@@ -34,15 +34,15 @@ class Query(ABC):
     """The form of that spelling, further keys included; unless stated, anything may follow the keyword."""
 
     needs_records: ClassVar[bool] = False
-    """Whether a plan needs the number of records: to divide by it, or to choose a strategy."""
+    """Whether a plan needs the number of records, to divide by it or to choose a strategy."""
     answer: ClassVar[str] = "numbers"
     """The kind of answer that is asked for; mechanisms say which kinds they give."""
     result: ClassVar[str] = "vector"
     """The kind of result that shows the answer."""
     error_of: ClassVar[str] = "an output"
-    """What the error of one number is the error of."""
+    """What a single number is called in statements about its error."""
     changed: ClassVar[str] = "the answer"
-    """What a secret change moves."""
+    """What a change of a secret affects, in words."""
     counts_records: ClassVar[bool] = False
     """Whether every output is a number of records."""
     adds_up: ClassVar[bool] = False
@@ -50,15 +50,15 @@ class Query(ABC):
     divided: ClassVar[bool] = False
     """Whether the answer is divided by the number of records."""
     instead_of_parts: ClassVar[str | None] = None
-    """What to do instead, where the query cannot be released for each part of a table."""
+    """What to do instead, if the query cannot be released for each part of a table."""
 
     kinds: ClassVar[dict[str, type[Query]]] = {}
-    """Every kind of query that is defined, by its keyword."""
+    """All kinds of queries that are defined, by keyword."""
 
     attributes: tuple[str, ...]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Make a kind of query known by its keyword."""
+        """Register the subclass under its keyword."""
         super().__init_subclass__(**options)
         register(Query.kinds, cls)
 
@@ -72,7 +72,7 @@ class Query(ABC):
         return f"{outputs:,} numbers" if outputs > 1 else "one number"
 
     def labels(self, domain: Domain) -> list[str] | None:
-        """Name the outputs, where they have names."""
+        """Name the outputs; None if they have no names."""
         return None
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Query(ABC):
 
     @abstractmethod
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write the query as it stands in a policy file for a domain."""
+        """Write the query in the form of a policy file for a domain."""
 
     @classmethod
     @abstractmethod
@@ -102,7 +102,7 @@ class Query(ABC):
 
 
 class Pattern(Enum):
-    """How the outputs of a linear form depend on the cell, where more is known than the columns themselves."""
+    """How the outputs of a linear form depend on the cell, if there is more structure than the columns show."""
 
     CELLS = "every cell has an output of its own"
     RANKS = "outputs count the positions of one attribute up to the cell"
@@ -132,22 +132,22 @@ class LinearForm(ABC):
 
     @abstractmethod
     def heaviest(self) -> Cell:
-        """Return a cell with the largest total, for policies in which records come and go."""
+        """Return a cell with the largest weight, for policies in which records are added and removed."""
 
     @abstractmethod
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Answer from the counts of all cells, in units, exactly."""
+        """Compute the exact outputs, in units, from the counts of all cells."""
 
     def change(self, x: Cell, y: Cell) -> Fraction:
-        """Return how much the outputs change, added up, when a record moves: the L1 norm of W_x - W_y."""
+        """Return the total change of the outputs when a record moves: the L1 norm of W_x - W_y."""
         return self.unit * sum(abs(a - b) for a, b in zip(self.column(x), self.column(y), strict=True))
 
     def weight(self, x: Cell) -> Fraction:
-        """Return how much the outputs change when a record comes or goes: the L1 norm of W_x."""
+        """Return the total change of the outputs when a record is added or removed: the L1 norm of W_x."""
         return self.unit * sum(abs(a) for a in self.column(x))
 
     def net_change(self, net: Mapping[Cell, int]) -> int:
-        """Return how much the outputs change, added up in units, when cells gain or lose so many records."""
+        """Return the total change of the outputs, in units, when the cells gain or lose these numbers of records."""
         outputs = [0] * self.outputs
         for cell, count in net.items():
             if count:
@@ -155,28 +155,28 @@ class LinearForm(ABC):
         return sum(map(abs, outputs))
 
     def as_matrix(self) -> npt.NDArray[np.int64]:
-        """Return all columns side by side, in units, where they are few enough."""
+        """Return all columns side by side, in units; refused if the matrix is too large."""
         if self.outputs * self.domain.size > MOST_NUMBERS:
             raise RefusalError(
-                f"a query of {self.outputs:,} outputs over {self.domain.size:,} values is too large to be written out.",
-                hint="ask for fewer outputs, or look at fewer values.",
+                f"a query of {self.outputs:,} outputs over {self.domain.size:,} values is too large to write out.",
+                hint="ask for fewer outputs, or query fewer values.",
             )
         return np.array([self.column(cell) for cell in self.domain.cells()], dtype=np.int64).T
 
 
 def named(attributes: Sequence[str]) -> str:
-    """Write attributes in a sentence."""
+    """Write a list of attributes for use inside a sentence."""
     *others, last = map(quoted, attributes)
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def some_edge(graph: SecretGraph) -> Edge | None:
-    """Return any edge of a graph."""
+    """Return any edge of a graph; None if it has none."""
     return next((edge for name in graph.domain if (edge := graph.widest_edge(name)) is not None), None)
 
 
 def checked_attribute(name: object) -> str:
-    """Check the name of a query's attribute."""
+    """Return the name of a query's attribute, or refuse it."""
     if not isinstance(name, str):
-        raise QueryError(f"an attribute is named by text, got {brief(name)}.")
+        raise QueryError(f"an attribute's name must be text, got {brief(name)}.")
     return name

@@ -1,4 +1,4 @@
-"""Every rectangle over two ordered attributes."""
+"""Range grids: the counts of all rectangles over two ordered attributes."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class RangeGrid(Query):
         object.__setattr__(self, "attributes", named)
 
     def on(self, domain: Domain) -> HistogramForm:
-        """Bind to a domain in which both attributes have an order."""
+        """Bind to a domain; both attributes must be ordered."""
         projected = self.own_domain(domain)
         for name in projected:
             if not projected[name].ordered:
-                raise QueryError(f"{name} has categories, and categories have no order.", hint="use a histogram.")
+                raise QueryError(f"{name} is categorical, and categories have no order.", hint="use a histogram.")
         return HistogramForm(projected)
 
     def says(self) -> str:
-        """Name the attributes."""
+        """Say over which attributes the rectangles extend."""
         return f"How many records fall into rectangles of {named(self.attributes)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:

@@ -44,11 +44,11 @@ class Ranges(Cumulative):
             raise QueryError(f"ranges need a list of pairs, got {brief(self.of)}.", hint="[(0, 20), (21, 50)].")
         for ends in self.of:
             if not isinstance(ends, list | tuple) or len(ends) != 2:
-                raise QueryError(f"a range has two ends, got {brief(ends)}.")
+                raise QueryError(f"a range must have two ends, got {brief(ends)}.")
         object.__setattr__(self, "of", tuple((low, high) for low, high in self.of))
 
     def on(self, domain: Domain) -> CumulativeForm:
-        """Bind to a domain that holds every range."""
+        """Bind to a domain that contains every range."""
         form = super().on(domain)
         for ends in self.of:
             try:
@@ -58,7 +58,7 @@ class Ranges(Cumulative):
         return form
 
     def says(self) -> str:
-        """Say where the counts come from."""
+        """Say what is counted, and what it is read from."""
         name = quoted(self.attribute)
         return f"How many records fall into ranges of {name}, from how many are at or below each of its values"
 

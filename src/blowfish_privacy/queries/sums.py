@@ -1,4 +1,4 @@
-"""The sum and the mean of an attribute of whole numbers."""
+"""Sums and means of an attribute of whole numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sum(Query):
         object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
 
     def on(self, domain: Domain) -> SumForm:
-        """Bind to a domain in which the attribute has whole numbers."""
+        """Bind to a domain; the attribute must have whole numbers."""
         projected = self.own_domain(domain)
         if not isinstance(projected[self.attribute], Integer):
             raise QueryError(
@@ -45,7 +45,7 @@ class Sum(Query):
         return SumForm(projected)
 
     def says(self) -> str:
-        """Name the attribute."""
+        """Name the sum or mean and its attribute."""
         return f"The {self.keyword} of {quoted(self.attribute)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
@@ -79,27 +79,27 @@ class SumForm(LinearForm):
 
     @property
     def outputs(self) -> int:
-        """One."""
+        """A single output: the sum."""
         return 1
 
     def column(self, x: Cell) -> Sequence[int]:
-        """The value itself."""
+        """Return the value itself."""
         return [int(self.domain.attributes[0].value(x[0]))]
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """The change is the distance, so the widest edge is the worst."""
+        """Return the widest edge: the change is the distance."""
         return graph.widest_edge(self.domain.names[0]), True
 
     def heaviest(self) -> Cell:
-        """The value furthest from zero."""
+        """Return the value furthest from zero."""
         return max(((0,), (self.domain.size - 1,)), key=self.weight)
 
     def weight(self, x: Cell) -> Fraction:
-        """The value's distance from zero."""
+        """Return the value's distance from zero."""
         return Fraction(abs(self.column(x)[0]))
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Add up in whole numbers of any length: a sum may pass 64 bits on the way."""
+        """Add up in integers of arbitrary precision: the sum may exceed 64 bits on the way."""
         low = int(self.domain.attributes[0].value(0))
         filled = np.flatnonzero(counts.reshape(-1))
         total = sum((low + int(position)) * int(counts.reshape(-1)[position]) for position in filled)

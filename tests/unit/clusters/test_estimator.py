@@ -146,7 +146,7 @@ def test_names_that_are_not_text_count_as_none():
         (np.array([[0.0, 0.5]] * 9), {}, "whole numbers"),
         (np.array([[0.0, 500.0]] * 9), {}, "outside the declared"),
         (np.zeros((9, 2)), {"n_clusters": 10}, "at least as many records"),
-        (np.zeros((9, 2)), {"n_clusters": 0}, "whole number from 1 up"),
+        (np.zeros((9, 2)), {"n_clusters": 0}, "whole number of at least 1"),
         (np.zeros((9, 2)), {"epsilon": -1}, "must be above 0"),
         (np.zeros((9, 2)), {"policy": None}, "policy is needed"),
         (np.zeros((9, 2)), {"mechanism": "laplace"}, "cannot answer"),

@@ -174,7 +174,7 @@ def test_small_number_types_do_not_overflow():
 
 
 def test_a_bin_must_be_one_bin():
-    with pytest.raises(DomainError, match="not one bin but 2"):
+    with pytest.raises(DomainError, match="spans 2 bins, not one"):
         Binned([0, 10, 20]).position(Bin(0, 20))
     with pytest.raises(DomainError):
         Bin(None, 3)

@@ -13,10 +13,10 @@ DOMAIN = bp.Domain(age=bp.Integer(-2, 2), sex=bp.Categorical(["F", "M"]), wage=b
     [
         (lambda: bp.Histogram(), "at least one attribute"),
         (lambda: bp.Histogram("age", "age"), "twice"),
-        (lambda: bp.Histogram(5), "named by text"),
+        (lambda: bp.Histogram(5), "name must be text"),
         (lambda: bp.Histogram("agee"), "did you mean 'age'"),
         (lambda: bp.Cumulative("sex"), "no order"),
-        (lambda: bp.Cumulative(["age"]), "named by text"),
+        (lambda: bp.Cumulative(["age"]), "name must be text"),
         (lambda: bp.Sum("sex"), "whole numbers"),
         (lambda: bp.Mean("wage"), "whole numbers"),
         (lambda: bp.Linear([[1]], "age"), "list of names"),

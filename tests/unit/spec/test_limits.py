@@ -219,7 +219,7 @@ def test_numbers_of_records_fit_the_arithmetic():
 
 
 def test_known_facts_on_wide_attributes():
-    with pytest.raises(bp.PolicyError, match=r"2,000,000 cells; 1,000,000 is the most.*bins"):
+    with pytest.raises(bp.PolicyError, match=r"2,000,000 cells; at most 1,000,000 are supported.*bins"):
         wide_policy(2_000_000, known=[bp.KnownMarginal("wage")])
     policy = wide_policy(limits.MARGINAL_CELLS, known=[bp.KnownMarginal("wage")])
     fact_model.cache_clear()

@@ -1,7 +1,7 @@
 """Values that the known facts do not tell apart.
 
 Two values are in one *class* when every known count counts both or neither: moving a record inside a class changes no
-known count. Classes come from geometry, never from going through the domain: each attribute is cut into *groups* of
+known count. Classes are derived from geometry, never by enumerating the domain: each attribute is cut into *groups* of
 positions that all facts treat alike, and a *piece*, one group of each attribute, lies in one class.
 """
 
@@ -31,7 +31,7 @@ _WORD = 62
 
 @dataclass(frozen=True)
 class Row:
-    """One known count: which fact it comes from, and its value where stated."""
+    """One known count: the fact it comes from, and its value if stated."""
 
     fact: int
     count: int | None
@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """The classes of some known facts on a domain."""
+    """A domain cut into the classes that some known facts distinguish."""
 
     domain: Domain
     groups: tuple[tuple[Subset, ...], ...]
@@ -57,7 +57,7 @@ class Classes:
 
     @property
     def as_pieces(self) -> Pieces:
-        """The pieces alone, as secret graphs look at them."""
+        """The pieces and their classes, in the form that secret graphs work with."""
         return Pieces(self.groups, self.labels, self.size)
 
     def of(self, cell: Cell) -> int:
@@ -65,23 +65,23 @@ class Classes:
         return int(self.labels[tuple(lookup(p) for lookup, p in zip(self._lookups, cell, strict=True))])
 
     def group_of(self, axis: int, position: int) -> int:
-        """Return the number of the group that holds a position of an attribute."""
+        """Return the number of the group that contains a position of an attribute."""
         return self._lookups[axis](position)
 
     @cached_property
     def pieces(self) -> Ints:
-        """The class of each piece, in one line."""
+        """The class of each piece, as a flat array."""
         return self.labels.reshape(-1)
 
     def along(self, axis: int) -> Ints:
-        """Return for each piece the number of its group along an attribute."""
+        """Return the number of each piece's group along an attribute."""
         shape = [1] * self.labels.ndim
         shape[axis] = -1
         numbers = np.arange(self.labels.shape[axis]).reshape(shape)
         return np.broadcast_to(numbers, self.labels.shape).reshape(-1)
 
     def piece(self, number: int) -> tuple[Subset, ...]:
-        """Return the group of each attribute that makes up a piece."""
+        """Return the groups, one of each attribute, that make up a piece."""
         indices = np.unravel_index(number, self.labels.shape)
         return tuple(groups[int(index)] for groups, index in zip(self.groups, indices, strict=True))
 
@@ -91,12 +91,12 @@ class Classes:
 
 
 def classes_of(domain: Domain, known: Sequence[KnownFact]) -> Classes:
-    """Cut a domain into classes; it must hold all attributes that the facts speak of."""
+    """Cut a domain into classes; it must contain every attribute that the facts mention."""
     marginals = _marginals(domain, known)
     boxes = _boxes(domain, known)
     by_value = {name for names in marginals for name in names}
     words = -(-len(boxes) // _WORD)
-    # Looked at first by the marginals alone, as a cut at every value takes memory for every value.
+    # Checked for the marginals alone first, because a cut at every value takes memory for every value.
     _check_pieces(prod(domain[name].size for name in by_value), words)
     cuts = [_Cut.make(domain, name, boxes, every_value=name in by_value) for name in domain]
     shape = tuple(len(cut.groups) for cut in cuts)
@@ -122,12 +122,12 @@ def _check_pieces(pieces: int, words: int) -> None:
     if pieces * (words + 1) > KNOWN_PIECES:
         raise RefusalError(
             f"the known facts cut the domain into {pieces:,} pieces, too many to calibrate noise for.",
-            hint="know fewer or coarser counts: of bins, where an attribute has very many values.",
+            hint="list fewer or coarser known counts; declare bins where an attribute has very many values.",
         )
 
 
 def _marginals(domain: Domain, known: Sequence[KnownFact]) -> dict[tuple[str, ...], tuple[int, tuple[int, ...] | None]]:
-    """Collect the known marginals, each set of attributes once, its counts in the domain's order if stated."""
+    """Collect the known marginals, one for each set of attributes, with any stated counts in the domain's order."""
     marginals: dict[tuple[str, ...], tuple[int, tuple[int, ...] | None]] = {}
     for number, fact in enumerate(known):
         if isinstance(fact, KnownMarginal):
@@ -143,7 +143,7 @@ def _marginals(domain: Domain, known: Sequence[KnownFact]) -> dict[tuple[str, ..
 
 
 def _boxes(domain: Domain, known: Sequence[KnownFact]) -> list[tuple[Box, int, int | None]]:
-    """Collect the known counts of boxes, each box once; a count of everybody says nothing but the total."""
+    """Collect the known counts of boxes, each box once; a count of everybody only states the total."""
     boxes: dict[tuple[tuple[str, Subset], ...], tuple[Box, int, int | None]] = {}
     for number, fact in enumerate(known):
         if not isinstance(fact, KnownMarginal):
@@ -157,7 +157,7 @@ def _boxes(domain: Domain, known: Sequence[KnownFact]) -> list[tuple[Box, int, i
 
 @dataclass(frozen=True)
 class _Cut:
-    """The groups of one attribute, and for each group the boxes that do not exclude it, as bits of words."""
+    """The groups of one attribute and, as a bit mask in words, the boxes that do not exclude each group."""
 
     groups: tuple[Subset, ...]
     masks: Ints
@@ -198,7 +198,7 @@ def _words(masks: Sequence[int], bits: int) -> Ints:
 
 
 def _masks(cuts: Sequence[_Cut], shape: tuple[int, ...]) -> Ints:
-    """Return for every piece the boxes that hold it."""
+    """Return the boxes that contain each piece, as a bit mask."""
     words = cuts[0].masks.shape[1]
     total = np.full((*shape, words), (1 << _WORD) - 1, dtype=np.int64)
     for axis, cut in enumerate(cuts):
@@ -207,7 +207,7 @@ def _masks(cuts: Sequence[_Cut], shape: tuple[int, ...]) -> Ints:
 
 
 def _labels(cuts: Sequence[_Cut], shape: tuple[int, ...], by_value: Sequence[bool]) -> tuple[Ints, Ints]:
-    """Number the classes: one for each combination of boxes and of values that a marginal tells apart."""
+    """Number the classes, one for each combination of boxes and of values that a marginal distinguishes."""
     pieces = np.arange(prod(shape)).reshape(shape)
     values = np.zeros(shape, dtype=np.int64)
     for axis, each_value in enumerate(by_value):
@@ -224,7 +224,7 @@ def _labels(cuts: Sequence[_Cut], shape: tuple[int, ...], by_value: Sequence[boo
 
 
 def _flat(domain: Domain, names: Sequence[str], shape: tuple[int, ...]) -> Ints:
-    """Return for every piece the number of the marginal's cell it lies in."""
+    """Return the number of the marginal's cell that each piece lies in."""
     cells = np.zeros(shape, dtype=np.int64)
     for name in names:
         axis = domain.axis(name)
@@ -235,6 +235,6 @@ def _flat(domain: Domain, names: Sequence[str], shape: tuple[int, ...]) -> Ints:
 
 
 def fact_names(known: Sequence[KnownFact]) -> Iterator[str]:
-    """Name the attributes that facts speak of."""
+    """List the attributes that facts mention, with repetitions."""
     for fact in known:
         yield from fact.attributes

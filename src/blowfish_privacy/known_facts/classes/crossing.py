@@ -1,7 +1,7 @@
 """Secret pairs that lead from one class to another.
 
-Where no secret pair does, a single record can move along every secret pair without touching a known count, and the
-known facts change nothing. Edges are listed where they are few. On large domains geometry decides: in a homogeneous
+If there are none, a single record can move along any secret pair without changing a known count, and the known facts
+make no difference. Edges are listed where they are few. On large domains geometry decides: in a homogeneous
 graph an edge along one attribute exists whatever the other attributes are, so an edge between two groups of an
 attribute crosses classes wherever a fact tells the two groups apart, and some fact does.
 """
@@ -22,7 +22,7 @@ _MOST_PAIRS = 100_000
 
 @dataclass(frozen=True)
 class Arc:
-    """An edge and the classes of its two ends."""
+    """A directed edge and the classes of its two ends."""
 
     x: Cell
     y: Cell
@@ -41,11 +41,11 @@ class Crossing:
     along: tuple[str, ...]
     """The attributes along which some edge crosses."""
     samples: tuple[Arc, ...]
-    """Edges that cross: all where they are listed, else one for each attribute along which some do."""
+    """Edges that cross: all of them if edges are listed, otherwise one for each attribute along which some cross."""
 
     @property
     def exists(self) -> bool:
-        """Whether any edge crosses."""
+        """Whether any edge leads from one class to another."""
         return bool(self.samples)
 
     def unchanged(self, names: tuple[str, ...]) -> bool:
@@ -57,7 +57,7 @@ class Crossing:
 
 
 def crossing(graph: SecretGraph, classes: Classes) -> Crossing:
-    """Look at the edges of a graph on the classes' domain."""
+    """Classify the edges of a graph on the domain of the classes."""
     size = classes.domain.size
     few = graph.enumerated is not None or size * (size - 1) // 2 <= _MOST_PAIRS
     if few:
@@ -88,7 +88,7 @@ def _rest(group: Subset, size: int) -> Subset:
 
 
 def _lifted(classes: Classes, axis: int, pair: tuple[int, int]) -> Arc:
-    """Choose the other attributes so that a fact tells the two positions apart."""
+    """Choose the other attributes such that a fact distinguishes the two positions."""
     first, second = (classes.group_of(axis, position) for position in pair)
     one, other = (np.moveaxis(classes.labels, axis, 0)[number] for number in (first, second))
     indices = [int(number) for number in np.argwhere(one != other)[0]]

@@ -32,21 +32,21 @@ class FactModel:
     live: npt.NDArray[np.bool_]
     """The classes that the stated counts allow to hold a record."""
     counts: Ints
-    """The number of records of each class, where it follows from the stated counts; -1 elsewhere."""
+    """The number of records of each class; -1 where it does not follow from the stated counts."""
 
     @property
     def records(self) -> int | None:
-        """The public number of records, where it is stated."""
+        """The number of records, if it is stated or follows from the facts."""
         return self.policy.records
 
     @cached_property
     def incidence(self) -> Incidence:
-        """The known counts of the live classes."""
+        """The known counts, restricted to the live classes."""
         return self.classes.incidence.without(~self.live)
 
     @cached_property
     def labels(self) -> Ints:
-        """The live classes."""
+        """The numbers of the live classes."""
         return np.flatnonzero(self.live)
 
     @property
@@ -56,29 +56,29 @@ class FactModel:
 
     @property
     def decided(self) -> bool:
-        """Whether what is possible is known for certain: no count stated, or every class's count derived."""
+        """Whether it is certain which tables are possible: no count is stated, or every class's count follows."""
         return self.free or bool((self.counts >= 0).all())
 
     @cached_property
     def arcs(self) -> tuple[Arc, ...]:
-        """Edges between live classes: all where edges are listed, else samples."""
+        """Edges between live classes: all of them if edges are listed, otherwise samples."""
         return tuple(arc for arc in self.crossing.samples if self.live[arc.source] and self.live[arc.target])
 
     @cached_property
     def inner(self) -> tuple[Arc, ...] | None:
-        """All edges inside live classes, where edges are listed."""
+        """All edges inside live classes; None if edges are not listed."""
         if self.crossing.listed is None:
             return None
         return tuple(arc for arc in self.crossing.listed if arc.source == arc.target and self.live[arc.source])
 
     @cached_property
     def arc_ends(self) -> tuple[Ints, Ints]:
-        """Where the edges between live classes start, and where they end."""
+        """The cells at which the edges between live classes start and end, as two arrays."""
         return ends_of(self.arcs)
 
     @cached_property
     def inner_ends(self) -> tuple[Ints, Ints]:
-        """Where the edges inside live classes start, and where they end."""
+        """The cells at which the edges inside live classes start and end, as two arrays."""
         return ends_of(self.inner or ())
 
     @property
@@ -90,7 +90,7 @@ class FactModel:
 
 
 def ends_of(arcs: Sequence[Arc]) -> tuple[Ints, Ints]:
-    """Return where edges start and where they end, one value in each row."""
+    """Return the cells at which edges start and end, as two arrays with one row for each edge."""
     return np.array([arc.x for arc in arcs], dtype=np.int64), np.array([arc.y for arc in arcs], dtype=np.int64)
 
 
@@ -116,7 +116,7 @@ def relevant_domain(policy: Assumptions, names: tuple[str, ...]) -> Domain:
 
 
 def _class_counts(incidence: Incidence, rows: Sequence[Row], records: int | None) -> Ints:
-    """Derive the number of records of each class from the stated counts, where they settle it; -1 where not."""
+    """Derive the number of records of each class from the stated counts; -1 where it does not follow."""
     counts = np.full(incidence.columns, -1, dtype=np.int64)
     stated = [(number + 1, row.count) for number, row in enumerate(rows) if row.count is not None]
     stated += [] if records is None else [(0, records)]
@@ -138,5 +138,5 @@ def _class_counts(incidence: Incidence, rows: Sequence[Row], records: int | None
         if not empty.any() and not len(single):
             return counts
         counts[empty] = 0
-        # A row with one unknown class names it: the numbers of its unknown classes add up to that one.
+        # In a row with one unknown class, the sum of the labels of its unknown classes is the label of that class.
         counts[matrix[single] @ np.where(unknown, np.arange(len(unknown)), 0)] = rest[single]

@@ -2,9 +2,9 @@
 
 Phi is the 0/1 matrix of known counts by classes, with a row of ones on top for the public number of records. Its
 *nullity* is the number of classes minus its rank; at nullity 0 every class's count follows from the known counts. A
-count that covers a single class settles that class, which can then be left out of all others: peeling. What remains
-is eliminated modulo a prime; the rank found there is never larger than the true one, so a nullity of 0 is certain, and
-for nullity 1 a kernel vector is reconstructed in whole numbers and checked exactly.
+count that covers a single class settles that class, which can then be removed from all others: peeling. What remains
+is eliminated modulo a prime. The rank found there is never larger than the true one, so a nullity of 0 is certain; for
+nullity 1 a kernel vector is reconstructed in whole numbers and checked exactly.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _MOST_WORK = 3_000_000_000
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
-    """Which known count (row) counts which class (column); the row of ones is understood."""
+    """Which known count (row) counts which class (column); the row of ones is implied."""
 
     rows: int
     columns: int
     members: tuple[Ints, ...]
-    """For each row the classes it counts."""
+    """The classes that each row counts."""
 
     @classmethod
     def of(cls, rows: int, columns: int, pairs: Sequence[tuple[Ints, Ints]]) -> Incidence:
-        """Collect pairs of row and column, which may repeat."""
+        """Build it from pairs of row and column, which may contain duplicates."""
         if not pairs:
             return cls(rows, columns, ())
         keys = np.unique(np.concatenate([row * columns + column for row, column in pairs]))
@@ -45,7 +45,7 @@ class Incidence:
         return cls(rows, columns, tuple(np.split(keys % columns, split)))
 
     def without(self, dead: npt.NDArray[np.bool_]) -> Incidence:
-        """Leave out classes that must be empty, numbering the others anew."""
+        """Remove classes that must be empty, and renumber the others."""
         number = np.cumsum(~dead) - 1
         return Incidence(self.rows, int((~dead).sum()), tuple(number[m[~dead[m]]] for m in self.members))
 
@@ -59,7 +59,7 @@ class Incidence:
 
     @cached_property
     def settled(self) -> npt.NDArray[np.bool_]:
-        """The classes that peeling settles: no kernel vector touches them."""
+        """Which classes peeling settles: every kernel vector is zero there."""
         matrix = self.matrix
         done = np.zeros(self.columns, dtype=bool)
         while not done.all():
@@ -76,14 +76,14 @@ class Incidence:
 
     @cached_property
     def core(self) -> Ints:
-        """What peeling leaves: distinct rows over the classes not settled."""
+        """What peeling leaves: the distinct rows, restricted to the classes that are not settled."""
         rest = self.matrix[:, np.flatnonzero(~self.settled)]
         dense = rest.toarray() if rest.shape[0] * rest.shape[1] <= 50_000_000 else np.zeros((0, rest.shape[1]))
         return np.unique(dense.astype(np.int64), axis=0)
 
     @cached_property
     def core_size(self) -> tuple[int, int]:
-        """Rows and columns of the core."""
+        """The number of rows, before duplicates are removed, and of columns of the core."""
         return self.rows + 1, int((~self.settled).sum())
 
     @cached_property
@@ -97,7 +97,7 @@ class Incidence:
 
     @property
     def nullity(self) -> int | None:
-        """The nullity (never too small, and exact where it is 0 or 1); None when the facts are too many to say."""
+        """The nullity: never too small, and exact if 0 or 1; None if there are too many facts to compute it."""
         echelon = self._reduced
         if echelon is None:
             return None
@@ -107,7 +107,7 @@ class Incidence:
 
     @cached_property
     def kernel(self) -> Ints | None:
-        """The one primitive kernel vector, over all classes, where the nullity is 1."""
+        """The primitive kernel vector over all classes if the nullity is 1, unique up to sign; None otherwise."""
         echelon = self._reduced
         columns = self.core_size[1]
         if echelon is None or columns - len(echelon[1]) != 1:
@@ -153,7 +153,7 @@ def reduced(matrix: Ints) -> tuple[Ints, list[int]]:
 
 
 def _fraction(residue: int) -> tuple[int, int] | None:
-    """Find a fraction with small numerator and denominator that has this residue."""
+    """Find a fraction with a small numerator and denominator that has this residue modulo the prime."""
     bound = isqrt(PRIME // 2)
     before, remainder, low_before, low = PRIME, residue, 0, 1
     while remainder > bound:

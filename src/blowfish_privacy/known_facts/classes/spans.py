@@ -1,7 +1,7 @@
 """How far a query can change while a record stays in its class.
 
-A compensating record may move anywhere, but all that moves through a class leaves it somewhere and enters it somewhere.
-So what counts is the *span* of each class: for a single number, its lowest and highest value in the class; for
+A compensating record may move anywhere, but whatever passes through a class enters it at one value and leaves it at
+another. So what counts is the *span* of each class: for a single number, its lowest and highest value in the class; for
 several outputs, the largest distance between two values of the class.
 """
 
@@ -26,12 +26,12 @@ Whole: TypeAlias = npt.NDArray[np.object_]
 
 _MOST_SIGNS = 10
 _FEW_OUTPUTS = 5
-"""Histograms with so few cells are taken apart into single numbers, which are exact."""
+"""Histograms with at most this many cells are treated as single numbers, which is exact."""
 _CANDIDATES = 6
 
 
 class Scalar(ABC):
-    """A number that each value has, as the classes see it."""
+    """A whole number assigned to each value, with its extremes in each class."""
 
     def __init__(self, classes: Classes) -> None:
         self.classes = classes
@@ -42,15 +42,15 @@ class Scalar(ABC):
 
     @abstractmethod
     def values(self, cells: Ints) -> Ints:
-        """Return the numbers of many values, one in each row."""
+        """Return the numbers of many values, given one per row."""
 
     @abstractmethod
     def _piece_ends(self) -> tuple[Ints, Ints]:
-        """Return for each piece the lowest and the highest number in it."""
+        """Return the lowest and the highest number in each piece."""
 
     @abstractmethod
     def _cell_in(self, piece: int, *, highest: bool) -> Cell:
-        """Return a value of a piece with the lowest or highest number."""
+        """Return a value in a piece at which the number is lowest or highest."""
 
     @cached_property
     def _ends(self) -> tuple[Ints, Ints]:
@@ -68,27 +68,27 @@ class Scalar(ABC):
         return self._piece_ends()[1][self._ends[1]].astype(object)
 
     def lowest(self, label: int) -> Cell:
-        """Return a value of a class with the lowest number."""
+        """Return a value in a class at which the number is lowest."""
         return self._cell_in(int(self._ends[0][label]), highest=False)
 
     def highest(self, label: int) -> Cell:
-        """Return a value of a class with the highest number."""
+        """Return a value in a class at which the number is highest."""
         return self._cell_in(int(self._ends[1][label]), highest=True)
 
 
 class Ranked(Scalar):
-    """A number that grows by one with every position of one attribute."""
+    """A number that increases by one with every position of one attribute."""
 
     def __init__(self, classes: Classes, name: str, lowest: int = 0) -> None:
         super().__init__(classes)
         self._axis, self._lowest = classes.domain.axis(name), lowest
 
     def value(self, cell: Cell) -> int:
-        """Count from the lowest."""
+        """Add the position to the lowest number."""
         return self._lowest + cell[self._axis]
 
     def values(self, cells: Ints) -> Ints:
-        """Count from the lowest."""
+        """Add the position to the lowest number."""
         return self._lowest + cells[:, self._axis]
 
     def _piece_ends(self) -> tuple[Ints, Ints]:
@@ -106,7 +106,7 @@ class Ranked(Scalar):
 
 
 class Tabled(Scalar):
-    """A number listed for every value of some attributes."""
+    """A number given by a table over some attributes."""
 
     def __init__(self, classes: Classes, domain: Domain, table: npt.NDArray[Any]) -> None:
         super().__init__(classes)
@@ -114,11 +114,11 @@ class Tabled(Scalar):
         self._table = table.reshape(domain.shape)
 
     def value(self, cell: Cell) -> int:
-        """Look it up."""
+        """Look up the number of a value in the table."""
         return int(self._table[tuple(cell[axis] for axis in self._axes)])
 
     def values(self, cells: Ints) -> Ints:
-        """Look them up."""
+        """Look up the numbers of many values in the table."""
         return self._table[tuple(cells[:, axis] for axis in self._axes)]
 
     def _piece_ends(self) -> tuple[Ints, Ints]:
@@ -146,18 +146,18 @@ class Tabled(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """What a query sees of the classes, in units."""
+    """How much a query can change inside each class and between classes, in units."""
 
     diameters: Whole
     """For each class, a bound on the change when a record moves inside it."""
     whole: int
-    """A bound on the change when a record moves anywhere."""
+    """A bound on the change when a record moves, wherever it goes."""
     scalars: tuple[Scalar, ...]
-    """Numbers whose largest change is the query's change; none where there are too many of them."""
+    """Numbers whose largest change is the query's change; empty where there would be too many."""
     guides: tuple[Scalar, ...]
-    """Numbers whose change is never more than the query's."""
+    """Numbers that never change by more than the query does."""
     injective: bool
-    """Whether the query is a histogram that tells every two classes apart."""
+    """Whether the query is a histogram that distinguishes all classes."""
 
     def between(self, a: int, b: int) -> int:
         """Bound the change when a record moves from one class to another."""
@@ -171,7 +171,7 @@ class Span:
 
 
 def span_of(form: LinearForm, classes: Classes) -> Span:
-    """See the classes through a query."""
+    """Work out how much a query can change inside the classes and between them."""
     (first, *_) = form.domain.names
     match form.pattern:
         case Pattern.LINE:
@@ -205,7 +205,7 @@ def _of_matrix(form: LinearForm, classes: Classes) -> Span:
 
 
 def _signed(domain: Domain, matrix: Ints, classes: Classes) -> list[Scalar]:
-    """Return the numbers whose largest change is the L1 change of the rows: all sums of them with signs."""
+    """Return all signed sums of the rows: the largest of their changes is the L1 change of the rows."""
     signs = [(1, *rest) for rest in product((1, -1), repeat=len(matrix) - 1)]
     return [Tabled(classes, domain, table) for table in np.array(signs, dtype=np.int64) @ matrix]
 
@@ -230,7 +230,7 @@ def _of_histogram(form: LinearForm, classes: Classes) -> Span:
 
 
 def candidates(classes: Classes, label: int) -> list[Cell]:
-    """List a few different values of a class, from its ends."""
+    """List a few different values of a class, including its extremes."""
     cells: dict[Cell, None] = {}
     pieces = np.flatnonzero(classes.pieces == label)
     for number in {*pieces[:_CANDIDATES].tolist(), *pieces[-1:].tolist()}:
@@ -243,7 +243,7 @@ def candidates(classes: Classes, label: int) -> list[Cell]:
 
 
 def projected_pieces(classes: Classes, axes: Sequence[int]) -> Ints:
-    """Number for each piece its projection on some attributes."""
+    """Number the projection of each piece onto some attributes."""
     projected = np.zeros(len(classes.pieces), dtype=np.int64)
     for axis in axes:
         projected = projected * len(classes.groups[axis]) + classes.along(axis)
@@ -255,12 +255,12 @@ def _some(group: Subset) -> list[int]:
 
 
 def _in_groups(groups: Sequence[Subset]) -> tuple[Ints, Ints]:
-    """Return all positions, group by group, and where each group starts."""
+    """Return all positions, group by group, and the index at which each group starts."""
     order = np.concatenate([np.concatenate([np.arange(*run) for run in group.runs]) for group in groups])
     return order, np.cumsum([0, *(len(group) for group in groups)])[:-1]
 
 
 def _first_of_each(labels: Ints, keys: Ints) -> Ints:
-    """Return for each label the place of its smallest key."""
+    """Return the index of the smallest key of each label."""
     order = np.lexsort((keys, labels))
     return order[np.searchsorted(labels[order], np.arange(int(labels.max()) + 1))]

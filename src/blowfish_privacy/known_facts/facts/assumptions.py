@@ -1,4 +1,4 @@
-"""What neighbouring tables are assumed to have in common."""
+"""What neighbouring tables are assumed to have in common: the part of a policy that the known-facts code works with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Compensation: TypeAlias = Literal["anywhere", "secret-moves"]
 
 
 class Assumptions(Protocol):
-    """As much of a policy as decides which records move together."""
+    """The part of a policy that decides which records move together."""
 
     @property
     def domain(self) -> Domain:
@@ -22,20 +22,20 @@ class Assumptions(Protocol):
 
     @property
     def graph(self) -> SecretGraph:
-        """Which of them are secret from each other."""
+        """The secret graph: which pairs of values are secret."""
         ...
 
     @property
     def known(self) -> Sequence[KnownFact]:
-        """What everybody knows about the data."""
+        """The facts about the data that everybody knows."""
         ...
 
     @property
     def compensation(self) -> Compensation:
-        """How other records may move so that it stays true."""
+        """How other records may move to keep the known facts true."""
         ...
 
     @property
     def records(self) -> int | None:
-        """The number of records, where it is known."""
+        """The number of records, if it is known."""
         ...

@@ -1,8 +1,8 @@
 """Whether known facts contradict each other, or the number of records.
 
-Pairs of facts are compared first, because a pair makes a clear message. Then all stated counts together: is there any
-table (of real numbers of records) that satisfies them? Values that the same facts count are one unknown. Facts that
-cut the domain into too many pieces for that are compared in pairs only.
+Pairs of facts are compared first, because they give the clearest message. Then a linear program checks all stated
+counts together: is there any table, with fractional counts allowed, that satisfies them? Values that are counted by the
+same facts share one unknown. Facts that cut the domain into too many pieces for that are only compared in pairs.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _MOST_PIECES = 20_000
 
 
 def check_facts(domain: Domain, known: Sequence[KnownFact], stated_size: int | None) -> int | None:
-    """Refuse facts that contradict each other; return the number of records when it follows from them."""
+    """Refuse facts that contradict each other; return the number of records if it follows from them."""
     size = _total(domain, known, stated_size)
     for fact in known:
         for counted in [] if isinstance(fact, KnownMarginal) else fact.counted(domain):
             if size is not None and counted.count is not None and counted.count > size:
-                raise _contradiction(f"{fact.words(domain)} is more than the {size:,} records there are")
+                raise _contradiction(f"{fact.words(domain)} exceeds the number of records, {size:,}")
     if len(known) <= _MOST_PAIRWISE:
         for first, second in combinations(known, 2):
             _check_pair(domain, first, second, size)
@@ -68,7 +68,7 @@ def _check_together(domain: Domain, known: Sequence[KnownFact], size: int | None
 
 
 def _pieces(domain: Domain, stated: Sequence[CountedBox]) -> tuple[int, list[int], list[int]] | None:
-    """Cut the domain into pieces that the same facts count: which fact counts which piece; None when too many."""
+    """Cut the domain into pieces, and list which fact counts which piece; None if there are too many pieces."""
     names = sorted({name for counted in stated for name in counted.box})
     cuts: list[list[int]] = []
     pieces = 1
@@ -114,12 +114,12 @@ def _total(domain: Domain, known: Sequence[KnownFact], stated: int | None) -> in
             totals.append((fact.count, "a count of everybody"))
     for total, name in totals[1:]:
         if total != totals[0][0]:
-            raise _contradiction(f"{totals[0][1]} makes {totals[0][0]:,} records, {name} {total:,}")
+            raise _contradiction(f"{totals[0][1]} implies {totals[0][0]:,} records, but {name} implies {total:,}")
     return totals[0][0] if totals else None
 
 
 def _margin(domain: Domain, fact: KnownMarginal, names: Sequence[str]) -> dict[tuple[int, ...], int]:
-    """Add up a marginal's counts over the attributes not named."""
+    """Sum a marginal's counts over the attributes that are not named."""
     marginal = fact.projected(domain)
     axes = [marginal.axis(name) for name in names]
     sums: dict[tuple[int, ...], int] = {}
@@ -161,11 +161,11 @@ def _check_counts(domain: Domain, first: KnownCount, second: KnownCount, size: i
     pair = f"{first.words(domain)} and {second.words(domain)}"
     for lower, upper, low, high in _nested(one, other, first.count, second.count):
         if inside(lower, upper) and low > high:
-            raise _contradiction(f"{pair}: the one is part of the other but larger")
+            raise _contradiction(f"{pair}: one condition is part of the other but has the larger count")
     if size is not None and disjoint(one, other) and first.count + second.count > size:
-        raise _contradiction(f"{pair} share nobody but add up to more than the {size:,} records there are")
+        raise _contradiction(f"{pair} have nobody in common but add up to more than the {size:,} records")
     if size is not None and _cover(domain, one, other) and first.count + second.count < size:
-        raise _contradiction(f"{pair} cover everybody but add up to less than the {size:,} records there are")
+        raise _contradiction(f"{pair} cover everybody but add up to fewer than the {size:,} records")
 
 
 def _nested(one: Box, other: Box, first: int, second: int) -> Iterator[tuple[Box, Box, int, int]]:

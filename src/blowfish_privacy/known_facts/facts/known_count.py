@@ -16,12 +16,12 @@ from blowfish_privacy.support.file_forms import Form, Several, Wanted
 from blowfish_privacy.support.limits import RECORDS
 
 Box: TypeAlias = Mapping[str, Subset]
-"""For some attributes, the positions a record must have to be counted; attributes not named do not matter."""
+"""The positions that a record must have to be counted, by attribute; attributes that are not named do not matter."""
 
 
 @dataclass(frozen=True)
 class CountedBox:
-    """The number of records inside a box; None when it is known to be known but not stated."""
+    """The number of records inside a box; None if everybody knows it but the policy does not state it."""
 
     box: Box
     count: int | None
@@ -30,8 +30,8 @@ class CountedBox:
 class KnownCount(Fact):
     """The number of records that satisfy a condition: ``KnownCount(where={"age": (17, 25), "sex": "F"}, count=1234)``.
 
-    A pair is an inclusive range, a list a set of values. The count may be left out: the noise depends first of all
-    on *what* is known.
+    A pair is an inclusive range, a list a set of values. The count may be omitted: the noise depends mainly on
+    *what* is known.
     """
 
     keyword = "count"
@@ -58,11 +58,11 @@ class KnownCount(Fact):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes the fact speaks of."""
+        """The attributes that the condition names."""
         return tuple(self.where)
 
     def box(self, domain: Domain) -> dict[str, Subset]:
-        """Return the condition as positions; attributes whose every value is chosen drop out."""
+        """Return the condition as positions; attributes of which every value is selected are dropped."""
         box: dict[str, Subset] = {}
         for name, chosen in self.where.items():
             if name not in domain:
@@ -74,21 +74,21 @@ class KnownCount(Fact):
             except DomainError as error:
                 raise PolicyError(f"known count: {name}: {error.message}", hint=error.hint) from None
             if not len(box[name]):
-                raise PolicyError(f"the known count chooses no value of {name}.", hint="leave the fact out.")
+                raise PolicyError(f"the known count selects no value of {name}.", hint="leave the fact out.")
         return {name: subset for name, subset in box.items() if len(subset) < domain[name].size}
 
     def counted(self, domain: Domain) -> Iterator[CountedBox]:
-        """Return the one count."""
+        """Yield the single box and its count."""
         yield CountedBox(self.box(domain), self.count)
 
     def words(self, domain: Domain, *, whole: bool = False) -> str:
-        """Say the fact in words, the first few of many values or the whole of it."""
+        """Put the fact into words; long lists of values are cut short unless the ``whole`` is asked for."""
         said = [f"{quoted(name)} {_show_choice(domain, name, self.where[name], whole=whole)}" for name in self.where]
         stated = "" if self.count is None else f" ({self.count:,})"
         return f"how many records have {' and '.join(said)}{stated}"
 
     def canonical(self, domain: Domain) -> Any:
-        """Write the positions chosen and the count."""
+        """Return the selected positions and the count as plain JSON values."""
         box = self.box(domain)
         return {
             "count": {name: _choice(domain, name, box[name]) for name in sorted(box)},
@@ -108,7 +108,7 @@ class KnownCount(Fact):
 
 
 def checked_count(value: Any) -> int:
-    """Check a stated count."""
+    """Return a stated count as an int, or refuse it."""
     if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= int(value) <= RECORDS:
         raise PolicyError(f"a known count must be a whole number from 0 to 2^53, got {brief(value)}.")
     return int(value)

@@ -1,4 +1,4 @@
-"""Known facts: counts about the data that everybody is assumed to know already."""
+"""The kinds of known facts, and how they are read from a policy file."""
 
 from __future__ import annotations
 

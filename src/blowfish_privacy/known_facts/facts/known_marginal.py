@@ -30,7 +30,7 @@ class KnownMarginal(Fact):
     """The number of records for every combination of values of some attributes: ``KnownMarginal("sex", counts=..)``.
 
     ``counts`` is a mapping from value (or tuple of values) to count, or a list in the domain's order, nested for
-    several attributes. It may be left out.
+    several attributes. It may be omitted.
     """
 
     keyword = "marginal"
@@ -63,7 +63,7 @@ class KnownMarginal(Fact):
         return f"KnownMarginal({', '.join(map(repr, self.attributes))}, counts={self.given!r})"
 
     def projected(self, domain: Domain) -> Domain:
-        """Return the domain of the marginal's own attributes."""
+        """Return the domain of the marginal's attributes."""
         for name in self.attributes:
             if name not in domain:
                 raise PolicyError(
@@ -73,13 +73,13 @@ class KnownMarginal(Fact):
         if marginal.size > MARGINAL_CELLS:
             names = ", ".join(self.attributes)
             raise PolicyError(
-                f"the marginal of {names} has {marginal.size:,} cells; {MARGINAL_CELLS:,} is the most.",
-                hint="declare coarser values: bins, where an attribute has very many.",
+                f"the marginal of {names} has {marginal.size:,} cells; at most {MARGINAL_CELLS:,} are supported.",
+                hint="declare coarser values, for example bins.",
             )
         return marginal
 
     def counts(self, domain: Domain) -> tuple[int, ...] | None:
-        """Return the counts, one for each cell of the marginal in the domain's order."""
+        """Return the counts, one for each cell of the marginal in the domain's order; None if they are not stated."""
         marginal = self.projected(domain)
         if self.given is None:
             return None
@@ -92,7 +92,7 @@ class KnownMarginal(Fact):
         return tuple(checked_count(count) for count in flat)
 
     def counted(self, domain: Domain) -> Iterator[CountedBox]:
-        """Go through the counts of all cells."""
+        """Yield every cell as a box with its count."""
         marginal = self.projected(domain)
         counts = self.counts(domain)
         for number, cell in enumerate(marginal.cells()):
@@ -101,7 +101,7 @@ class KnownMarginal(Fact):
             yield CountedBox(box, None if counts is None else counts[number])
 
     def words(self, domain: Domain, *, whole: bool = False) -> str:
-        """Say the fact in words, with a few counts or, for the whole of it, where the many are."""
+        """Put the fact into words, with its counts if they are few; the ``whole`` of it says where the others are."""
         counts = self.counts(domain)
         marginal = self.projected(domain)
         stated = ""
@@ -113,7 +113,7 @@ class KnownMarginal(Fact):
         return f"how many records have each {' and '.join(map(quoted, self.attributes))}{stated}"
 
     def canonical(self, domain: Domain) -> Any:
-        """Write the counts by value, so that neither the order of attributes nor that of categories matters."""
+        """Return the counts by value, so that the order of attributes and categories does not matter."""
         alphabetical = domain.project(sorted(self.attributes))
         counts = self.counts(domain)
         if counts is None:

@@ -1,10 +1,10 @@
 """Nullity 2 and more: search all sets of records that can move together.
 
 The effect of a move is what it does to a few independent known counts: -1, 0 or +1 each. Records that move together
-are a multiset of effects that adds up to zero while no proper part does. All of them are found by growing multisets
-from a secret effect: some order keeps every next effect at an obtuse angle to the sum so far [contejean1994], and no
-part may already be the opposite of the next effect. What matters of a multiset is its sum and the set of sums of its
-parts, so of all with both in common only the one with the largest change is kept.
+are a multiset of effects that adds up to zero while no proper part of it does. All of them are found by growing
+multisets from a secret effect: some order keeps every next effect at an obtuse angle to the sum so far
+[contejean1994], and no part may already be the opposite of the next effect. Only the sum of a multiset and the set of
+sums of its parts matter, so among all that share both, only the one with the largest change is kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Effect: TypeAlias = tuple[int, ...]
 METHOD = "several directions are left open by the known counts: all sets of moves searched"
 MOST_INDEPENDENT = 4
 _PROVEN = {0: 1, 1: 2, 2: 4, 3: 10}
-"""The most moves in a set, for so many independent counts; beyond three only few records can be searched."""
+"""The most moves in a set, by number of independent counts; beyond three, only few records can be searched."""
 _MOST_RECORDS = 8
 _MOST_STATES = 60_000
 
@@ -34,28 +34,28 @@ class Move:
 
     effect: Effect
     single: Effect
-    """What it does to the number of records of each class that has one value only, as the query sees it."""
+    """Its effect on the number of records of each class in which the query distinguishes a single value only."""
     weight: int
     classes: tuple[int, int]
-    """From which class to which."""
+    """The class it leaves and the class it enters."""
     secret: Edge | None = None
     """The secret pair it follows; None for a move that may go anywhere."""
     certain: bool = True
-    """Whether a record can really move so; a bound on secret pairs that were not looked at is not certain."""
+    """Whether a record can really move this way; a bound over secret pairs that were not enumerated is not certain."""
 
 
 @dataclass(frozen=True)
 class Atom:
-    """The set of moves with the largest change, and that change."""
+    """The set of moves with the largest change, and the change."""
 
     value: int
     moves: tuple[Move, ...]
     longest: int
-    """The most records that move together in any set of moves."""
+    """The largest number of records in any set of moves."""
 
 
 def signatures(incidence: Incidence) -> Ints | None:
-    """Return for each class what independent known counts say of it, one row per class; None when there are many."""
+    """Return which of the independent known counts count each class, one row per class; None if there are too many."""
     if incidence.columns > 1 << MOST_INDEPENDENT:
         return None
     dense = np.unique(incidence.matrix.toarray(), axis=0)[::-1]
@@ -66,15 +66,15 @@ def signatures(incidence: Incidence) -> Ints | None:
 
 
 def searchable(rank: int, records: int | None) -> bool:
-    """Say whether the sets of moves are few enough for so many independent counts."""
+    """Say whether a search over all sets of moves is feasible, given the number of independent counts."""
     return rank in _PROVEN or (records is not None and records <= _MOST_RECORDS)
 
 
 def search(moves: Iterable[Move], *, records: int | None) -> Atom | None:
-    """Find the largest change over all sets of moves of so many records, one of them secret; None if it is too much.
+    """Find the largest change over all sets of at most ``records`` moves, one of them secret; None if too many.
 
     The change of a set is the sum of the weights plus, over single-valued classes, what the moves do to each, summed
-    without cancelling between classes.
+    in absolute value.
     """
     kinds = _best_of_each(moves)
     rank = len(kinds[0].effect) if kinds else 0
@@ -123,29 +123,29 @@ class _Best:
 
 
 class _Codes:
-    """Vectors as numbers that add up as vectors do, and sets of vectors as bits."""
+    """Encodes vectors as numbers that add up like the vectors, and sets of vectors as bit masks."""
 
     def __init__(self, rank: int, largest: int) -> None:
         self._base = 2 * largest + 1
         self._origin = self._base**rank
 
     def of(self, effect: Effect) -> int:
-        """Number a vector."""
+        """Encode a vector."""
         code = 0
         for part in effect:
             code = code * self._base + part
         return code
 
     def bit(self, code: int) -> int:
-        """Return the set of one vector."""
+        """Return the set that contains one vector."""
         return 1 << (self._origin + code)
 
     def has(self, sums: int, code: int) -> bool:
-        """Say whether a set holds a vector."""
+        """Say whether a set contains a vector."""
         return bool(sums >> (self._origin + code) & 1)
 
     def grown(self, sums: int, step: int) -> int:
-        """Return the sums of all parts after one more effect."""
+        """Return the sums of all parts once an effect has been added."""
         moved = sums << step if step >= 0 else sums >> -step
         return sums | moved | self.bit(step)
 

@@ -1,9 +1,10 @@
-"""The heaviest simple cycle of a directed graph: how much records can change when they move in a ring.
+"""The heaviest simple cycle of a directed graph: how much a query can change when records move in a ring.
 
-Finding it is hard in general, so the graph is split first. A cycle lies in one strongly connected and, ignoring
-directions, biconnected part. Inside a part one vertex is often next to most others (the class outside all boxes): a
-cycle through such a *hub* is a path in the rest, and a path crosses the rest's own biconnected parts one after the
-other, see :mod:`.hubs`. Parts are taken in order of what they could weigh at most, until none can beat the best.
+Finding it is hard in general, so the graph is split first. A cycle lies in one strongly connected component and,
+ignoring directions, in one biconnected part of it. Inside a part one vertex is often adjacent to most others (the
+class outside all boxes): a cycle through such a *hub* is a path in the rest, and a path crosses the rest's own
+biconnected parts one after another, see :mod:`.hubs`. Parts are searched in order of the most that they could weigh,
+until none can beat the best.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from blowfish_privacy.support.progress import task
 
 @dataclass(frozen=True)
 class Cycle:
-    """The heaviest cycle, or what is known of it."""
+    """The heaviest cycle, or a bound on its weight and the best cycle found."""
 
     weight: int
     """No cycle weighs more."""
     exact: bool
-    """Whether the cycle found weighs as much."""
+    """Whether ``nodes`` is a cycle of this weight."""
     nodes: tuple[int, ...]
-    """The best cycle found, in order; empty only if the time was too short and no two nodes have arcs both ways."""
+    """The best cycle found, in order; empty only if the search was cut short and no two nodes have arcs both ways."""
 
 
 def heaviest_cycle(
@@ -49,10 +50,10 @@ def heaviest_cycle(
     longest: int | None = None,
     seconds: float = 8,
 ) -> Cycle | None:
-    """Find the simple cycle (there and back counts) with the largest sum of arc and node weights; None without any.
+    """Find the simple cycle (two nodes suffice) with the largest sum of arc and node weights; None if there is none.
 
-    ``longest`` is the most nodes it may have. When the solver has worked for so many of its own ``seconds``, the
-    weight is a proven bound.
+    ``longest`` is the most nodes it may have. If the solver runs out of ``seconds``, which it counts itself, the weight
+    is a proven bound.
     """
     most = size if longest is None else min(longest, size)
     joint = {(a, b): weight + nodes[b] for (a, b), weight in arcs.items() if a != b}
@@ -70,7 +71,7 @@ def heaviest_cycle(
 
 
 def _heaviest(weights: Weights, most: int, clock: Clock) -> Route | None:
-    """Search the parts that could hold the heaviest cycle."""
+    """Search the parts that could contain the heaviest cycle."""
     parts = [(at_most(sorted(part), inner, most), sorted(part), inner) for part, inner in _parts(weights)]
     best: Route | None = None
     for limit, part, inner in sorted(parts, key=lambda entry: -entry[0]):
@@ -82,7 +83,7 @@ def _heaviest(weights: Weights, most: int, clock: Clock) -> Route | None:
 
 
 def _parts(weights: Weights) -> Iterator[tuple[set[int], Weights]]:
-    """Split into parts such that each cycle lies in one."""
+    """Split the graph into parts such that every cycle lies within one of them."""
     directed: nx.DiGraph[int] = nx.DiGraph(list(weights))
     for strong in nx.strongly_connected_components(directed):
         if len(strong) > 1:
@@ -91,7 +92,7 @@ def _parts(weights: Weights) -> Iterator[tuple[set[int], Weights]]:
 
 
 def _within(part: list[int], weights: Weights, most: int, clock: Clock) -> Route | None:
-    """Search one biconnected part, taking out a hub where that splits it, unless a cycle takes in all there is."""
+    """Search one biconnected part, without its hub if that splits it, unless a cycle visits all vertices."""
     if len(part) > SMALL and most >= len(part):
         hub = Counter(end for arc in weights for end in arc).most_common(1)[0][0]
         rest = among(weights, set(part) - {hub})

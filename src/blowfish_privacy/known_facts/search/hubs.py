@@ -20,7 +20,7 @@ from blowfish_privacy.known_facts.search.paths import SMALL, Clock, Route, Weigh
 
 
 def heavier(weights: Weights, first: Route | None, second: Route | None) -> Route | None:
-    """Put together what two searches found: the larger bound, and the heavier cycle."""
+    """Combine the results of two searches: the larger bound and the heavier cycle."""
     if first is None or second is None:
         return first or second
     rings = (first.vertices, second.vertices)
@@ -39,14 +39,14 @@ def among(weights: Weights, vertices: set[int]) -> Weights:
 
 
 def biconnected(arcs: Iterable[tuple[int, int]]) -> list[set[int]]:
-    """Split a graph, ignoring directions, into parts that no single vertex cuts."""
+    """Return the biconnected components of a graph, ignoring directions."""
     parts: Any = nx.biconnected_components(nx.Graph(list(arcs)))
     return list(parts)
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The blocks of a graph without its hub, each after the one through which the root is reached."""
+    """The blocks of a graph without its hub, each listed after its parent."""
 
     blocks: tuple[tuple[int, ...], ...]
     doors: tuple[int | None, ...]
@@ -54,7 +54,7 @@ class Tree:
 
     @classmethod
     def of(cls, weights: Weights) -> Tree:
-        """Hang up the blocks of each connected part at the largest one, which is then searched only once."""
+        """Root the blocks of each connected part at the largest one, which is then searched only once."""
         blocks = sorted((tuple(sorted(block)) for block in biconnected(weights)), key=len, reverse=True)
         holding: defaultdict[int, list[int]] = defaultdict(list)
         for number, block in enumerate(blocks):
@@ -74,13 +74,13 @@ class Tree:
 
 @dataclass
 class _Legs:
-    """The best legs at each vertex: directly, or through one of the blocks that hang on it."""
+    """The best legs at each vertex: directly to the hub, or through one of the blocks below it."""
 
     direct: Mapping[int, int]
     hanging: defaultdict[int, list[Route]] = field(default_factory=lambda: defaultdict(list))
 
     def within(self, block: Sequence[int]) -> dict[int, Route]:
-        """Return the best leg of each vertex of a block, of those known so far."""
+        """Return the best leg known so far of each vertex of a block."""
         legs: dict[int, Route] = {}
         for vertex in block:
             options = list(self.hanging[vertex])
@@ -127,7 +127,7 @@ def _bounds(legs: Mapping[int, Route]) -> dict[int, int]:
 
 
 def _joined(path: tuple[int, ...], first: Mapping[int, Route], last: Mapping[int, Route]) -> tuple[int, ...]:
-    """Put a path between the legs at its ends; unknown when one of the three is."""
+    """Connect a path with the legs at its ends; empty if one of the three is unknown."""
     if not path:
         return ()
     before, after = first[path[0]].vertices, last[path[-1]].vertices

@@ -1,4 +1,4 @@
-"""The moves of a record between classes, as a search over all sets of moves needs them: effect, price, secret pair."""
+"""The possible moves of a record between classes, with effect, weight and secret pair, for :mod:`.atoms`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from blowfish_privacy.queries.query import LinearForm
 
 
 def _pairs(model: FactModel, signs: Ints) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Go through the moves between live classes, with their effects."""
+    """Yield the moves between live classes, with their effects."""
     for one, a in enumerate(model.labels.tolist()):
         for other, b in enumerate(model.labels.tolist()):
             if a != b:
@@ -22,7 +22,7 @@ def _pairs(model: FactModel, signs: Ints) -> Iterator[tuple[int, int, tuple[int,
 
 
 def scalar_moves(model: FactModel, signs: Ints, scalar: Scalar, widest: int) -> Iterator[Move]:
-    """Price moves by the change of a number between the ends of the classes; a secret pair by its own."""
+    """Weigh a move by the largest change of a number between its classes, and a secret pair by its own change."""
     number = {int(label): index for index, label in enumerate(model.labels)}
     for a, b, effect in _pairs(model, signs):
         yield Move(effect, (), int(scalar.high[b] - scalar.low[a]), (a, b))
@@ -45,7 +45,7 @@ def scalar_moves(model: FactModel, signs: Ints, scalar: Scalar, widest: int) -> 
 
 
 def vector_moves(model: FactModel, signs: Ints, form: LinearForm, span: Span, widest: int) -> Iterator[Move]:
-    """Price moves by the whole diameter; a histogram that sees every class counts what enters and leaves each."""
+    """Weigh a move by the largest change between its classes; if injective, count the classes it changes."""
     number = {int(label): index for index, label in enumerate(model.labels)}
     alone = [label for label in number if span.injective and not span.diameters[label]]
 

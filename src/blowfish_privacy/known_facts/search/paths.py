@@ -1,7 +1,7 @@
 """The heaviest simple path and the heaviest simple cycle of a small part of a graph.
 
-Up to a dozen vertices by going through all subsets (the program of Held and Karp), beyond that by OR-tools' circuit
-constraint, whose bound is proven also when its time is up. Without OR-tools a sum of weights is the bound.
+Up to a dozen or so vertices, dynamic programming over all subsets (Held and Karp); beyond that, OR-tools' circuit
+constraint, whose bound is proven even if its time runs out. Without OR-tools a sum of weights is the bound.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Weights: TypeAlias = Mapping[tuple[int, int], int]
 
 SMALL = 13
-"""So many vertices are searched by subsets."""
+"""Up to this many vertices are searched by subsets."""
 LARGEST = 2**50
-"""The sum of all weights must stay below, so that sums are exact as floating-point numbers too."""
+"""The sum of all weights must stay below this, so that sums are exact in floating point, too."""
 _NONE = -(2**60)
 
 
 @dataclass(frozen=True)
 class Route:
-    """A path or cycle: the vertices of the best one found, and what no other one exceeds."""
+    """The vertices of the best path or cycle found, and a bound that none exceeds."""
 
     bound: int
     vertices: tuple[int, ...]
@@ -35,16 +35,16 @@ class Route:
 
 @dataclass
 class Clock:
-    """How much work may still be spent on looking for better answers.
+    """How much work may still be spent on the search.
 
-    Work is counted by the solver in its own seconds, not read off a clock, so that the same question always has the
-    same answer: a certificate must not depend on how busy the machine was.
+    The solver counts work in deterministic seconds of its own rather than reading a clock, so that the same question
+    always has the same answer: a certificate must not depend on how busy the machine was.
     """
 
     rest: float
 
     def left(self, shares: int = 1) -> float:
-        """Return the work left for one of several tasks still to do."""
+        """Return the share of the remaining work for one of several tasks."""
         return max(self.rest, 0) / max(shares, 1)
 
 
@@ -56,7 +56,7 @@ def heaviest_path(
     clock: Clock,
     shares: int = 1,
 ) -> Route | None:
-    """Find the path of at least two vertices that is heaviest, counting what starting and ending there weighs."""
+    """Find the heaviest path of at least two vertices, including the weights of its start and its end."""
     if not any(u != v for u in start for v in end):
         return None
     if len(vertices) > SMALL:
@@ -71,7 +71,7 @@ def heaviest_path(
 
 
 def heaviest_cycle_within(vertices: Sequence[int], weights: Weights, most: int, clock: Clock) -> Route | None:
-    """Find the heaviest cycle of at most so many vertices."""
+    """Find the heaviest cycle of at most ``most`` vertices."""
     if len(vertices) > SMALL:
         route = _circuit(list(vertices), weights, most, at_most(vertices, weights, most), (clock, 1))
         short = there_and_back(weights)
@@ -90,7 +90,7 @@ def _heavier(first: Route | None, second: Route | None) -> Route | None:
 
 
 def there_and_back(weights: Weights) -> tuple[int, int] | None:
-    """Return the two vertices with the heaviest arcs to each other, if any have."""
+    """Return the two vertices whose arcs to each other are heaviest; None if no two have arcs both ways."""
     pairs = [(a, b) for a, b in weights if a < b and (b, a) in weights]
     return max(pairs, key=lambda pair: weights[pair] + weights[pair[1], pair[0]], default=None)
 
@@ -98,7 +98,7 @@ def there_and_back(weights: Weights) -> tuple[int, int] | None:
 def _by_subsets(
     vertices: list[int], weights: Weights, start: Mapping[int, int], end: Mapping[int, int], most: int
 ) -> Route | None:
-    """Extend, for each set of vertices and each last one among them, the heaviest path through just these."""
+    """Compute the heaviest path through each set of vertices, for each choice of the last one."""
     count = len(vertices)
     arcs = _matrix(vertices, weights)
     stop = np.array([end.get(vertex, _NONE) for vertex in vertices], dtype=np.int64)
@@ -136,12 +136,12 @@ def _trace(table: Ints, arcs: Ints, members: int, last: int) -> list[int]:
 
 
 def at_most(vertices: Sequence[int], weights: Weights, most: int) -> int:
-    """Return a sum of weights that no cycle of at most so many vertices exceeds."""
+    """Return a sum of weights that no cycle of at most ``most`` vertices exceeds."""
     return sum(sorted(_entering(vertices, weights).values(), reverse=True)[:most])
 
 
 def path_at_most(vertices: Sequence[int], weights: Weights, start: Mapping[int, int], end: Mapping[int, int]) -> int:
-    """Return a sum of weights that no path of at least two vertices exceeds; 0 where there is no end to it."""
+    """Return a sum of weights that no path of at least two vertices exceeds; 0 if there is no such path."""
     entering = _entering(vertices, weights)
     # A path enters each of its vertices but the first.
     first = sorted(((weight - entering[vertex], vertex) for vertex, weight in start.items()), reverse=True)[:2]
@@ -189,7 +189,7 @@ def _circuit(
         model.add(sum(used.values()) <= most)
     for (a, b), literal in used.items():
         if a < b and (b, a) in used:
-            # There and back is looked at elsewhere, and without it the relaxation is far tighter.
+            # Cycles of two vertices are handled elsewhere; excluding them makes the relaxation far tighter.
             model.add_at_most_one(literal, used[b, a])
     model.maximize(sum(weights[arc] * literal for arc, literal in used.items()))
     for (a, b), literal in used.items():
@@ -197,7 +197,7 @@ def _circuit(
             model.add_hint(literal, followed.get(a) == b)
     solver = cp_model.CpSolver()
     solver.parameters.max_deterministic_time = work
-    solver.parameters.num_workers = 1  # several would have to take turns to repeat themselves, and take longer
+    solver.parameters.num_workers = 1  # several are only deterministic if they wait for each other, which is slower
     solver.parameters.random_seed = 1
     solver.parameters.linearization_level = 2
     status = solver.solve(model)

@@ -1,6 +1,6 @@
-"""A long cycle, quickly: extend a path at both ends, and turn an end round when it is stuck (Pósa's rotations).
+"""A quick heuristic for a long cycle: extend a path at both ends, and rotate an end that is stuck (Pósa's rotations).
 
-In dense graphs this often takes in every vertex, so that nothing is left to search; elsewhere it is a start.
+In dense graphs it often visits every vertex, so that nothing is left to search; elsewhere it is a starting point.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 _STEPS = 60
-"""So many steps are tried for each vertex."""
+"""How many steps are tried per vertex."""
 _TURN = 0.8
-"""How often a stuck end is turned round; else the other end is tried."""
+"""How often a stuck end is rotated; otherwise the other end is tried."""
 
 
 def long_cycle(vertices: Sequence[int], arcs: Mapping[tuple[int, int], int], through: int | None) -> tuple[int, ...]:
-    """Look for a long cycle along arcs that lead both ways, through one vertex if given; empty if none is found."""
+    """Look for a long cycle along arcs that exist both ways, through a given vertex if any; empty if none is found."""
     near: defaultdict[int, list[int]] = defaultdict(list)
     for a, b in arcs:
         if (b, a) in arcs and b != through:
             near[a].append(b)
     path = [min((v for v in vertices if v != through), key=lambda vertex: len(near[vertex]))]
     best = _closed(path, near, through)
-    # Any order of trying will do, as long as it is always the same.
+    # Any order will do, as long as it is always the same.
     random = Random(0)  # noqa: S311
     for _ in range(_STEPS * len(vertices)):
         index = {vertex: number for number, vertex in enumerate(path)}
@@ -45,7 +45,7 @@ def long_cycle(vertices: Sequence[int], arcs: Mapping[tuple[int, int], int], thr
 
 
 def _closed(path: Sequence[int], near: Mapping[int, Sequence[int]], through: int | None) -> tuple[int, ...]:
-    """Cut a path off so that it closes."""
+    """Shorten a path until it closes to a cycle."""
     home = set(near[path[0] if through is None else through])
     closing = [index for index, vertex in enumerate(path) if vertex in home]
     if through is not None:

@@ -1,6 +1,6 @@
 """How much a query can change under known facts: which theorem applies, in what order.
 
-1. No secret pair crosses classes: the known facts change nothing.
+1. No secret pair crosses classes: the known facts make no difference.
 2. Classes that the stated counts leave empty are dropped.
 3. Nullity 0: simple cycles of classes. Nullity 1: cycles and flows. Few independent counts: all sets of moves.
 4. Otherwise no theorem here applies, and the software refuses.
@@ -40,7 +40,7 @@ def crosses(policy: Assumptions) -> bool:
 
 
 def under_facts(form: LinearForm, policy: Assumptions) -> LargestChange | None:
-    """Find the largest change of a query between neighbours, in units; None where the facts change nothing."""
+    """Find the largest change of a query between neighbours; None if the facts make no difference."""
     asked = set(form.domain.names)
     if any(isinstance(fact, KnownMarginal) and asked <= set(fact.attributes) for fact in policy.known):
         return LargestChange(0, exact=True, method=FOLLOWS)
@@ -57,7 +57,7 @@ def under_facts(form: LinearForm, policy: Assumptions) -> LargestChange | None:
 
 
 def _alone(model: FactModel, form: LinearForm) -> LargestChange:
-    """Let one record move inside a class that may hold one: no other move is possible."""
+    """Let one record move inside a class: no other move is possible."""
     if model.inner is None:
         return LargestChange(_widest(form, model), exact=False, method=ALONE, together=False)
     tried = [((arc.x, arc.y),) for arc in model.inner]
@@ -69,7 +69,7 @@ def _alone(model: FactModel, form: LinearForm) -> LargestChange:
 
 
 def most_secret_moves(policy: Assumptions, names: tuple[str, ...]) -> int | None:
-    """Return the most records that move together under secret-moves; None when no theorem bounds them."""
+    """Return how many records move together at most under secret-moves; None if no theorem bounds them."""
     model = fact_model(policy, names)
     if policy.compensation != "secret-moves":
         return None
@@ -85,7 +85,7 @@ def _anywhere(model: FactModel, form: LinearForm, span: Span) -> LargestChange:
 
 
 def _capped(model: FactModel, span: Span, largest: LargestChange) -> LargestChange:
-    """No more records move than there are."""
+    """Cap the change by what all records can contribute."""
     most = None if model.records is None else model.records * span.whole
     if most is not None and most < largest.value:
         return replace(largest, value=most, exact=False, moves=None)
@@ -93,7 +93,7 @@ def _capped(model: FactModel, span: Span, largest: LargestChange) -> LargestChan
 
 
 def _widest(form: LinearForm, model: FactModel) -> int:
-    """Bound the change along a secret pair."""
+    """Bound the change along a single secret pair."""
     edge, _ = form.worst_edge(model.policy.graph.project(form.domain.names))
     return 0 if edge is None else int(form.change(*edge) / form.unit)
 
@@ -144,7 +144,7 @@ def _vector(model: FactModel, form: LinearForm, span: Span, widest: int) -> Larg
 
 
 def _few(model: FactModel) -> bool:
-    """Whether all sets of moves can be searched, with every secret pair in sight."""
+    """Say whether all sets of moves can be searched with every secret pair listed."""
     return model.crossing.listed is not None and _searchable(model)
 
 
@@ -156,7 +156,7 @@ def _searchable(model: FactModel) -> bool:
 def _around_core(
     model: FactModel, cycle: LargestChange, spans: Whole, between: Callable[[int, int], int]
 ) -> LargestChange:
-    """Search the classes that the counts do not settle; whatever moves there may pass once through each of the others.
+    """Search the classes that the counts do not settle; each move there may also pass once through every settled class.
 
     Contracting the settled classes of a set of moves without cycles leaves a set of moves of the others, and each of
     its moves has passed through a settled class at most once (docs/proofs/known_facts.md).
@@ -180,7 +180,7 @@ def _around_core(
 
 
 def _search_vector(model: FactModel, form: LinearForm, span: Span, widest: int) -> Atom:
-    """Search with the net effect on single-valued classes, and without it where that is too much."""
+    """Search with the net effect on single-valued classes, or without it if that is too expensive."""
     signs = _signatures(model)
     atom = atoms.search(vector_moves(model, signs, form, span, widest), records=model.records)
     if atom is not None or not span.injective:
@@ -212,7 +212,7 @@ def _along_scalar(scalar: Scalar, move: Move) -> Edge:
 
 
 def _chosen(model: FactModel, atom: Atom) -> Moves:
-    """Choose where records enter and leave each class: never at the same value if it has two."""
+    """Choose where records enter and leave each class: at different values if it has two."""
     leave: dict[int, Cell] = {}
     enter: dict[int, Cell] = {}
     ends, (x, y) = next((move.classes, move.secret) for move in atom.moves if move.secret is not None)
@@ -227,7 +227,7 @@ def _chosen(model: FactModel, atom: Atom) -> Moves:
 
 
 def refusal(model: FactModel) -> RefusalError:
-    """Say which facts cross each other, and what can be done."""
+    """Build the error that names the facts that cross each other and says what can be done."""
     policy = model.policy
     open_classes = ~model.incidence.settled
     facts = {
@@ -242,9 +242,9 @@ def refusal(model: FactModel) -> RefusalError:
     named = "; ".join(said[:4]) + (f"; and {len(said) - 4} more" if len(said) > 4 else "")
     return RefusalError(
         f"these known facts cross each other, and no theorem bounds how many records move together: {named}.",
-        hint="know one joint marginal instead of facts that cross, or fewer facts"
+        hint="replace the facts that cross by one joint marginal, or list fewer facts"
         + (
-            "; if attackers already know each record up to its secret pairs, compensation: secret-moves may do."
+            "; if attackers already know each record up to its secret pairs, compensation: secret-moves may be enough."
             if policy.compensation == "anywhere"
             else "."
         ),

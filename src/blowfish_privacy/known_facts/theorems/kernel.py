@@ -1,10 +1,10 @@
-"""Nullity 1: besides cycles, records may flow from the classes that a kernel vector takes from to those it gives to.
+"""Nullity 1: besides cycles, records may flow from classes where a kernel vector is negative to where it is positive.
 
 With d the primitive kernel vector of the facts, records that move together form a simple cycle, or a flow without
 cycles whose net effect on the classes is d or -d (docs/proofs/known_facts.md). In such a flow T = |d|_1 / 2 units
-travel; a unit may pass through other classes, entering and leaving each, and what passes through a class counts with
-its span. Most passes when all units queue up: sources first, those with large |d| per span outermost (Smith's rule),
-then the classes that d leaves alone, then the sinks.
+travel; a unit may pass through other classes, entering and leaving each, and every pass counts with the span of the
+class. The total is largest when all units queue up: sources first, those with large |d| per span outermost (Smith's
+rule), then the classes where d is zero, then the sinks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from blowfish_privacy.queries.query import LinearForm
 
 METHOD = "one direction is left open by the known counts: cycles and flows of classes"
 Place: TypeAlias = Callable[[int], Cell]
-"""Where records leave or enter a class."""
+"""The value at which records leave or enter a class."""
 
 _MOST_WITNESS = 4_000
 
@@ -45,7 +45,7 @@ def scalar_flow(model: FactModel, kernel: Ints, scalar: Scalar, form: LinearForm
 
 
 def vector_flow(model: FactModel, kernel: Ints, form: LinearForm, span: Span) -> LargestChange:
-    """Bound the change of several numbers over all flows: every unit may go anywhere."""
+    """Bound the change of several numbers over all flows; every unit may go anywhere."""
     diameters = span.diameters[model.labels]
     value = int(through(kernel, diameters) + abs(kernel).sum() // 2 * span.whole)
     for net in (kernel, -kernel):
@@ -56,13 +56,13 @@ def vector_flow(model: FactModel, kernel: Ints, form: LinearForm, span: Span) ->
 
 
 def _always(model: FactModel, kernel: Ints) -> bool:
-    """Whether every flow is possible: all pairs are secret, and there are records enough wherever they are needed."""
+    """Say whether every flow is possible: all pairs are secret, and there are enough records where needed."""
     enough = model.records is None or model.records >= most_moves(kernel)
     return model.crossing.graph.complete and model.free and enough
 
 
 def through(kernel: Ints, spans: Whole) -> int:
-    """Return the most that can pass through the classes, each unit counted with the class's span."""
+    """Return the largest total that can pass through the classes, each pass weighted with the span of the class."""
     total = 0
     for side in (kernel < 0, kernel > 0):
         passed = 0
@@ -74,7 +74,7 @@ def through(kernel: Ints, spans: Whole) -> int:
 
 
 def most_moves(kernel: Ints) -> int:
-    """Return the most records that move in one flow."""
+    """Return the largest number of records that move in one flow."""
     return through(kernel, _ones(kernel)) + int(abs(kernel).sum()) // 2
 
 
@@ -88,7 +88,7 @@ def _outermost_first(amounts: Ints, spans: Whole) -> list[tuple[int, int]]:
 
 
 def queue(model: FactModel, net: Ints, spans: Whole, leave: Place, enter: Place) -> Moves | None:
-    """Let all units travel through the classes one after the other; None when they are too many to write down."""
+    """Let all units travel through the classes one after the other; None if there are too many moves to list."""
     labels = model.labels
     sides = [sorted(_where(net, sign), key=lambda c: Fraction(int(spans[c]), abs(int(net[c])))) for sign in (-1, 1)]
     order = [*sides[0], *(c for c in range(len(net)) if not net[c] and spans[c]), *reversed(sides[1])]
@@ -107,7 +107,7 @@ def _where(net: Ints, sign: int) -> list[int]:
 
 
 def _attains(model: FactModel, form: LinearForm, moves: Moves, value: int) -> bool:
-    """Say whether records can move like this, one of them along a secret pair, and change the query by so much."""
+    """Say whether these moves are possible, one of them along a secret pair, and change the query by ``value``."""
     if not model.free or (model.records is not None and len(moves) > model.records):
         return False
     secret = model.crossing.graph.adjacent

@@ -4,7 +4,7 @@ Its nodes are the known counts and two special ones, v+ and v-. A secret move th
 is an arc between them; one that only lifts a count comes from v+, one that only lowers it goes to v-. Where every
 secret move lifts at most one count and lowers at most one (the facts are *sparse*), records that move together form a
 cycle or a path from v+ to v-, so at most max(alpha, xi) records move, and the histogram changes by at most twice that.
-Proof, and what of the printed theorem fails: ``docs/proofs/policy_graph.md``.
+Proof, and which part of the printed theorem fails: ``docs/proofs/policy_graph.md``.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class PolicyGraph:
     nodes: tuple[str, ...]
     """The known counts in words, then ``v+`` and ``v-``."""
     arcs: tuple[tuple[int, int], ...]
-    """From the count lowered to the count lifted, in order; the arc from v+ to v- is always there."""
+    """From the count lowered to the count lifted, sorted; the arc from v+ to v- is always present."""
     sparse: bool
     """Whether each secret move lifts at most one count and lowers at most one [he2014, Definition 8.2]."""
     exact: bool
-    """Whether each arc is one of a secret move; if not, there may be fewer arcs, and alpha and xi are bounds."""
+    """Whether every arc belongs to a secret move; if not, some may not exist, and alpha and xi are upper bounds."""
 
     @property
     def counts(self) -> int:
@@ -46,7 +46,7 @@ class PolicyGraph:
 
     @property
     def alpha(self) -> int:
-        """The length of a longest cycle (0 without any); see :attr:`proven`."""
+        """The length of a longest cycle, 0 if there is none; see :attr:`proven`."""
         return 0 if self._cycle is None else self._cycle.weight
 
     @property
@@ -57,12 +57,12 @@ class PolicyGraph:
 
     @property
     def proven(self) -> bool:
-        """Whether alpha and xi are the true ones; else they are proven upper bounds."""
+        """Whether alpha and xi are exact; otherwise they are proven upper bounds."""
         return self.exact and all(cycle is None or cycle.exact for cycle in (self._cycle, self._path))
 
     @property
     def bound(self) -> int | None:
-        """What the histogram changes at most under ``secret-moves``: 2 max(alpha, xi); None when not sparse."""
+        """The most that the histogram changes under ``secret-moves``, 2 max(alpha, xi); None if not sparse."""
         return 2 * max(self.alpha, self.xi) if self.sparse else None
 
     @cached_property
@@ -78,7 +78,7 @@ class PolicyGraph:
 
 
 def policy_graph(policy: Assumptions) -> PolicyGraph:
-    """Draw up the policy graph; where the facts are not sparse, one arc for each count lowered and each lifted."""
+    """Build the policy graph; if it is not sparse, with an arc from every count lowered to every count lifted."""
     names = [name for name in policy.domain if name in set(fact_names(policy.known))]
     if not names:
         return PolicyGraph(("v+", "v-"), ((0, 1),), sparse=True, exact=True)
@@ -100,7 +100,7 @@ def policy_graph(policy: Assumptions) -> PolicyGraph:
 
 
 def _different(classes: Classes) -> list[int]:
-    """List the known counts, those that count the same values once."""
+    """List the known counts; of those that count the same values, only the first."""
     first: dict[bytes, int] = {}
     for row, members in enumerate(classes.incidence.members):
         first.setdefault(members.tobytes(), row)
@@ -108,7 +108,7 @@ def _different(classes: Classes) -> list[int]:
 
 
 def _counting(classes: Classes, rows: Sequence[int]) -> list[frozenset[int]]:
-    """Return for each class the known counts that count it."""
+    """Return the known counts that count each class."""
     counting: list[set[int]] = [set() for _ in range(classes.size)]
     for number, row in enumerate(rows):
         for member in classes.incidence.members[row].tolist():
@@ -117,7 +117,7 @@ def _counting(classes: Classes, rows: Sequence[int]) -> list[frozenset[int]]:
 
 
 def _names(policy: Assumptions, classes: Classes) -> Iterator[str]:
-    """Say which values each known count counts."""
+    """Describe the values that each known count counts."""
     next_cell: Counter[int] = Counter()
     for row in classes.rows:
         fact = policy.known[row.fact]

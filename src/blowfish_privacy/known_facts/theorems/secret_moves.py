@@ -1,4 +1,4 @@
-"""Every moving record follows a secret pair: a weaker promise, asked for by name.
+"""Under ``secret-moves`` every moving record follows a secret pair: a weaker promise, which a policy has to ask for.
 
 Then classes are joined only by secret pairs. At nullity 0 records move around a simple cycle of classes that secret
 pairs join, so the heaviest cycle bounds the change: arcs weigh what a query changes along them, or, for a histogram,
@@ -47,7 +47,7 @@ def largest_change(model: FactModel, form: LinearForm, span: Span, *, widest: in
 
 
 def most_moves(model: FactModel) -> int | None:
-    """Return the most records that move together; None when no theorem bounds them."""
+    """Return how many records move together at most; None if no theorem bounds them."""
     if model.incidence.nullity == 0:
         try:
             joined = class_arcs(model.crossing.graph, model.classes).pairs
@@ -64,7 +64,7 @@ def most_moves(model: FactModel) -> int | None:
 
 
 def _sparse(model: FactModel, widest: int) -> LargestChange | None:
-    """Bound the records that move by cycles and paths of the policy graph, where secret pairs touch few counts."""
+    """Bound how many records move by cycles and paths of the policy graph; None if the facts are not sparse."""
     from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
 
     try:
@@ -75,7 +75,7 @@ def _sparse(model: FactModel, widest: int) -> LargestChange | None:
 
 
 def _bound(largest: LargestChange) -> LargestChange:
-    """Take over a bound for the default relation."""
+    """Reuse a bound for the default relation: it holds here too, but may not be attained."""
     return LargestChange(largest.value, largest.value == 0, largest.method)
 
 
@@ -121,7 +121,7 @@ def _listed(model: FactModel, form: LinearForm, weigh: Weigh, *, by_class: bool 
 
 
 def _unlisted(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange | None:
-    """Bound what secret pairs change where they are too many to look at one by one; None for too many classes."""
+    """Bound the change where there are too many secret pairs to list; None if they join too many classes."""
     try:
         joined = class_arcs(model.crossing.graph, model.classes)
     except RefusalError:
@@ -156,7 +156,7 @@ def _pairs(cycle: Cycle) -> Iterator[tuple[int, int]]:
 
 
 def _touched_twice(arcs: tuple[Arc, ...]) -> dict[int, int]:
-    """Weigh classes 2 that secret pairs leave or enter at two different values."""
+    """Give weight 2 to the classes that secret pairs leave or enter at two different values."""
     ends: dict[int, set[object]] = {}
     for arc in arcs:
         ends.setdefault(arc.source, set()).add(arc.x)
@@ -164,7 +164,7 @@ def _touched_twice(arcs: tuple[Arc, ...]) -> dict[int, int]:
 
 
 def _spread(arcs: tuple[Arc, ...], cycle: Cycle) -> tuple[Arc, ...]:
-    """Choose secret pairs along a cycle so that few classes are left where they were entered."""
+    """Choose secret pairs along a cycle so that few classes are left at the value at which they were entered."""
     choices = [[a for a in arcs if (a.source, a.target) == pair][:_MOST_EDGES] for pair in _pairs(cycle)]
     best: tuple[int, tuple[Arc, ...]] = (-1, ())
     for first in choices[0]:
@@ -183,7 +183,7 @@ def _spread(arcs: tuple[Arc, ...], cycle: Cycle) -> tuple[Arc, ...]:
 
 
 def _secret_moves(model: FactModel, weigh: Weigh, alone: Sequence[int] | None = None) -> Iterator[Move]:
-    """Go through all secret moves; for a histogram, name the single-valued classes and count the other ends."""
+    """Yield all secret moves; for a histogram, with their effect on the single-valued classes ``alone``."""
     signs = atoms.signatures(model.incidence)
     number = {int(label): index for index, label in enumerate(model.labels)}
     for arc in model.crossing.listed or ():
@@ -198,7 +198,7 @@ def _secret_moves(model: FactModel, weigh: Weigh, alone: Sequence[int] | None = 
 
 
 def _searched(model: FactModel, form: LinearForm, span: Span) -> LargestChange | None:
-    """Search all sets of secret moves, where they can be listed and few counts are independent."""
+    """Search all sets of secret moves; None if they are not listed or too many counts are independent."""
     signs = atoms.signatures(model.incidence)
     if signs is None or model.crossing.listed is None:
         return None

@@ -27,7 +27,7 @@ _MOST_TRIED = 60
 
 
 def scalar_cycle(model: FactModel, scalar: Scalar, *, across: int, widest: int) -> LargestChange:
-    """Find the largest change of a number; it changes by at most so much along secret pairs across, and along any."""
+    """Find the largest change of a number; ``across`` bounds it along crossing secret pairs, ``widest`` along any."""
     labels = model.labels
     ranges = scalar.high - scalar.low
     largest = _LargestSpans(model, ranges)
@@ -54,7 +54,7 @@ def scalar_cycle(model: FactModel, scalar: Scalar, *, across: int, widest: int) 
 
 
 def _best_arc(model: FactModel, scalar: Scalar, largest: _LargestSpans) -> tuple[int, Arc | None]:
-    """Find the crossing edge that a number's change is largest with, and that change."""
+    """Find the largest change of a number over cycles through a crossing edge, and that edge."""
     listed = model.inner is not None
     arcs = model.arcs if listed else tuple(_tried(model, scalar))
     if not arcs:
@@ -91,13 +91,13 @@ def vector_cycle(model: FactModel, form: LinearForm, span: Span, *, widest: int)
 
 
 def around(secret: Arc, others: Iterable[int], leave: Callable[[int], Cell], enter: Callable[[int], Cell]) -> Moves:
-    """Close a secret pair to a cycle through some other classes."""
+    """Extend a secret pair to a cycle through some other classes."""
     chain = [secret.target, *others, secret.source]
     return ((secret.x, secret.y), *((leave(a), enter(b)) for a, b in pairwise(chain)))
 
 
 class _LargestSpans:
-    """The classes with the largest spans that a cycle can take in, when it has a limited number of records."""
+    """The classes with the largest spans that a cycle can visit with a limited number of records."""
 
     def __init__(self, model: FactModel, spans: Whole) -> None:
         labels = model.labels
@@ -112,16 +112,16 @@ class _LargestSpans:
         if kernel is not None:
             self._signs = {int(label): int(np.sign(d)) for label, d in zip(labels, kernel, strict=True)}
         self.attainable = True
-        """Whether the limit on records is accounted for exactly."""
+        """Whether the limit on the number of records is accounted for exactly."""
         if model.inner is None and self._room < len(labels):
             self.attainable = False
 
     def all(self) -> int:
-        """Add up as many spans as there are records."""
+        """Sum the largest spans, as many as there are records."""
         return self._sum
 
     def chosen(self, arc: Arc) -> list[int]:
-        """Choose the classes besides those of a secret pair, leaving out those without a span."""
+        """Choose the classes other than those of a secret pair, omitting those without a span."""
         room = self._room - 2
         head = self._order[: self._room]
         rest = [label for label in head if label not in (arc.source, arc.target) and self._spans[label]]
@@ -130,7 +130,7 @@ class _LargestSpans:
         return sorted(rest[:room], key=lambda label: -self._signs.get(label, 0) * first)
 
     def besides(self, source: Ints, target: Ints) -> Whole:
-        """Add up the spans besides those of many pairs of classes."""
+        """Sum the spans of the other classes, for many pairs of classes."""
         if self._room == len(self._order):
             return self._sum - self._spans[source] - self._spans[target]
         pairs = dict.fromkeys(zip(source.tolist(), target.tolist(), strict=True), 0)
@@ -139,7 +139,7 @@ class _LargestSpans:
         return np.array([pairs[pair] for pair in zip(source.tolist(), target.tolist(), strict=True)], dtype=object)
 
     def others(self, arc: Arc) -> int:
-        """Add up the spans besides those of a secret pair."""
+        """Sum the spans of the classes other than those of a secret pair."""
         if self._room == len(self._order):
             return int(self._sum - self._spans[arc.source] - self._spans[arc.target])
         return int(sum(self._spans[label] for label in self.chosen(arc)))
@@ -150,14 +150,14 @@ def _pair(diameters: Whole, arc: Arc, most: int) -> int:
 
 
 def _closest(low: Whole, high: Whole) -> int:
-    """Return the smallest high end of a class above the low end of another: how far apart two classes must reach."""
+    """Return the smallest difference between the highest number of one class and the lowest of another."""
     by_high, by_low = np.argsort(high)[:2], np.argsort(-low)[:2]
     pairs = [(h, lo) for h in by_high for lo in by_low if h != lo]
     return int(min((high[h] - low[lo] for h, lo in pairs), default=0))
 
 
 def _tried(model: FactModel, scalar: Scalar) -> Iterator[Arc]:
-    """Go through sampled crossing edges, and those of them that join the ends of the classes."""
+    """Yield the sampled crossing edges, and the edges between the extremes of their classes, if there are any."""
     for arc in model.arcs:
         yield arc
         x, y = scalar.lowest(arc.source), scalar.highest(arc.target)
