@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, ClassVar, TypeAlias
@@ -18,6 +17,7 @@ from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, Pieces, everything, joined_along, listed
 from blowfish_privacy.graphs.stretches import Stretches
+from blowfish_privacy.graphs.words import Words
 from blowfish_privacy.support.file_kinds import Anything, OneOf, kind_of, register
 
 Edge: TypeAlias = tuple[Cell, Cell]
@@ -27,33 +27,6 @@ Hops: TypeAlias = int | float
 
 MOST_PAIRS = 2_000_000
 """Edges are listed only where the domain has at most this many pairs of values."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Which pairs are secret: a sentence for readers who are not privacy experts, with an example if there is one."""
-
-    said: str
-    example: str | None = None
-    more: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.said}{f', such as {self.example}' if self.example else ''}{self.more}."
-
-
-@dataclass(frozen=True)
-class Words:
-    """What a graph protects and what it does not, in sentences."""
-
-    protected: tuple[Rule, ...] = ()
-    unprotected: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
-    """Statements beyond the rules that must not be omitted, even if there are many rules."""
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """Every sentence about what is protected."""
-        return (*map(str, self.protected), *self.added)
 
 
 class Secrets(ABC):
@@ -154,7 +127,7 @@ class SecretGraph(ABC):
 
     @abstractmethod
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        """Return a position in each of two sets of one attribute, joined by an edge of its projection, if there are any.
+        """Return a position in each of two sets of one attribute that an edge of its projection joins, if any are.
 
         The sets are equal or disjoint. In a homogeneous graph such an edge exists whatever the values of the
         other attributes are.

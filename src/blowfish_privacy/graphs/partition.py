@@ -25,9 +25,10 @@ from blowfish_privacy.errors import BlowfishError, PolicyError, brief, nearest
 from blowfish_privacy.graphs import blocks as cutting
 from blowfish_privacy.graphs.blocks import Blocks, EqualBlocks
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, cliques
-from blowfish_privacy.graphs.graph import Edge, Hops, Rule, SecretGraph, Secrets, Words, two_different
+from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph, Secrets, two_different
 from blowfish_privacy.graphs.meetings import meetings, meetings_along
 from blowfish_privacy.graphs.stretches import Stretches, joined
+from blowfish_privacy.graphs.words import Rule, Words
 from blowfish_privacy.support.file_forms import Form, Wanted
 from blowfish_privacy.support.file_values import Above0
 
@@ -53,8 +54,8 @@ class Partition(Secrets):
     """Cut the domain into blocks: ``Partition(widths={"lat": 10})`` or ``Partition(blocks={"zip": [["10001"], ..]})``.
 
     The blocks of several attributes multiply; an attribute that is not named is one block, so all its changes are
-    secret. If there is only one attribute, its name may be omitted: ``Partition(widths=10)``. A block is a list of values or, for
-    ordered attributes, an inclusive ``(low, high)`` pair (for bins, a pair of edges).
+    secret. If there is only one attribute, its name may be omitted: ``Partition(widths=10)``. A block is a list
+    of values or, for ordered attributes, an inclusive ``(low, high)`` pair (for bins, a pair of edges).
     """
 
     keyword = "partition"

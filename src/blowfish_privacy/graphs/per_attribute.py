@@ -15,8 +15,9 @@ from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, across
 from blowfish_privacy.graphs.full_domain import FullDomain
-from blowfish_privacy.graphs.graph import SECRETS_FORM, Edge, Hops, SecretGraph, Secrets, Words, differing
+from blowfish_privacy.graphs.graph import SECRETS_FORM, Edge, Hops, SecretGraph, Secrets, differing
 from blowfish_privacy.graphs.stretches import Stretches
+from blowfish_privacy.graphs.words import Words
 from blowfish_privacy.support.file_forms import Bare, Form, Several
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.graphs.explicit import ExplicitEdges
+from blowfish_privacy.graphs.explicit_edges import ExplicitEdges
 from blowfish_privacy.graphs.graph import SecretGraph, Secrets
 from blowfish_privacy.support.file_forms import Bare
 

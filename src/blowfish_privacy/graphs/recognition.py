@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 from blowfish_privacy.domain import Domain, Subset
 from blowfish_privacy.graphs.blocks import ListedBlocks
-from blowfish_privacy.graphs.distance_threshold import ThresholdGraph
 from blowfish_privacy.graphs.full_domain import FullDomainGraph
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.graphs.partition import PartitionGraph
 from blowfish_privacy.graphs.per_attribute import CartesianGraph
 from blowfish_privacy.graphs.reach import within
+from blowfish_privacy.graphs.threshold_graph import ThresholdGraph
 
 GraphOf: TypeAlias = Callable[[Domain, frozenset[Edge]], SecretGraph]
 

@@ -8,7 +8,8 @@ from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts.classes.change import change
 from blowfish_privacy.known_facts.classes.classes import Ints
 from blowfish_privacy.known_facts.classes.fact_model import FactModel
-from blowfish_privacy.known_facts.classes.spans import Scalar, Span, candidates
+from blowfish_privacy.known_facts.classes.scalars import Scalar
+from blowfish_privacy.known_facts.classes.spans import Span, candidates
 from blowfish_privacy.known_facts.search.atoms import Move
 from blowfish_privacy.queries.query import LinearForm
 

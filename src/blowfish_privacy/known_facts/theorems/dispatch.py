@@ -21,7 +21,8 @@ from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change
 from blowfish_privacy.known_facts.classes.classes import Ints
 from blowfish_privacy.known_facts.classes.fact_model import FactModel, fact_model
-from blowfish_privacy.known_facts.classes.spans import Scalar, Span, Whole, candidates, span_of
+from blowfish_privacy.known_facts.classes.scalars import Scalar, Whole
+from blowfish_privacy.known_facts.classes.spans import Span, candidates, span_of
 from blowfish_privacy.known_facts.facts import KnownMarginal
 from blowfish_privacy.known_facts.facts.assumptions import Assumptions
 from blowfish_privacy.known_facts.search import atoms

@@ -18,7 +18,8 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change
 from blowfish_privacy.known_facts.classes.classes import Ints
 from blowfish_privacy.known_facts.classes.fact_model import FactModel
-from blowfish_privacy.known_facts.classes.spans import Scalar, Span, Whole, candidates
+from blowfish_privacy.known_facts.classes.scalars import Scalar, Whole
+from blowfish_privacy.known_facts.classes.spans import Span, candidates
 from blowfish_privacy.queries.query import LinearForm
 
 METHOD = "one direction is left open by the known counts: cycles and flows of classes"

@@ -18,7 +18,8 @@ from blowfish_privacy.known_facts.classes.arcs import class_arcs
 from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change
 from blowfish_privacy.known_facts.classes.crossing import Arc
 from blowfish_privacy.known_facts.classes.fact_model import FactModel
-from blowfish_privacy.known_facts.classes.spans import Scalar, Span
+from blowfish_privacy.known_facts.classes.scalars import Scalar
+from blowfish_privacy.known_facts.classes.spans import Span
 from blowfish_privacy.known_facts.search import atoms
 from blowfish_privacy.known_facts.search.atoms import Move
 from blowfish_privacy.known_facts.search.cycles import Cycle, heaviest_cycle

@@ -18,7 +18,8 @@ from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, ch
 from blowfish_privacy.known_facts.classes.classes import Ints
 from blowfish_privacy.known_facts.classes.crossing import Arc
 from blowfish_privacy.known_facts.classes.fact_model import FactModel, ends_of
-from blowfish_privacy.known_facts.classes.spans import Scalar, Span, Whole, candidates
+from blowfish_privacy.known_facts.classes.scalars import Scalar, Whole
+from blowfish_privacy.known_facts.classes.spans import Span, candidates
 from blowfish_privacy.queries.query import LinearForm
 
 METHOD = "known counts settle every class: simple cycles of classes"
