@@ -17,8 +17,8 @@ from time import perf_counter
 from ortools.sat.python import cp_model
 
 import blowfish_privacy as bp
-from blowfish_privacy.known_facts.classes.arcs import Arcs, class_arcs
 from blowfish_privacy.known_facts.classes.classes import Classes, classes_of
+from blowfish_privacy.known_facts.classes.joined_classes import JoinedClasses, joined_classes
 from blowfish_privacy.known_facts.search.cycles import heaviest_cycle
 from report import AHEAD, Row
 
@@ -39,7 +39,7 @@ def boxes(many: int, seed: int) -> list[bp.KnownCount]:
     return [bp.KnownCount(where={"x": (x, right), "y": (y, top)}) for x, y, right, top in drawn]
 
 
-def unsplit(classes: Classes, arcs: Arcs, seconds: float) -> int:
+def unsplit(classes: Classes, arcs: JoinedClasses, seconds: float) -> int:
     """Give the whole graph to the solver and return its proven bound on the number of records."""
     model = cp_model.CpModel()
     both = [pair for a, b in arcs.pairs for pair in ((a, b), (b, a))]
@@ -60,7 +60,7 @@ def measure(many: int, theta: int, seconds: float) -> dict[str, object]:
     known = boxes(many, seed=1)
     start = perf_counter()
     classes = classes_of(domain, known)
-    arcs = class_arcs(bp.DistanceThreshold(theta).on(domain), classes)
+    arcs = joined_classes(bp.DistanceThreshold(theta).on(domain), classes)
     geometry = perf_counter() - start
     both = {arc: 0 for a, b in arcs.pairs for arc in ((a, b), (b, a))}
     start = perf_counter()

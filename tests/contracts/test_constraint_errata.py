@@ -9,8 +9,8 @@ from itertools import combinations, combinations_with_replacement, product
 import networkx as nx
 
 import blowfish_privacy as bp
-from blowfish_privacy.known_facts.classes.arcs import class_arcs
 from blowfish_privacy.known_facts.classes.classes import classes_of
+from blowfish_privacy.known_facts.classes.joined_classes import joined_classes
 from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
 from blowfish_privacy.testing import oracle
 
@@ -62,7 +62,7 @@ def test_a_star_of_five_boxes_has_sensitivity_8_and_not_12():
     classes = classes_of(policy.domain, policy.known)
     joined = {(classes.of(x), classes.of(y)) for x, y in policy.graph.edges() if classes.of(x) != classes.of(y)}
     moves = sorted(joined | {(b, a) for a, b in joined})
-    assert {(min(pair), max(pair)) for pair in moves} == set(class_arcs(policy.graph, classes).pairs)
+    assert {(min(pair), max(pair)) for pair in moves} == set(joined_classes(policy.graph, classes).pairs)
     longest = max(many for many in range(1, 7) if any(map(atomic, combinations_with_replacement(moves, many))))
     assert longest == 4
 

@@ -104,7 +104,7 @@ def _determined(policy: Policy) -> bool:
     """Say whether the counts of all values follow from the known ones."""
     model = fact_model(policy, policy.domain.names)
     return model.incidence.nullity == 0 and not any(
-        span_of(HistogramForm(policy.domain), model.classes).diameters[model.labels]
+        span_of(HistogramForm(policy.domain), model.classes).diameters[model.live_classes]
     )
 
 

@@ -12,8 +12,8 @@ from math import prod
 import networkx as nx
 
 from blowfish_privacy.graphs import Attributes
-from blowfish_privacy.known_facts.classes.arcs import class_arcs
 from blowfish_privacy.known_facts.classes.classes import classes_of, fact_names
+from blowfish_privacy.known_facts.classes.joined_classes import joined_classes
 from blowfish_privacy.known_facts.facts import KnownCount, KnownMarginal
 from blowfish_privacy.known_facts.facts.assumptions import Assumptions
 from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
@@ -68,7 +68,7 @@ def disjoint_boxes_threshold(policy: Assumptions) -> int | None:
         return None
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(boxes)
-    joined = class_arcs(policy.graph.project(names), classes).pairs
+    joined = joined_classes(policy.graph.project(names), classes).pairs
     graph.add_edges_from(pair for pair in joined if graph.has_node(pair[0]) and graph.has_node(pair[1]))
     return 2 * (max(map(len, nx.connected_components(graph)), default=0) + 1)
 

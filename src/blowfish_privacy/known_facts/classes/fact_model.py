@@ -45,7 +45,7 @@ class FactModel:
         return self.classes.incidence.without(~self.live)
 
     @cached_property
-    def labels(self) -> Ints:
+    def live_classes(self) -> Ints:
         """The numbers of the live classes."""
         return np.flatnonzero(self.live)
 

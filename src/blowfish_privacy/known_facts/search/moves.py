@@ -16,15 +16,15 @@ from blowfish_privacy.queries.query import LinearForm
 
 def _pairs(model: FactModel, signs: Ints) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     """Yield the moves between live classes, with their effects."""
-    for one, a in enumerate(model.labels.tolist()):
-        for other, b in enumerate(model.labels.tolist()):
+    for one, a in enumerate(model.live_classes.tolist()):
+        for other, b in enumerate(model.live_classes.tolist()):
             if a != b:
                 yield a, b, tuple((signs[other] - signs[one]).tolist())
 
 
 def scalar_moves(model: FactModel, signs: Ints, scalar: Scalar, widest: int) -> Iterator[Move]:
     """Weigh a move by the largest change of a number between its classes, and a secret pair by its own change."""
-    number = {int(label): index for index, label in enumerate(model.labels)}
+    number = {int(label): index for index, label in enumerate(model.live_classes)}
     for a, b, effect in _pairs(model, signs):
         yield Move(effect, (), int(scalar.high[b] - scalar.low[a]), (a, b))
         if model.crossing.listed is None:
@@ -47,7 +47,7 @@ def scalar_moves(model: FactModel, signs: Ints, scalar: Scalar, widest: int) -> 
 
 def vector_moves(model: FactModel, signs: Ints, form: LinearForm, span: Span, widest: int) -> Iterator[Move]:
     """Weigh a move by the largest change between its classes; if injective, count the classes it changes."""
-    number = {int(label): index for index, label in enumerate(model.labels)}
+    number = {int(label): index for index, label in enumerate(model.live_classes)}
     alone = [label for label in number if span.injective and not span.diameters[label]]
 
     def move(a: int, b: int, effect: tuple[int, ...], secret: Edge | None, *, certain: bool, most: int) -> Move:

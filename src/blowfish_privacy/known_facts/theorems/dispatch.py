@@ -167,7 +167,7 @@ def _around_core(
     signs = atoms.signatures(core)
     if signs is None or not atoms.searchable(signs.shape[1], model.records):
         raise refusal(model)
-    labels = model.labels[~settled].tolist()
+    labels = model.live_classes[~settled].tolist()
     anywhere = ((), ())
     moves = [
         Move(tuple((signs[j] - signs[i]).tolist()), (), between(a, b), (a, b), anywhere)
@@ -176,7 +176,7 @@ def _around_core(
         if a != b
     ]
     atom = _searched(model, atoms.search(moves, records=model.records))
-    value = atom.value + atom.longest * int(sum(spans[model.labels[settled]]))
+    value = atom.value + atom.longest * int(sum(spans[model.live_classes[settled]]))
     return LargestChange(max(value, cycle.value), exact=False, method=atoms.METHOD)
 
 

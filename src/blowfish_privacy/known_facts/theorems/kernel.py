@@ -31,7 +31,7 @@ _MOST_WITNESS = 4_000
 
 def scalar_flow(model: FactModel, kernel: Ints, scalar: Scalar, form: LinearForm) -> LargestChange:
     """Bound the largest change of a number over all flows."""
-    labels = model.labels
+    labels = model.live_classes
     low, high = scalar.low[labels], scalar.high[labels]
     passing = through(kernel, high - low)
     best = LargestChange(0, exact=True, method=METHOD)
@@ -47,7 +47,7 @@ def scalar_flow(model: FactModel, kernel: Ints, scalar: Scalar, form: LinearForm
 
 def vector_flow(model: FactModel, kernel: Ints, form: LinearForm, span: Span) -> LargestChange:
     """Bound the change of several numbers over all flows; every unit may go anywhere."""
-    diameters = span.diameters[model.labels]
+    diameters = span.diameters[model.live_classes]
     value = int(through(kernel, diameters) + abs(kernel).sum() // 2 * span.whole)
     for net in (kernel, -kernel):
         for moves in _guided(model, net, span):
@@ -90,7 +90,7 @@ def _outermost_first(amounts: Ints, spans: Whole) -> list[tuple[int, int]]:
 
 def queue(model: FactModel, net: Ints, spans: Whole, leave: Place, enter: Place) -> Moves | None:
     """Let all units travel through the classes one after the other; None if there are too many moves to list."""
-    labels = model.labels
+    labels = model.live_classes
     sides = [sorted(_where(net, sign), key=lambda c: Fraction(int(spans[c]), abs(int(net[c])))) for sign in (-1, 1)]
     order = [*sides[0], *(c for c in range(len(net)) if not net[c] and spans[c]), *reversed(sides[1])]
     moves: list[tuple[Cell, Cell]] = []
@@ -116,8 +116,8 @@ def _attains(model: FactModel, form: LinearForm, moves: Moves, value: int) -> bo
 
 
 def _guided(model: FactModel, net: Ints, span: Span) -> list[Moves | None]:
-    spans = span.diameters[model.labels]
+    spans = span.diameters[model.live_classes]
     if not span.guides:
-        ends = {int(label): candidates(model.classes, int(label)) for label in model.labels}
+        ends = {int(label): candidates(model.classes, int(label)) for label in model.live_classes}
         return [queue(model, net, spans, lambda c: ends[c][0], lambda c: ends[c][-1])]
     return [queue(model, net, spans, guide.lowest, guide.highest) for guide in span.guides]

@@ -16,8 +16,8 @@ from functools import cached_property
 from itertools import islice
 
 from blowfish_privacy.domain import Attribute, Subset
-from blowfish_privacy.known_facts.classes.arcs import class_arcs
 from blowfish_privacy.known_facts.classes.classes import Classes, classes_of, fact_names
+from blowfish_privacy.known_facts.classes.joined_classes import joined_classes
 from blowfish_privacy.known_facts.facts import KnownMarginal
 from blowfish_privacy.known_facts.facts.assumptions import Assumptions
 from blowfish_privacy.known_facts.search.cycles import Cycle, heaviest_cycle
@@ -83,7 +83,7 @@ def policy_graph(policy: Assumptions) -> PolicyGraph:
     if not names:
         return PolicyGraph(("v+", "v-"), ((0, 1),), sparse=True, exact=True)
     classes = classes_of(policy.domain.project(names), policy.known)
-    joined = class_arcs(policy.graph.project(names), classes)
+    joined = joined_classes(policy.graph.project(names), classes)
     rows = _different(classes)
     counted = _counting(classes, rows)
     above, below = len(rows), len(rows) + 1

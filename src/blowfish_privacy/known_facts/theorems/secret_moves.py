@@ -14,10 +14,10 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.known_facts.classes.arcs import class_arcs
 from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change
 from blowfish_privacy.known_facts.classes.crossing import Arc
 from blowfish_privacy.known_facts.classes.fact_model import FactModel
+from blowfish_privacy.known_facts.classes.joined_classes import joined_classes
 from blowfish_privacy.known_facts.classes.scalars import Scalar
 from blowfish_privacy.known_facts.classes.spans import Span
 from blowfish_privacy.known_facts.search import atoms
@@ -51,7 +51,7 @@ def most_moves(model: FactModel) -> int | None:
     """Return how many records move together at most; None if no theorem bounds them."""
     if model.incidence.nullity == 0:
         try:
-            joined = class_arcs(model.crossing.graph, model.classes).pairs
+            joined = joined_classes(model.crossing.graph, model.classes).pairs
         except RefusalError:
             return None
         both = [pair for a, b in joined if model.live[a] and model.live[b] for pair in ((a, b), (b, a))]
@@ -124,11 +124,11 @@ def _listed(model: FactModel, form: LinearForm, weigh: Weigh, *, by_class: bool 
 def _unlisted(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange | None:
     """Bound the change where there are too many secret pairs to list; None if they join too many classes."""
     try:
-        joined = class_arcs(model.crossing.graph, model.classes)
+        joined = joined_classes(model.crossing.graph, model.classes)
     except RefusalError:
         return None
     both = [pair for a, b in joined.pairs if model.live[a] and model.live[b] for pair in ((a, b), (b, a))]
-    labels = model.labels.tolist()
+    labels = model.live_classes.tolist()
     inside = min(widest, max((int(span.diameters[label]) for label in labels), default=0))
     if span.injective:
         cycle = _cycle(model, dict.fromkeys(both, 0), {c: int(span.diameters[c]) for c in labels if joined.ends[c]})
@@ -140,7 +140,7 @@ def _unlisted(model: FactModel, form: LinearForm, span: Span, widest: int) -> La
 
 def _cycle(model: FactModel, arcs: dict[tuple[int, int], int], nodes: dict[int, int]) -> Cycle | None:
     """Find the heaviest cycle over the live classes."""
-    index = {label: number for number, label in enumerate(model.labels.tolist())}
+    index = {label: number for number, label in enumerate(model.live_classes.tolist())}
     cycle = heaviest_cycle(
         len(index),
         {(index[a], index[b]): weight for (a, b), weight in arcs.items()},
@@ -149,7 +149,7 @@ def _cycle(model: FactModel, arcs: dict[tuple[int, int], int], nodes: dict[int, 
     )
     if cycle is None:
         return None
-    return Cycle(cycle.weight, cycle.exact, tuple(int(model.labels[number]) for number in cycle.nodes))
+    return Cycle(cycle.weight, cycle.exact, tuple(int(model.live_classes[number]) for number in cycle.nodes))
 
 
 def _pairs(cycle: Cycle) -> Iterator[tuple[int, int]]:
@@ -186,7 +186,7 @@ def _spread(arcs: tuple[Arc, ...], cycle: Cycle) -> tuple[Arc, ...]:
 def _secret_moves(model: FactModel, weigh: Weigh, alone: Sequence[int] | None = None) -> Iterator[Move]:
     """Yield all secret moves; for a histogram, with their effect on the single-valued classes ``alone``."""
     signs = atoms.signatures(model.incidence)
-    number = {int(label): index for index, label in enumerate(model.labels)}
+    number = {int(label): index for index, label in enumerate(model.live_classes)}
     for arc in model.crossing.listed or ():
         if signs is not None and arc.source in number and arc.target in number:
             effect = tuple((signs[number[arc.target]] - signs[number[arc.source]]).tolist())
@@ -203,7 +203,7 @@ def _searched(model: FactModel, form: LinearForm, span: Span) -> LargestChange |
     signs = atoms.signatures(model.incidence)
     if signs is None or model.crossing.listed is None:
         return None
-    alone = [int(label) for label in model.labels if span.injective and not span.diameters[label]]
+    alone = [int(label) for label in model.live_classes if span.injective and not span.diameters[label]]
     weights = [_weigh(scalar) for scalar in span.scalars] or [_changed(model, form)]
     counted = alone if span.injective else None
     tried = [atoms.search(_secret_moves(model, weigh, counted), records=model.records) for weigh in weights]

@@ -29,7 +29,7 @@ _MOST_TRIED = 60
 
 def scalar_cycle(model: FactModel, scalar: Scalar, *, across: int, widest: int) -> LargestChange:
     """Find the largest change of a number; ``across`` bounds it along crossing secret pairs, ``widest`` along any."""
-    labels = model.labels
+    labels = model.live_classes
     ranges = scalar.high - scalar.low
     largest = _LargestSpans(model, ranges)
     best, arc = _best_arc(model, scalar, largest)
@@ -70,7 +70,7 @@ def _best_arc(model: FactModel, scalar: Scalar, largest: _LargestSpans) -> tuple
 
 def vector_cycle(model: FactModel, form: LinearForm, span: Span, *, widest: int) -> LargestChange:
     """Bound the change of several numbers by the diameters of the classes; exact where a cycle attains it."""
-    labels, diameters = model.labels, span.diameters
+    labels, diameters = model.live_classes, span.diameters
     largest = _LargestSpans(model, diameters)
     across = 0 if model.crossing.unchanged(form.domain.names) else widest
     if model.inner is None:
@@ -101,7 +101,7 @@ class _LargestSpans:
     """The classes with the largest spans that a cycle can visit with a limited number of records."""
 
     def __init__(self, model: FactModel, spans: Whole) -> None:
-        labels = model.labels
+        labels = model.live_classes
         self._spans, records = spans, model.records
         self._room = len(labels) if records is None else min(records, len(labels))
         order = sorted(labels.tolist(), key=lambda label: -spans[label])
@@ -169,7 +169,7 @@ def _tried(model: FactModel, scalar: Scalar) -> Iterator[Arc]:
 def _attaining(model: FactModel, form: LinearForm, span: Span, largest: _LargestSpans, bound: int) -> Moves | None:
     """Look for a cycle that changes the query by the bound."""
     classes = model.classes
-    if len(model.labels) > _MOST_WITNESS:
+    if len(model.live_classes) > _MOST_WITNESS:
         return None
     tried: list[Moves] = [((arc.x, arc.y),) for arc in (model.inner or ())[:_MOST_TRIED]]
     arcs = {(project(form, classes, a.x), project(form, classes, a.y), a.source, a.target): a for a in model.arcs}

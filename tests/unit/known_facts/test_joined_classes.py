@@ -14,8 +14,8 @@ import blowfish_privacy as bp
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.graph import SecretGraph
 from blowfish_privacy.graphs.per_attribute import CartesianGraph
-from blowfish_privacy.known_facts.classes.arcs import class_arcs
 from blowfish_privacy.known_facts.classes.classes import classes_of
+from blowfish_privacy.known_facts.classes.joined_classes import joined_classes
 from blowfish_privacy.testing.strategies import MAKERS, domains, known_facts, secrets
 from effort import examples
 
@@ -43,7 +43,7 @@ def graphs_and_classes(draw, kind):
 @settings(max_examples=examples(80), deadline=None)
 def test_arcs_are_those_found_by_enumeration(kind, data):
     graph, classes = data.draw(graphs_and_classes(kind))
-    found = class_arcs(graph, classes)
+    found = joined_classes(graph, classes)
     pairs, ends = by_enumeration(graph, classes)
     assert found.exact
     assert found.pairs == pairs
@@ -60,7 +60,7 @@ def test_blocks_of_equal_width_are_never_counted(data):
     widths = {name: data.draw(st.integers(1, 5)) for name in domain}
     classes = classes_of(domain, data.draw(st.lists(known_facts(domain), min_size=1, max_size=3)))
     graph = bp.Partition(widths=widths).on(domain)
-    found = class_arcs(graph, classes)
+    found = joined_classes(graph, classes)
     assert (found.pairs, found.ends) == by_enumeration(graph, classes)
 
 
@@ -83,11 +83,11 @@ def line(size, *boxes):
 
 def test_an_unknown_graph_is_enumerated_where_it_is_small_and_complete_where_it_is_large():
     domain, classes = line(6, [0], [1, 2])
-    found = class_arcs(Odd(domain), classes)
+    found = joined_classes(Odd(domain), classes)
     assert found.exact
     assert (found.pairs, found.ends) == by_enumeration(Odd(domain), classes)
     domain, classes = line(1000, [0], [1, 2])
-    found = class_arcs(Odd(domain), classes)
+    found = joined_classes(Odd(domain), classes)
     assert not found.exact
     assert found.pairs == ((0, 1), (0, 2), (1, 2))
     assert all(found.ends)
@@ -96,8 +96,8 @@ def test_an_unknown_graph_is_enumerated_where_it_is_small_and_complete_where_it_
 def test_only_the_values_next_to_a_cut_are_touched():
     # The counts of 0..499 and of 500..999 are known, theta = 1: only 499 and 500 are joined, one value of each class.
     domain, classes = line(1000, (0, 499))
-    assert class_arcs(bp.DistanceThreshold(1).on(domain), classes).ends == (False, False)
-    assert class_arcs(bp.DistanceThreshold(2).on(domain), classes).ends == (True, True)
+    assert joined_classes(bp.DistanceThreshold(1).on(domain), classes).ends == (False, False)
+    assert joined_classes(bp.DistanceThreshold(2).on(domain), classes).ends == (True, True)
 
 
 def test_large_domains_are_not_enumerated():
@@ -106,12 +106,12 @@ def test_large_domains_are_not_enumerated():
     classes = classes_of(domain, known)
     outside = classes.of((10**8, 10**8))
     start = perf_counter()
-    near, far = (class_arcs(bp.DistanceThreshold(t).on(domain), classes).pairs for t in (4, 5))
+    near, far = (joined_classes(bp.DistanceThreshold(t).on(domain), classes).pairs for t in (4, 5))
     # From (9, 9) to (12, 11) are 3 + 2 = 5 steps.
     assert all(outside in pair for pair in near)
     assert len(far) == len(near) + 1 == 3
-    assert len(class_arcs(bp.Partition(widths={"x": 3, "y": 3}).on(domain), classes).pairs) == 2
-    assert len(class_arcs(bp.Attributes().on(domain), classes).pairs) == 2
+    assert len(joined_classes(bp.Partition(widths={"x": 3, "y": 3}).on(domain), classes).pairs) == 2
+    assert len(joined_classes(bp.Attributes().on(domain), classes).pairs) == 2
     assert perf_counter() - start < 1
 
 
@@ -119,14 +119,14 @@ def test_too_many_arcs_are_refused():
     domain = bp.Domain(x=bp.Integer(0, 1999))
     classes = classes_of(domain, [bp.KnownMarginal("x")])
     with pytest.raises(RefusalError, match="too many pairs of classes"):
-        class_arcs(bp.FullDomain().on(domain), classes)
+        joined_classes(bp.FullDomain().on(domain), classes)
     # Neighbouring values only: 1,999 arcs.
-    assert len(class_arcs(bp.DistanceThreshold(1).on(domain), classes).pairs) == 1999
+    assert len(joined_classes(bp.DistanceThreshold(1).on(domain), classes).pairs) == 1999
 
 
 def test_numbers_too_large_for_exact_distances_give_a_superset():
     domain = bp.Domain(x=bp.Integer(0, 2**61))
     classes = classes_of(domain, [bp.KnownCount(where={"x": (0, 5)}), bp.KnownCount(where={"x": (50, 60)})])
-    found = class_arcs(bp.DistanceThreshold(3).on(domain), classes)
+    found = joined_classes(bp.DistanceThreshold(3).on(domain), classes)
     assert not found.exact
     assert len(found.pairs) == 3

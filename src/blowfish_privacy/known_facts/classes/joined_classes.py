@@ -9,7 +9,7 @@ from blowfish_privacy.known_facts.classes.classes import Classes
 
 
 @dataclass(frozen=True)
-class Arcs:
+class JoinedClasses:
     """Pairs of classes that some secret pair joins."""
 
     pairs: tuple[tuple[int, int], ...]
@@ -23,8 +23,8 @@ class Arcs:
     """
 
 
-def class_arcs(graph: SecretGraph, classes: Classes) -> Arcs:
+def joined_classes(graph: SecretGraph, classes: Classes) -> JoinedClasses:
     """Find the pairs of classes that a graph joins; it must be on the domain of the classes."""
     joined = graph.class_pairs(classes.as_pieces)
     pairs = zip((joined.keys // classes.size).tolist(), (joined.keys % classes.size).tolist(), strict=True)
-    return Arcs(tuple(pairs), joined.exact, tuple(joined.ends.tolist()))
+    return JoinedClasses(tuple(pairs), joined.exact, tuple(joined.ends.tolist()))
