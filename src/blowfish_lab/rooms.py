@@ -1,7 +1,7 @@
 """A picture of the library's rooms and what they import, read from the sources.
 
-``python -m blowfish_lab.rooms PROJECT PICTURE`` draws it (``make map``). A line is left out where a chain of others says
-the same: a room may use whatever it leads to.
+``python -m blowfish_lab.rooms PROJECT PICTURE`` draws it (``make map``). Support and errors, which every room uses, are
+left out, and so is a line where a chain of others says the same.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import networkx as nx
 
 from blowfish_privacy.support.files import write_atomically
 
-Rooms: TypeAlias = Mapping[str, tuple[int, set[str]]]
-"""Each room's number of lines, and the rooms it imports."""
+Rooms: TypeAlias = Mapping[str, set[str]]
+"""The rooms that each room imports."""
 
 _PACKAGES = ("blowfish_privacy", "blowfish_lab")
-_WIDTH, _HEIGHT, _GAP, _MARGIN = 150, 44, 34, 20
+_EVERYWHERE = ("support", "errors", "version")
+_WIDTH, _HEIGHT, _GAP = 140, 36, 24
 
 
 def layers(project: Path) -> list[list[str]]:
@@ -33,54 +34,75 @@ def layers(project: Path) -> list[list[str]]:
 
 def rooms(project: Path, names: Iterable[str]) -> Rooms:
     """Go through the sources of every room."""
-    found: dict[str, tuple[int, set[str]]] = {name: (0, set()) for name in names}
+    imported: dict[str, set[str]] = {name: set() for name in names}
     for package in _PACKAGES:
         for file in sorted((project / "src" / package).rglob("*.py")):
             module = ".".join(file.relative_to(project / "src").with_suffix("").parts)
-            room, text = _room(module, found), file.read_text(encoding="utf-8")
+            room = _room(module, imported)
             if room is not None:
-                lines, imported = found[room]
-                used = {_room(name, found) for name in _imports(ast.parse(text))} - {room, None}
-                found[room] = lines + text.count("\n"), imported | {name for name in used if name is not None}
-    return found
+                used = {_room(name, imported) for name in _imports(ast.parse(file.read_text(encoding="utf-8")))}
+                imported[room] |= {name for name in used if name is not None and name != room}
+    return imported
 
 
 def draw(project: Path) -> str:
-    """Draw the rooms of a project, one row for each layer."""
-    rows = layers(project)
-    found = rooms(project, [name for row in rows for name in row])
-    graph = nx.DiGraph([(name, used) for name, (_, imported) in found.items() for used in imported])
-    lines = sorted(nx.transitive_reduction(graph).edges)
-    width = 3 * (_WIDTH + _GAP) + 2 * _MARGIN
-    places = {
-        name: (width / 2 + (column - (len(row) - 1) / 2) * (_WIDTH + _GAP), _MARGIN + level * (_HEIGHT + _GAP))
-        for level, row in enumerate(rows)
-        for column, name in enumerate(row)
-    }
-    height = 2 * _MARGIN + len(rows) * (_HEIGHT + _GAP) - _GAP
-    boxes = (_box(name, places[name], found[name][0]) for name in places)
-    parts = [*(_line(places[a], places[b]) for a, b in lines), *boxes]
+    """Draw the rooms of a project, each above those that it imports."""
+    imported = rooms(project, [name for row in layers(project) for name in row])
+    shown = [name for name in imported if name not in _EVERYWHERE]
+    lines = nx.transitive_reduction(nx.DiGraph([(name, used) for name in shown for used in imported[name] & {*shown}]))
+    places = _places(lines, shown)
+    columns, levels = (1 + max(place[axis] for place in places.values()) for axis in (0, 1))
+    width, height = columns * (_WIDTH + _GAP) + _GAP, levels * (_HEIGHT + 2 * _GAP)
+    parts = [
+        *(_line(places[above], places[below]) for above, below in sorted(lines.edges)),
+        *(_box(name, places[name]) for name in places),
+    ]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'font-family="sans-serif" role="img"><title>The rooms, and what they stand on</title>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" font-family="sans-serif" role="img"><title>The rooms, and what they stand on</title>\n'
         + "\n".join(parts)
         + "\n</svg>\n"
     )
 
 
+def _places(lines: Any, shown: list[str]) -> dict[str, tuple[float, float]]:
+    """Give each room a column and a level: below all that import it, near the middle of these."""
+    levels: dict[str, int] = {}
+    for name in nx.topological_sort(lines):
+        levels[name] = max((levels[above] + 1 for above in lines.predecessors(name)), default=0)
+    widest = max(list(levels.values()).count(level) for level in levels.values())
+    places: dict[str, tuple[float, float]] = {}
+    for level in range(1 + max(levels.values())):
+        row = [name for name in shown if levels[name] == level]
+        row.sort(key=lambda name: _mean(places[above][0] for above in lines.predecessors(name)))
+        for at, name in enumerate(row):
+            places[name] = at + (widest - len(row)) / 2, level
+    return places
+
+
+def _mean(numbers: Iterable[float]) -> float:
+    listed = [*numbers]
+    return sum(listed) / len(listed) if listed else 0.0
+
+
+def _centre(place: tuple[float, float]) -> tuple[float, float]:
+    return _GAP + _WIDTH / 2 + place[0] * (_WIDTH + _GAP), _GAP + place[1] * (_HEIGHT + 2 * _GAP)
+
+
 def _line(above: tuple[float, float], below: tuple[float, float]) -> str:
-    (x, y), (u, v) = above, below
-    bend = 0 if v - y <= _HEIGHT + _GAP or x != u else _WIDTH / 2 + 18
-    middle = f"{x + bend:g} {y + _HEIGHT:g} {u + bend:g} {v:g}" if bend else f"{x:g} {v:g} {u:g} {y + _HEIGHT:g}"
-    return f'<path d="M{x:g} {y + _HEIGHT:g} C{middle} {u:g} {v:g}" fill="none" stroke="#7a8b99" stroke-width="1.5"/>'
+    (x, y), (u, v) = _centre(above), _centre(below)
+    top, away = y + _HEIGHT, below[1] - above[1]
+    # A line past other rows bends around the box in its way.
+    side = (_WIDTH + _GAP) * 0.62 * (1 if u >= x else -1) if away > 1 and abs(u - x) < _WIDTH else 0
+    control = f"{x + side:g} {top + 2 * _GAP:g} {u + side:g} {v - 2 * _GAP:g}"
+    return f'<path d="M{x:g} {top:g} C{control} {u:g} {v:g}" fill="none" stroke="#7a8b99" stroke-width="1.5"/>'
 
 
-def _box(name: str, place: tuple[float, float], lines: int) -> str:
-    x, y = place
+def _box(name: str, place: tuple[float, float]) -> str:
+    x, y = _centre(place)
     return (
         f'<rect x="{x - _WIDTH / 2:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="#eef6f3" '
-        f'stroke="#1f9e89"/><text x="{x:g}" y="{y + 19:g}" text-anchor="middle" font-size="14">{escape(name)}</text>'
-        f'<text x="{x:g}" y="{y + 35:g}" text-anchor="middle" font-size="11" fill="#555">{lines:,} lines</text>'
+        f'stroke="#1f9e89"/><text x="{x:g}" y="{y + 23:g}" text-anchor="middle" font-size="14">{escape(name)}</text>'
     )
 
 

@@ -11,6 +11,7 @@ import click
 import pytest
 
 import blowfish_privacy as bp
+from blowfish_lab.rooms import draw
 from blowfish_privacy.cli.demo import synthetic_census
 from blowfish_privacy.cli.main import GROUPS, cli
 from blowfish_privacy.release import spec
@@ -192,3 +193,15 @@ def test_files_and_tests_that_pages_name_exist():
             assert (ROOT / named).exists(), f"{page.name} names {named}"
         for named in re.findall(r"`(test_\w+)`", page.read_text()):
             assert any(f"def {named}(" in file.read_text() for file in (ROOT / "tests").rglob("*.py")), named
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_sources():
+    assert draw(ROOT).encode() == (ROOT / "docs/pictures/rooms.svg").read_bytes(), "make map draws it anew"
+    assert "pictures/rooms.svg" in (ROOT / "docs/contributors.md").read_text()
+
+
+def test_the_way_from_a_file_to_a_release_can_be_read_in_one_sitting():
+    page = (ROOT / "docs/contributors.md").read_text()
+    files = re.findall(r"^\| \d+\. .*?\| `(src/[\w/]+\.py)` \|", page, re.MULTILINE)
+    assert 0 < len(files) <= 8
+    assert sum((ROOT / file).read_text().count("\n") for file in files) <= 900

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.graphs.graph import Hops
+from blowfish_privacy.policies.distances import cells, furthest, furthest_together
 
 if TYPE_CHECKING:
     from blowfish_privacy.policies.policy import Policy
@@ -38,7 +39,7 @@ def explain_policy(policy: Policy) -> str:
 
 def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[str, object]) -> str:
     """Say how well one value is protected from another."""
-    x, y = policy.cells(first, second)
+    x, y = cells(policy, first, second)
     named = [name for name in policy.domain if name in first]
     projected = policy.domain.project(named)
     one, other = (projected.say(tuple(cell[policy.domain.axis(name)] for name in named)) for cell in (x, y))
@@ -120,9 +121,9 @@ def _strength(policy: Policy) -> Iterator[str]:
         yield _with_facts(policy)
     else:
         yield from _without_facts(policy)
-    for pair, hops in policy.furthest():
+    for pair, hops in furthest(policy):
         yield f"{pair} are {hops} steps apart: {factors(hops)}."
-    together = policy.furthest_together()
+    together = furthest_together(policy)
     if together is not None:
         yield f"{together[0]} are {together[1]} steps apart: {factors(together[1])}."
 

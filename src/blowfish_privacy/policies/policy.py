@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from math import inf
-from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
-from blowfish_privacy.domain import Cell, Domain, quoted
-from blowfish_privacy.errors import BlowfishWarning, DomainError, PolicyError, brief
+from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.errors import BlowfishWarning, PolicyError, brief
 from blowfish_privacy.graphs.graph import Hops, SecretGraph, Secrets
 from blowfish_privacy.graphs.words import Words
 from blowfish_privacy.known_facts.facts.assumptions import Compensation
@@ -21,11 +19,9 @@ from blowfish_privacy.known_facts.facts.consistency import check_facts
 from blowfish_privacy.known_facts.facts.known_count import KnownCount
 from blowfish_privacy.known_facts.facts.known_fact import KnownFact
 from blowfish_privacy.known_facts.facts.known_marginal import KnownMarginal
-from blowfish_privacy.support.limits import RECORDS
+from blowfish_privacy.policies.options import check_options, whole
 
 Size: TypeAlias = Literal["known", "unknown"] | int
-
-_MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -58,35 +54,15 @@ class Policy:
         for fact in self.known:
             if not isinstance(fact, KnownCount | KnownMarginal):
                 raise PolicyError(f"a known fact must be a KnownCount or a KnownMarginal, got {brief(fact)}.")
-        self._check_options()
+        for name in ("size", "rows_per_person"):
+            object.__setattr__(self, name, whole(getattr(self, name)))
+        check_options(self)
         _ = self.graph, self.records
         if not self.graph.has_edges and self.size != "unknown":
             warnings.warn(
                 "the policy has no secret pairs: nothing is protected, and releases will be exact.",
                 BlowfishWarning,
                 stacklevel=3,
-            )
-
-    def _check_options(self) -> None:
-        for name in ("size", "rows_per_person"):
-            value = getattr(self, name)
-            if isinstance(value, Integral) and not isinstance(value, bool):
-                object.__setattr__(self, name, int(value))
-        if not isinstance(self.compensation, str) or self.compensation not in ("anywhere", "secret-moves"):
-            raise PolicyError(f"compensation must be 'anywhere' or 'secret-moves', got {brief(self.compensation)}.")
-        if not (isinstance(self.size, str) and self.size in ("known", "unknown")) and not _natural(self.size, 0):
-            raise PolicyError(f"size must be 'known', 'unknown' or a number up to 2^53, got {brief(self.size)}.")
-        if not _natural(self.rows_per_person, 1):
-            raise PolicyError(f"rows_per_person must be from 1 to 2^53, got {brief(self.rows_per_person)}.")
-        if self.known and self.size == "unknown":
-            raise PolicyError(
-                "known facts need a public number of records.",
-                hint="leave out size: unknown, or the known facts.",
-            )
-        if self.known and self.rows_per_person > 1:
-            raise PolicyError(
-                "known facts are calibrated for one row per person only.",
-                hint="aggregate to one row per person, or leave out the known facts.",
             )
 
     @property
@@ -116,80 +92,18 @@ class Policy:
         step, further steps are counted only where it is proved that they add up (docs/proofs/odds.md), and a value
         that nobody can have is not protected from any other.
         """
-        return self._apart(0, *self.cells(first, second))
+        from blowfish_privacy.policies.distances import cells
 
-    def furthest(self) -> Iterator[tuple[str, Hops]]:
-        """For each attribute, describe two values that are many steps apart but still protected, with their steps."""
-        for domain, first, last, hops in self._ends:
-            if 1 < hops < inf:
-                alone = f"{domain.say(first)} and {domain.attributes[0].say(last[0])}"
-                yield alone if len(domain.names) == 1 else f"({domain.say(first)}) and ({domain.say(last)})", hops
+        return self.apart(*cells(self, first, second))
 
-    def furthest_together(self) -> tuple[str, Hops] | None:
-        """Describe two values more steps apart than any that differ in a single attribute; None if there are none."""
-        one: dict[str, object] = {}
-        other: dict[str, object] = {}
-        alone: Hops = 0
-        for domain, first, last, hops in self._ends:
-            if 0 < hops < inf:
-                one.update(domain.record(first))
-                other.update(domain.record(last))
-                alone = max(alone, hops)
-        hops = self.distance(one, other) if one else 0
-        if hops <= alone or hops == inf:
-            return None
-        domain = self.domain.project(list(one))
-        if len(one) <= _MOST_NAMED:
-            return f"({domain.say(domain.cell(one))}) and ({domain.say(domain.cell(other))})", hops
-        named = ", ".join(map(quoted, domain.names[:_MOST_NAMED]))
-        return f"Values that differ as far in {named} and {len(one) - _MOST_NAMED:,} more together", hops
-
-    @cached_property
-    def _ends(self) -> tuple[tuple[Domain, Cell, Cell, Hops], ...]:
-        """Two values many steps apart for each attribute, or for all together if pairs depend on every attribute."""
-        if not self.graph.homogeneous:
-            first, last = self.graph.furthest()
-            return ((self.domain, first, last, self._apart(0, first, last)),)
-        ends: list[tuple[Domain, Cell, Cell, Hops]] = []
-        for axis, name in enumerate(self.domain):
-            projected = self.graph.project([name])
-            first, last = projected.furthest()
-            hops = self._apart(axis, first, last)
-            if hops == inf:
-                # No chain of steps leads from end to end; fall back on a wide secret pair.
-                first, last = projected.widest_edge(name) or (first, last)
-                hops = self._apart(axis, first, last)
-            ends.append((projected.domain, first, last, hops))
-        return tuple(ends)
-
-    def _apart(self, axis: int, first: Cell, last: Cell) -> Hops:
-        """Count the steps between values of consecutive attributes, starting at ``axis``; the others are equal."""
-        zeros = (0,) * len(self.domain.names)
-        x, y = ((*zeros[:axis], *positions, *zeros[axis + len(positions) :]) for positions in (first, last))
+    def apart(self, x: Cell, y: Cell) -> Hops:
+        """Count the steps between two cells."""
         if self.known:
             from blowfish_privacy.known_facts.steps import steps
 
             return steps(self, x, y)
         hops = self.graph.hops(x, y)
         return min(hops, 2) if self.size == "unknown" else hops
-
-    def cells(self, first: Mapping[str, object], second: Mapping[str, object]) -> tuple[Cell, Cell]:
-        """Turn two records into cells; both may omit the same attributes."""
-        for record in (first, second):
-            if not isinstance(record, Mapping) or not record:
-                raise DomainError(
-                    f"a value must name at least one attribute, got {brief(record)}.", hint='{"age": 30}.'
-                )
-        one_sided = set(first) ^ set(second)
-        if one_sided:
-            raise DomainError(f"only one of the two records names {', '.join(sorted(map(str, one_sided)))}.")
-        omitted = [name for name in self.domain if name not in first]
-        if omitted and not self.graph.homogeneous:
-            raise DomainError(
-                f"the secret pairs of this policy depend on every attribute: name {', '.join(omitted)} too."
-            )
-        rest = {name: self.domain[name].value(0) for name in omitted}
-        return self.domain.cell({**rest, **first}), self.domain.cell({**rest, **second})
 
     @property
     def connected(self) -> bool:
@@ -244,10 +158,6 @@ class Policy:
         """The SHA-256 of the canonical form: policies with equal hashes promise the same."""
         text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _natural(value: object, least: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= RECORDS
 
 
 def _canonical_attribute(domain: Domain, name: str) -> dict[str, Any]:

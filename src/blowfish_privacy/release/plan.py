@@ -48,49 +48,29 @@ class Plan:
         """Say how wrong plain (bounded) differential privacy would be for the same epsilon; None if out of reach."""
         if not self.epsilon:
             return None
-        full = Policy(
-            self.policy.domain,
-            secrets=FullDomain(),
-            size=self.policy.size,
-            rows_per_person=self.policy.rows_per_person,
-        )
+        options: dict[str, Any] = {"size": self.policy.size, "rows_per_person": self.policy.rows_per_person}
+        full = Policy(self.policy.domain, secrets=FullDomain(), **options)
+        kind = type(self.mechanism)
+        # One that was asked for by name is compared with itself, a default with the default.
+        named = None if kind.default_for(self.query) else kind.name
         try:
-            rival = make_plan(self.query, full, epsilon=self.epsilon, mechanism=self._named(), records=self.records)
+            rival = make_plan(self.query, full, epsilon=self.epsilon, mechanism=named, records=self.records)
         except BlowfishError:
             return None
         error = rival.expected_error()
         return error if error.of == self.expected_error().of else None
 
-    def _named(self) -> str | None:
-        """Compare a mechanism that was asked for by name with itself, a default with the default."""
-        kind = type(self.mechanism)
-        return None if kind.default_for(self.query) else kind.name
-
     def typical_errors(self) -> dict[str, float]:
-        """Say how wrong a random range typically is, on public synthetic shapes of the same number of records.
+        """Say how wrong a random range typically is, on public synthetic shapes; empty but for ordered data."""
+        from blowfish_privacy.release.simulations import typical_errors
 
-        Only for ordered data, where the last step depends on the data; empty otherwise. Nothing is read.
-        """
-        from blowfish_privacy.mechanisms import OrderedFamily
-        from blowfish_privacy.mechanisms.ordered.typical import typical_errors
-
-        if not isinstance(self.mechanism, OrderedFamily) or self.records is None or not self.epsilon:
-            return {}
-        return typical_errors(self.mechanism, self.records)
+        return typical_errors(self)
 
     def typical_ratios(self) -> dict[str, float]:
-        """Say how much larger private clusters' squared distances typically are, on public synthetic points.
+        """Say how much larger clusters' squared distances typically are, on public points; empty but for clusters."""
+        from blowfish_privacy.release.simulations import typical_ratios
 
-        For clusters only; empty otherwise. The points have about as many records as the data; nothing is read.
-        """
-        from blowfish_privacy.mechanisms import Synopsis
-
-        if not isinstance(self.mechanism, Synopsis) or not self.records or not self.epsilon:
-            return {}
-        from blowfish_privacy.mechanisms.clusters.typical import typical_ratios
-
-        with task("Simulating on public synthetic points"):
-            return typical_ratios(self.mechanism, getattr(self.query, "k", 1), self.records)
+        return typical_ratios(self)
 
     def notices(self) -> list[str]:
         """Say loudly what must not be overlooked."""

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path as FilePath
 from typing import Any
-from unicodedata import normalize
 
 from blowfish_privacy.domain import Attribute, Domain
-from blowfish_privacy.errors import BlowfishError, SpecError, brief
+from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.known_facts.facts.fact import Fact
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries import Query
 from blowfish_privacy.release.file_form import Path, check_file, check_policy, dotted, no_line, schema
+from blowfish_privacy.release.planned_release import PlannedRelease, check_names, read_release
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.exact import positive
 from blowfish_privacy.support.limits import FILE_CHARACTERS
-
-
-@dataclass(frozen=True)
-class PlannedRelease:
-    """One entry of the file's releases: a query, and either what it may spend or how wrong it may be."""
-
-    name: str
-    query: Query
-    epsilon: Fraction | None
-    error: Fraction | None
-    mechanism: str | None
 
 
 @dataclass(frozen=True)
@@ -73,8 +60,8 @@ def loads(text: str) -> PolicyFile:
     policy = _read_policy(body["policy"], at)
     budget = None if body.get("budget") is None else positive(body["budget"], "budget", error=SpecError)
     entries = enumerate(body.get("releases", []))
-    releases = [at(("releases", number), _read_release, entry, policy) for number, entry in entries]
-    _check_names([planned.name for planned in releases])
+    releases = [at(("releases", number), read_release, entry, policy) for number, entry in entries]
+    check_names([planned.name for planned in releases])
     return PolicyFile(policy, body.get("data"), body.get("ledger"), budget, tuple(releases))
 
 
@@ -124,38 +111,6 @@ def policy_to_section(policy: Policy) -> dict[str, Any]:
 def dumps(policy: Policy) -> str:
     """Write a policy as the text of a policy file."""
     return yaml_text.write({"version": 1, "policy": policy_to_section(policy)})
-
-
-_LONGEST_NAME = 200
-_NAME = re.compile(r"[\w][\w .-]{0,99}")
-
-
-def _read_release(entry: dict[str, Any], policy: Policy) -> PlannedRelease:
-    name = entry["name"]
-    if not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
-        # The name becomes a file name.
-        said = "must begin with a letter, digit or underscore and go on with these, spaces, dots and dashes"
-        raise SpecError(f"the name {brief(name)} {said}.", hint="it becomes a file name: at most 100 characters.")
-    if ("epsilon" in entry) == ("error" in entry):
-        raise SpecError("a release states either epsilon or error.", hint="epsilon: 0.1, or error: 25 to solve for it.")
-    query = Query.read(entry)
-    query.on(policy.domain)
-    spend = {key: positive(entry[key], key, error=SpecError) if key in entry else None for key in ("epsilon", "error")}
-    return PlannedRelease(name, query, spend["epsilon"], spend["error"], entry.get("mechanism"))
-
-
-def _check_names(names: list[str]) -> None:
-    """Refuse names that are equal, or that many file systems take for equal: in another case, or otherwise coded."""
-    seen: dict[str, str] = {}
-    for name in names:
-        folded = normalize("NFKC", name).casefold()
-        if folded in seen:
-            same = f"{seen[folded]!r} and {name!r} would be the same file on many computers"
-            raise SpecError(
-                f"releases: {'two releases have the same name' if seen[folded] == name else same}.",
-                hint="give them names that differ in more than upper and lower case.",
-            )
-        seen[folded] = name
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Any
 from blowfish_privacy.domain import quoted, worded
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.graphs.graph import Hops
+from blowfish_privacy.policies.distances import furthest, furthest_together
 from blowfish_privacy.policies.explain import hidden, neighbouring, presence_only, unprotected
 from blowfish_privacy.policies.fact_words import what_facts_disclose
 from blowfish_privacy.release import reading, verification
@@ -162,8 +163,8 @@ class _Facts:
 
     def _further(self) -> Iterator[str]:
         policy = self.main.policy
-        together = policy.furthest_together()
-        yield from few([self._apart(pair, hops) for pair, hops in policy.furthest()])
+        together = furthest_together(policy)
+        yield from few([self._apart(pair, hops) for pair, hops in furthest(policy)])
         if together is not None:
             yield self._apart(*together)
         if not policy.steps_add_up:

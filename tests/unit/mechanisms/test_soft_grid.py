@@ -18,7 +18,7 @@ from blowfish_privacy.mechanisms.clusters.lattice_sensitivity import change, lat
 from blowfish_privacy.mechanisms.clusters.mesh import Mesh
 from blowfish_privacy.mechanisms.clusters.stretches import stretches
 from blowfish_privacy.noise import SystemSource
-from blowfish_privacy.release import verification
+from blowfish_privacy.release import reading, verification
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
 
@@ -293,7 +293,7 @@ def test_a_changed_document_is_noticed():
             .release(bp.KMeans(["a", "b"], k=2), epsilon=1, mechanism=mechanism)
             .text
         )
-        body = bp.results.document.parse(text)
+        body = reading.parse(text)
         written = body["mechanism"]
         part = written if mechanism == "soft-grid" else written["levels"][-1]
         part["scale"] = str(Fraction(part["scale"]) / 2)

@@ -30,7 +30,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 BEYOND_A_SCHEMA = {
     "another part of the file decides: the domain": (
         r"has no attribute|unknown attribute|is outside|not a declared category|has categories|categories have no",
-        r"does not (give|choose|say)|say(s)? nothing about|not an edge of a bin|is in (two|no) block|lies across two",
+        r"does not (give|choose|say)|say(s)? nothing about|not an edge of a bin|is (in two|not in any) block",
+        r"lies across two|connects a value to itself|cells; at most .* supported|has no entry for|named twice in",
         r"has both blocks|must be a list of [0-9]|must say which attribute|every row must have|cannot be told apart",
         r"is not a whole number|whole numbers to add up|chooses no value|is not one bin|cells; .* is the most",
         r"joins a value",
@@ -40,6 +41,7 @@ BEYOND_A_SCHEMA = {
     ),
     "numbers are compared with each other, or written as text": (
         r"must increase|lower bound .* above|ends are reversed|holds no bin|width of a block|too close|within \+-1e300",
+        r"known count must be a whole number|too many digits for a common unit",
         r"must be (a finite number|above 0)|lies between 0 and 1|a common lattice",
     ),
     "letters and printable characters beyond ASCII are told from others": (

@@ -1,0 +1,57 @@
+"""An entry under ``releases`` in a policy file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+from unicodedata import normalize
+
+from blowfish_privacy.errors import SpecError, brief
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.queries import Query
+from blowfish_privacy.support.exact import positive
+
+_LONGEST_NAME = 200
+_NAME = re.compile(r"[\w][\w .-]{0,99}")
+
+
+@dataclass(frozen=True)
+class PlannedRelease:
+    """One entry of the file's releases: a query, and either what it may spend or how wrong it may be."""
+
+    name: str
+    query: Query
+    epsilon: Fraction | None
+    error: Fraction | None
+    mechanism: str | None
+
+
+def read_release(entry: dict[str, Any], policy: Policy) -> PlannedRelease:
+    """Read an entry whose form is checked."""
+    name = entry["name"]
+    if not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
+        # The name becomes a file name.
+        said = "must begin with a letter, digit or underscore and go on with these, spaces, dots and dashes"
+        raise SpecError(f"the name {brief(name)} {said}.", hint="it becomes a file name: at most 100 characters.")
+    if ("epsilon" in entry) == ("error" in entry):
+        raise SpecError("a release states either epsilon or error.", hint="epsilon: 0.1, or error: 25 to solve for it.")
+    query = Query.read(entry)
+    query.on(policy.domain)
+    spend = {key: positive(entry[key], key, error=SpecError) if key in entry else None for key in ("epsilon", "error")}
+    return PlannedRelease(name, query, spend["epsilon"], spend["error"], entry.get("mechanism"))
+
+
+def check_names(names: list[str]) -> None:
+    """Refuse names that are equal, or that many file systems take for equal: in another case, or otherwise coded."""
+    seen: dict[str, str] = {}
+    for name in names:
+        folded = normalize("NFKC", name).casefold()
+        if folded in seen:
+            same = f"{seen[folded]!r} and {name!r} would be the same file on many computers"
+            raise SpecError(
+                f"releases: {'two releases have the same name' if seen[folded] == name else same}.",
+                hint="give them names that differ in more than upper and lower case.",
+            )
+        seen[folded] = name

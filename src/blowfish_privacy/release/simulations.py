@@ -1,0 +1,28 @@
+"""What a plan can say of errors that depend on the data: simulated on public synthetic data, nothing is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from blowfish_privacy.mechanisms import OrderedFamily, Synopsis
+from blowfish_privacy.mechanisms.clusters import typical as clusters
+from blowfish_privacy.mechanisms.ordered import typical as ordered
+from blowfish_privacy.support.progress import task
+
+if TYPE_CHECKING:
+    from blowfish_privacy.release.plan import Plan
+
+
+def typical_errors(plan: Plan) -> dict[str, float]:
+    """Say how wrong a random range typically is after ordering, on shapes with as many records as the data."""
+    if not isinstance(plan.mechanism, OrderedFamily) or plan.records is None or not plan.epsilon:
+        return {}
+    return ordered.typical_errors(plan.mechanism, plan.records)
+
+
+def typical_ratios(plan: Plan) -> dict[str, float]:
+    """Say how much larger private clusters' squared distances typically are, on about as many points."""
+    if not isinstance(plan.mechanism, Synopsis) or not plan.records or not plan.epsilon:
+        return {}
+    with task("Simulating on public synthetic points"):
+        return clusters.typical_ratios(plan.mechanism, getattr(plan.query, "k", 1), plan.records)
