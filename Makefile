@@ -7,6 +7,7 @@
 # make audit      a black-box audit of every mechanism, and the oracle checks on many more random policies
 # make reproduce  the 2014 paper's figures, examples and counterexamples (REPRODUCE=--quick for minutes)
 # make docs       the documentation site, its Python and console blocks run, into site/
+# make map        draw the rooms of the library and what they import, into docs/pictures/rooms.svg
 # make schema     write the JSON Schema of the policy file to docs/
 PYTHON ?= python3
 VENV := .venv
@@ -19,7 +20,7 @@ INSTANCES ?= 6000
 FILES ?= 3000
 REPRODUCE ?=
 
-.PHONY: help demo test test-engines check bench bench-scale audit reproduce docs schema clean
+.PHONY: help demo test test-engines check bench bench-scale audit reproduce docs map schema clean
 .DEFAULT_GOAL := help
 
 help:
@@ -99,6 +100,9 @@ docs: $(VENV)/.test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python -m pytest -n $(WORKERS) tests/docs
 	@echo "The site is in site/: open site/index.html, or python3 -m http.server -d site for the search."
+
+map: $(VENV)/.base
+	$(BIN)/python -m blowfish_lab.rooms . docs/pictures/rooms.svg
 
 schema: $(VENV)/.base
 	$(BIN)/python -m blowfish_privacy.release.spec > docs/policy-file.schema.json
