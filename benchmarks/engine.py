@@ -70,7 +70,7 @@ def raw(path: Path) -> Callable[[list[str]], Any]:
 def engine(path: Path) -> Callable[[list[str]], Any]:
     """Count with the engine."""
     opened = open_engine(path)
-    return lambda names: int(opened.counts(DOMAIN, names).sum())
+    return lambda names: int(opened.counts(DOMAIN, [names])[0].sum())
 
 
 CONTENDERS = {"raw": raw, "engine": engine}

@@ -25,8 +25,7 @@ import numpy as np
 from sklearn.cluster import KMeans as Lloyd
 
 import blowfish_privacy as bp
-from blowfish_privacy.aggregates import Axis, Lattice, Run
-from blowfish_privacy.aggregates.aggregates import Counted, Placed
+from blowfish_privacy.aggregates import Axis, Lattice, RecordAggregates, Run, TableAggregates
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.mechanisms.clusters.centres import cluster, nearest_centre
 from blowfish_privacy.noise import SystemSource
@@ -80,9 +79,9 @@ class Case:
     """A data set: its domain, its records, and what they are compared with."""
 
     def __init__(
-        self, name: str, domain: bp.Domain, exact: Any, places: np.ndarray, weights: np.ndarray, k: int
+        self, name: str, domain: bp.Domain, aggregates: Any, places: np.ndarray, weights: np.ndarray, k: int
     ) -> None:
-        self.name, self.domain, self.exact, self.k = name, domain, exact, k
+        self.name, self.domain, self.aggregates, self.k = name, domain, aggregates, k
         self.places, self.weights, self.records = places, weights, int(weights.sum())
 
     def ratios(
@@ -94,7 +93,7 @@ class Case:
         plan = make_plan(query, policy, epsilon=epsilon, records=self.records, mechanism=mechanism)
         found = []
         for repeat in range(repeats):
-            noisy = plan.mechanism.draw(self.exact, SystemSource())
+            noisy = plan.mechanism.draw(self.aggregates, SystemSource())
             centers = cluster(plan.mechanism.points(noisy, self.records), self.k, seed=repeat).centers
             found.append(objective(self.places, self.weights, centers) / base)
         return plan.mechanism, np.array(found)
@@ -106,14 +105,16 @@ def placed(name: str, domain: bp.Domain, places: np.ndarray, k: int) -> Case:
         domain[n].encode(places[:, axis] if isinstance(domain[n], bp.Binned) else places[:, axis].astype(int))
         for axis, n in enumerate(domain.names)
     )
-    return Case(name, domain, Placed(positions, domain.shape), places.astype(float), np.ones(len(places)), k)
+    return Case(name, domain, RecordAggregates(domain, positions), places.astype(float), np.ones(len(places)), k)
 
 
 def counted(name: str, counts: np.ndarray, k: int) -> Case:
     """Make a case of a map of counts."""
     domain = bp.Domain(a=bp.Integer(0, counts.shape[0] - 1), b=bp.Integer(0, counts.shape[1] - 1))
     filled = np.argwhere(counts > 0)
-    return Case(name, domain, Counted(counts), filled.astype(float), counts[counts > 0].astype(float), k)
+    return Case(
+        name, domain, TableAggregates(domain, counts), filled.astype(float), counts[counts > 0].astype(float), k
+    )
 
 
 def synthetic() -> Case:
@@ -292,7 +293,7 @@ def times_in_sql(rows: int, rounds: int) -> Times:
             start = perf_counter()
             connection.execute(raw).fetchnumpy()
             middle = perf_counter()
-            engine.soft(domain, domain.names, lattice)
+            engine.lattice_sums(domain, domain.names, lattice)
             if turn:
                 times.append((perf_counter() - middle, middle - start))
     return times

@@ -18,7 +18,7 @@ from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.data_check import PolicyCheck, check_data
 from blowfish_privacy.release.plan import Plan, costs, make_plan
-from blowfish_privacy.release.run import Door
+from blowfish_privacy.release.run import ReleaseRunner
 from blowfish_privacy.support.exact import positive, show
 from blowfish_privacy.support.limits import PARALLEL_PARTS
 
@@ -119,11 +119,11 @@ class Session:
             plan = query
         else:
             plan = self.plan(query, **options)
-        return _read(self.door().release(plan))
+        return _read(self.runner().release(plan))
 
-    def door(self) -> Door:
-        """Return the one way to the data."""
-        return Door(self.policy, lambda: self.engine, self.ledger, self._source)
+    def runner(self) -> ReleaseRunner:
+        """Return what runs plans over this session's data, policy and ledger."""
+        return ReleaseRunner(self.policy, lambda: self.engine, self.ledger, self._source)
 
     def check(self) -> PolicyCheck:
         """Count the rows that the policy does not cover. The counts are exact: for the custodian, not to publish."""
@@ -171,7 +171,7 @@ class Parallel:
             position: make_plan(query, policy, epsilon=amount, name=name, key=first.key)
             for position, amount in amounts.items()
         }
-        return _read(self._session.door().release_parallel(self._attribute, plans))
+        return _read(self._session.runner().release_parallel(self._attribute, plans))
 
     def _amounts(self, epsilon: Any) -> dict[int, Any]:
         attribute = self._session.policy.domain[self._attribute]

@@ -14,7 +14,7 @@ from blowfish_privacy.errors import DataError
 def count(folder: Path, text: str | bytes, attribute: Attribute, name: str = "x") -> list[int]:
     path = folder / "it's [1].csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return open_engine(path).counts(Domain({name: attribute}), [name]).tolist()
+    return open_engine(path).counts(Domain({name: attribute}), [[name]])[0].tolist()
 
 
 def lines(*values: str) -> str:
@@ -46,7 +46,7 @@ def test_a_value_of_another_kind_deep_in_the_file_is_found(tmp_path: Path) -> No
     path = tmp_path / "deep.csv"
     path.write_text(lines(*["5"] * 200_000, "5.7", *["5"] * 1000))
     with pytest.raises(DataError, match="not a plain whole number"):
-        open_engine(path).counts(Domain(x=Integer(0, 10)), ["x"])
+        open_engine(path).counts(Domain(x=Integer(0, 10)), [["x"]])
     check = open_engine(path).check(Domain(x=Integer(0, 10), y=Categorical(["end"])))
     assert (check.rows, check.columns[0].malformed, check.columns[0].type_fits) == (201_001, 1, False)
 

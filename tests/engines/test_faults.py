@@ -46,7 +46,7 @@ def test_values_outside_the_domain_stay_unsaid(
     bad: dict[str, Any] = {"n": NUMBER, "c": TEXT, "b": float(NUMBER)}
     rows = [{"n": 1, "c": "x", "b": 0.5}, {"n": 1, "c": "x", "b": 0.5, name: bad[name]}]
     engine = open_engine(way(to_table(rows, TYPES), tmp_path))
-    error = caught(lambda: engine.counts(DOMAIN, ["n", "c", "b"]))
+    error = caught(lambda: engine.counts(DOMAIN, [["n", "c", "b"]]))
     assert error.message == f"the column {name!r} has values outside the declared ones."
     assert error.hint is not None
     assert str(NUMBER) not in repr(engine.check(DOMAIN))
@@ -59,7 +59,7 @@ def test_a_wrong_type_leaves_the_values_unsaid(way: Way, tmp_path: Path) -> None
     rows = [{"n": TEXT, "c": str(NUMBER), "b": TEXT}] * 3
     engine = open_engine(way(to_table(rows, dict.fromkeys("ncb", pa.string())), tmp_path))
     for name in "ncb":
-        assert repr(name) in str(caught(lambda name=name: engine.counts(DOMAIN, [name])))
+        assert repr(name) in str(caught(lambda name=name: engine.counts(DOMAIN, [[name]])[0]))
 
 
 @pytest.mark.parametrize(
@@ -73,18 +73,18 @@ def test_a_wrong_type_leaves_the_values_unsaid(way: Way, tmp_path: Path) -> None
 def test_broken_csv_files_leave_their_lines_unsaid(tmp_path: Path, text: str) -> None:
     path = tmp_path / "broken.csv"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    caught(lambda: open_engine(path).counts(DOMAIN, ["n", "c"]))
+    caught(lambda: open_engine(path).counts(DOMAIN, [["n", "c"]]))
 
 
 def test_errors_of_the_engine_are_replaced(tmp_path: Path) -> None:
     connection = duckdb.connect()
     connection.execute(f"CREATE TABLE t AS SELECT '{TEXT}' AS s, 'x' AS c")
     failing = connection.sql("SELECT CAST(s AS INTEGER) AS n, c FROM t")
-    error = caught(lambda: open_engine(failing).counts(DOMAIN, ["n", "c"]))
+    error = caught(lambda: open_engine(failing).counts(DOMAIN, [["n", "c"]]))
     assert "ConversionException" in error.message
     caught(lambda: open_engine(failing).check(Domain(n=Integer(0, 5))))
     lazy = pl.LazyFrame({"n": [TEXT]}).select(pl.col("n").cast(pl.Int64))
-    caught(lambda: open_engine(lazy).counts(DOMAIN, ["n"]))
+    caught(lambda: open_engine(lazy).counts(DOMAIN, [["n"]]))
     connection.close()
     caught(lambda: open_engine(failing).rows())
 
@@ -100,7 +100,7 @@ def test_damaged_parquet_files_are_refused(tmp_path: Path) -> None:
         whole[:40] + b"\xff" * 40 + whole[80:],
     ):
         path.write_bytes(damaged)
-        caught(lambda: open_engine(path).counts(DOMAIN, ["n", "c"]))
+        caught(lambda: open_engine(path).counts(DOMAIN, [["n", "c"]]))
 
 
 def test_a_table_too_large_to_count_is_refused_before_reading() -> None:
@@ -108,6 +108,6 @@ def test_a_table_too_large_to_count_is_refused_before_reading() -> None:
     wide = Domain({f"x{n}": Integer(0, 1) for n in range(40)})
     for names in (wide.names, wide.names[:26]):
         with pytest.raises(BlowfishError, match="too large to count at once"):
-            engine.counts(wide, names)
+            engine.counts(wide, [names])
     assert engine.reads == 0
-    assert engine.counts(wide, wide.names[:12]).sum() == 1
+    assert engine.counts(wide, [wide.names[:12]])[0].sum() == 1

@@ -52,7 +52,7 @@ def test_ten_million_cells_end_to_end_in_bounded_memory(tmp_path: Path) -> None:
 def test_a_folder_of_many_files_larger_than_the_engines_memory(tmp_path: Path) -> None:
     write_parts(tmp_path / "parts", parts=100, rows=20_000)
     engine = open_engine(tmp_path / "parts", memory_limit="60MB")
-    counts = engine.counts(Domain(x=Integer(0, 9_999_999)), ["x"])
+    counts = engine.counts(Domain(x=Integer(0, 9_999_999)), [["x"]])[0]
     engine.close()
     wanted = np.bincount((np.arange(2_000_000) * 15_485_863) % 10_000_000, minlength=10_000_000)
     assert (counts == wanted).all()

@@ -51,7 +51,7 @@ def aggregates(data: Any) -> dict[str, Any]:
     loaded = spec.loads(text)
     engine = open_engine(located(str(loaded.data), "/") if isinstance(data, str) else data)
     domain = loaded.policy.domain
-    found = {planned.name: engine.counts(domain, planned.query.attributes) for planned in loaded.releases}
+    found = {planned.name: engine.counts(domain, [planned.query.attributes])[0] for planned in loaded.releases}
     return {**found, "rows": engine.rows(), "check": engine.check(domain)}
 
 

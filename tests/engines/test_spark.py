@@ -31,7 +31,7 @@ def column(spark: Session, kind: str, *values: object) -> Any:
 
 
 def count(data: object, attribute: Attribute) -> list[int]:
-    return open_engine(data).counts(Domain(x=attribute), ["x"]).tolist()
+    return open_engine(data).counts(Domain(x=attribute), [["x"]])[0].tolist()
 
 
 @pytest.mark.parametrize(("kind", "width"), [("TINYINT", 8), ("SMALLINT", 16), ("INT", 32), ("BIGINT", 64)])
@@ -83,7 +83,7 @@ def test_text_is_compared_byte_for_byte_whatever_its_collation(spark: Session) -
 def test_other_types_are_refused_without_a_read(spark: Session, kind: str, value: object, attribute: Attribute) -> None:
     engine = open_engine(column(spark, kind, value))
     with pytest.raises(DataError, match=r"column 'x' must hold .* of another type"):
-        engine.counts(Domain(x=attribute), ["x"])
+        engine.counts(Domain(x=attribute), [["x"]])
     assert engine.reads == 0
 
 
@@ -113,7 +113,6 @@ def test_settings_that_change_the_meaning_of_a_query_are_refused(
 def test_tables_of_the_catalog(spark: Session) -> None:
     spark.sql("CREATE GLOBAL TEMPORARY VIEW people AS SELECT * FROM VALUES (1), (1), (2) AS t(x)")
     assert count("spark:?table=global_temp.people", Integer(0, 2)) == [0, 2, 1]
-    assert open_engine("spark:?table=global_temp.people").describe() == "Spark over a table"
     for wrong in ("absent", "people; DROP VIEW people", "people) UNION (SELECT 1", "`", "a.b.c.d.e"):
         with pytest.raises(DataError, match="could not be read"):
             count(f"spark:?table={wrong}", Integer(0, 2))
@@ -130,7 +129,7 @@ def test_paths(spark: Session, tmp_path: Path) -> None:
     assert count(f"spark:{tmp_path}/p/year=2021/*.parquet", Integer(0, 2)) == [0, 1, 1]
     engine = open_engine(f"spark:{tmp_path}/p")
     domain = Domain(x=Integer(0, 2), year=Categorical(["2020", "2021"]))
-    assert engine.counts(domain, ["year"]).tolist() == [1, 2]
+    assert engine.counts(domain, [["year"]])[0].tolist() == [1, 2]
     for name in ("a[1].parquet", "a*.parquet", "{a,b}.parquet", "it's.parquet", "ü 😀.parquet"):
         pq.write_table(pa.table({"x": [1]}), tmp_path / name)
         assert count(f"spark:{tmp_path}/{name}", Integer(0, 2)) == [0, 1, 0]
@@ -142,7 +141,7 @@ def test_columns_that_occur_twice(spark: Session) -> None:
     twice = spark.sql("SELECT 1 AS x, 2 AS x, 0 AS y")
     with pytest.raises(DataError, match="several columns 'x'"):
         count(twice, Integer(0, 2))
-    assert open_engine(twice).counts(Domain(y=Integer(0, 2)), ["y"]).tolist() == [1, 0, 0]
+    assert open_engine(twice).counts(Domain(y=Integer(0, 2)), [["y"]])[0].tolist() == [1, 0, 0]
 
 
 def test_errors_of_rows_are_replaced(spark: Session) -> None:
@@ -169,9 +168,9 @@ def test_nothing_is_left_in_the_session(spark: Session) -> None:
     frame = column(spark, "INT", 1)
     before = {table.name for table in spark.catalog.listTables()}
     engine = open_engine(frame)
-    engine.counts(Domain(x=Integer(0, 2)), ["x"])
+    engine.counts(Domain(x=Integer(0, 2)), [["x"]])
     with pytest.raises(DataError):
-        engine.counts(Domain(x=Integer(5, 6)), ["x"])
+        engine.counts(Domain(x=Integer(5, 6)), [["x"]])
     assert {table.name for table in spark.catalog.listTables()} == before
     assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") is None
 
@@ -181,7 +180,7 @@ def test_progress_is_told(spark: Session, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(progress, "_INTERVAL", 0.02)
     told: list[float | None] = []
     frame = spark.range(20_000_000, numPartitions=16).selectExpr("CAST(id % 3 AS INT) AS x")
-    found = open_engine(frame).counts(Domain(x=Integer(0, 2)), ["x"], progress=told.append)
+    found = open_engine(frame).counts(Domain(x=Integer(0, 2)), [["x"]], progress=told.append)[0]
     assert found.sum() == 20_000_000
     shares = [share for share in told if share is not None]
     assert shares == sorted(shares)
@@ -225,7 +224,7 @@ from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.engines import open_engine
 from pyspark.sql import SparkSession
 
-counts = open_engine("spark:" + sys.argv[1]).counts(Domain(x=Integer(0, 2)), ["x"]).tolist()
+counts = open_engine("spark:" + sys.argv[1]).counts(Domain(x=Integer(0, 2)), [["x"]])[0].tolist()
 session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 conf = session.sparkContext.getConf()
 folder = conf.get("spark.local.dir")

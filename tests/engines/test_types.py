@@ -27,7 +27,7 @@ def column(kind: str, values: list[object]) -> duckdb.DuckDBPyRelation:
 
 
 def count(data: object, attribute: Attribute) -> list[int]:
-    return open_engine(data).counts(Domain(x=attribute), ["x"]).tolist()
+    return open_engine(data).counts(Domain(x=attribute), [["x"]])[0].tolist()
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
@@ -90,7 +90,7 @@ def test_floats_are_compared_as_floats() -> None:
 def test_other_types_are_refused_without_a_read(kind: str, value: object, attribute: Attribute) -> None:
     engine = open_engine(column(kind, [value]))
     with pytest.raises(DataError, match=r"column 'x' must hold .* of another type"):
-        engine.counts(Domain(x=attribute), ["x"])
+        engine.counts(Domain(x=attribute), [["x"]])
     assert engine.reads == 0
     assert not engine.check(Domain(x=attribute)).columns[0].type_fits
 
@@ -162,7 +162,7 @@ def test_columns_that_occur_twice_and_labels_that_are_not_text(tmp_path: Path) -
         with pytest.raises(DataError, match="several columns 'x'"):
             count(data, Integer(0, 2))
         assert not open_engine(data).check(Domain(x=Integer(0, 2))).columns[0].present
-    assert open_engine(twice).counts(Domain(y=Integer(0, 2)), ["y"]).tolist() == [1, 0, 0]
+    assert open_engine(twice).counts(Domain(y=Integer(0, 2)), [["y"]])[0].tolist() == [1, 0, 0]
 
 
 def test_a_misspelt_column_is_named_only_when_it_differs_in_case() -> None:

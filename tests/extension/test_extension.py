@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
+from blowfish_privacy.aggregates import RecordAggregates
 from blowfish_privacy.errors import PolicyError, SpecError
 from blowfish_privacy.graphs.graph import SecretGraph, Secrets
 from blowfish_privacy.graphs.words import Rule, Words
@@ -211,16 +212,18 @@ def define():
         def __init__(self, numbers):
             self._numbers = numbers
 
-        def counts(self, domain, names, *, progress=None):
-            (name,) = names
+        def counts(self, domain, sets, *, progress=None):
+            return self._records(domain).counts(sets)
+
+        def lattice_sums(self, domain, names, lattice, *, progress=None):
+            return self._records(domain).lattice_sums(lattice)
+
+        def _records(self, domain):
+            (name,) = domain.names
             self.reads += 1
-            positions = [domain[name].position(number) for number in self._numbers]
-            return np.bincount(positions, minlength=domain[name].size).astype(np.int64)
+            return RecordAggregates(domain, [domain[name].encode(np.array(self._numbers))])
 
-        def soft(self, domain, names, lattice, *, progress=None):
-            return lattice.contract(self.counts(domain, names))
-
-        def assigned(self, domain, names, assignment, *, progress=None):
+        def assignments(self, domain, names, assignment, *, progress=None):
             raise NotImplementedError
 
         def prepare(self, domain, names):
@@ -231,9 +234,6 @@ def define():
 
         def check(self, domain):
             raise NotImplementedError
-
-        def describe(self):
-            return "a list"
 
         def close(self):
             pass

@@ -61,7 +61,7 @@ def test_a_worker_is_killed_mid_query(cluster: Any, cluster_session: Any, tmp_pa
     report = session.ledger.verify()
     assert (report.problems, report.entries, report.documents, report.spent) == ((), 1, 1, Fraction(1, 2))
     # The exact count, of which no row was lost or counted twice when tasks were run again.
-    assert open_engine(frame).counts(POLICY.domain, ["x"]).tolist() == [ROWS // 3] * 3
+    assert open_engine(frame).counts(POLICY.domain, [["x"]])[0].tolist() == [ROWS // 3] * 3
     cluster.workers.append(cluster.add_worker())
 
 

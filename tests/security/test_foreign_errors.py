@@ -23,7 +23,7 @@ def panicking(frame: pl.DataFrame) -> pl.DataFrame:
 
 def test_a_panic_inside_polars_is_an_error_about_the_data() -> None:
     engine = open_engine(pl.LazyFrame({"x": [1, 2]}).map_batches(panicking))
-    for ask in (lambda: engine.counts(DOMAIN, ["x"]), engine.rows, lambda: engine.check(DOMAIN)):
+    for ask in (lambda: engine.counts(DOMAIN, [["x"]]), engine.rows, lambda: engine.check(DOMAIN)):
         with pytest.raises(DataError, match="PanicException") as caught:
             ask()
         assert "CANARY" not in str(caught.value)
@@ -52,7 +52,7 @@ def test_what_is_meant_to_pass_passes(stop: type[BaseException]) -> None:
     from blowfish_privacy.engines.sql.table import TableEngine
 
     with pytest.raises(stop):
-        TableEngine(Stopping()).counts(DOMAIN, ["x"])  # type: ignore[arg-type]
+        TableEngine(Stopping()).counts(DOMAIN, [["x"]])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,10 @@ def table(hostile: str) -> pa.Table:
 def check(hostile: str, data: str, folder: Path) -> None:
     loaded = spec.loads(hostile_file(hostile, data, str(folder / "a.ledger")))
     engine = open_engine(data)
-    assert engine.counts(loaded.policy.domain, [hostile]).tolist() == [3, 1]
+    assert engine.counts(loaded.policy.domain, [[hostile]])[0].tolist() == [3, 1]
     assert engine.check(loaded.policy.domain).columns[0].missing == 1
     with pytest.raises(DataError):
-        open_engine(data).counts(bp.Domain({hostile: bp.Categorical(["other"])}), [hostile])
+        open_engine(data).counts(bp.Domain({hostile: bp.Categorical(["other"])}), [[hostile]])
     file = folder / "hostile.yaml"
     file.write_text(hostile_file(hostile, data, "a.ledger"))
     assert run(["ledger", "create", str(file)]) == 0
@@ -137,7 +137,7 @@ def test_no_string_becomes_sql_in_postgres(postgres_server: Any, tmp_path: Path,
 def test_no_string_becomes_sql_in_spark(spark: Any, tmp_path: Path, hostile: str) -> None:
     data = as_parquet(table(hostile), tmp_path, "t")
     loaded = spec.loads(hostile_file(hostile, data, "a.ledger"))
-    assert open_engine(f"spark:{data}").counts(loaded.policy.domain, [hostile]).tolist() == [3, 1]
+    assert open_engine(f"spark:{data}").counts(loaded.policy.domain, [[hostile]])[0].tolist() == [3, 1]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_domain_of_any_size_is_no_flood() -> None:
     with pytest.raises(BlowfishError, match="too"):
         session.release(bp.Histogram(*loaded.policy.domain.names), epsilon=1)
     with pytest.raises(BlowfishError, match="too"):
-        open_engine(data).counts(loaded.policy.domain, loaded.policy.domain.names)
+        open_engine(data).counts(loaded.policy.domain, [loaded.policy.domain.names])
     assert session.remaining == 1
 
 

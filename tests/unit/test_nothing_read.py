@@ -138,7 +138,7 @@ RELEASES = {
 def folder(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("a,b\n" + "1,2\n5,6\n" * 400)
     asked = []
-    for name in ("rows", "counts", "soft", "assigned"):
+    for name in ("rows", "counts", "lattice_sums", "assignments"):
         real = getattr(TableEngine, name)
         monkeypatch.setattr(
             TableEngine, name, lambda self, *a, _n=name, _r=real, **o: asked.append(_n) or _r(self, *a, **o)

@@ -41,7 +41,7 @@ def test_a_plan_for_another_order_is_refused_before_anything_happens(query):
     assert OWN.hash == TURNED.hash
     session = bp.Session(bp.Counts(COUNTS), OWN, budget=1)
     plan = bp.Session(bp.Counts(COUNTS.T), TURNED, budget=1).plan(query, epsilon="0.5")
-    for release in (session.release, session.door().release):
+    for release in (session.release, session.runner().release):
         with pytest.raises(bp.PolicyError, match="another order than this session"):
             release(plan)
     assert session.ledger.entries() == ()
@@ -65,7 +65,7 @@ def test_parallel_plans_for_another_order_are_refused():
     session = bp.Session(bp.Counts(COUNTS), OWN, budget=1)
     plans = {part: make_plan(bp.Histogram("secret"), TURNED, epsilon=1, key="one") for part in range(4)}
     with pytest.raises(bp.PolicyError, match="another order"):
-        session.door().release_parallel("open", plans)
+        session.runner().release_parallel("open", plans)
     assert session.ledger.entries() == ()
 
 

@@ -1,4 +1,4 @@
-"""One door to the data: certify, charge, read, perturb, record, hand out."""
+"""One way to the data: certify, charge, read, perturb, record, hand out."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Spy:
             raise self.fail
         return self.inner.counts(*arguments, **options)
 
-    def soft(self, *arguments, **options):
+    def lattice_sums(self, *arguments, **options):
         self.seen.append(self.ledger_of().spent)
-        return self.inner.soft(*arguments, **options)
+        return self.inner.lattice_sums(*arguments, **options)
 
-    def assigned(self, *arguments, **options):
-        return self.inner.assigned(*arguments, **options)
+    def assignments(self, *arguments, **options):
+        return self.inner.assignments(*arguments, **options)
 
     def prepare(self, domain, names):
         self.inner.prepare(domain, names)
@@ -54,9 +54,6 @@ class Spy:
 
     def check(self, domain):
         return self.inner.check(domain)
-
-    def describe(self):
-        return "a spy"
 
     def close(self):
         self.inner.close()
@@ -343,7 +340,7 @@ def test_parts_of_a_plan_that_do_not_belong_together_are_refused_before_any_char
         public = bp.Policy(domain, secrets=bp.Public())
     b = bp.Session(Counts([[1, 1], [1, 1]]), public, budget=1).plan(bp.Histogram("ill"), epsilon="0.5")
     with pytest.raises(bp.PolicyError, match="one policy, one query and one key"):
-        made.door().release_parallel("region", {0: a, 1: replace(b, key=a.key)})
+        made.runner().release_parallel("region", {0: a, 1: replace(b, key=a.key)})
     assert made.remaining == 1
 
 

@@ -29,16 +29,16 @@ Hits = npt.NDArray[np.bool_]
 def affordable(mechanism: Mechanism, case: Case, samples: int, seconds: float = _SECONDS) -> int:
     """Return how many outputs to draw, at most those asked for; it is settled before any of them is seen."""
     start = process_time()
-    outputs(mechanism, case.tables[0], _PILOT)
+    outputs(mechanism, case.aggregates[0], _PILOT)
     return min(samples, max(_LEAST, int(seconds * _PILOT / max(process_time() - start, 1e-6))))
 
 
 def lower_bound(mechanism: Mechanism, case: Case, *, samples: int, level: float) -> float:
     """Return a number that the loss between the two tables exceeds, except with probability ``level``."""
-    training = [outputs(mechanism, table, int(TRAINING * samples)) for table in case.tables]
+    training = [outputs(mechanism, table, int(TRAINING * samples)) for table in case.aggregates]
     scores = _scores(mechanism, case, training)
     event = choose_event(scores, training, samples, level)
-    hits = [np.array([int(event(outputs(mechanism, table, samples)).sum())]) for table in case.tables]
+    hits = [np.array([int(event(outputs(mechanism, table, samples)).sum())]) for table in case.aggregates]
     return float(clopper_pearson(hits[0], hits[1], samples, level)[0])
 
 
@@ -84,7 +84,7 @@ def _scores(mechanism: Mechanism, case: Case, training: Sequence[Rows]) -> Itera
     if follow is not None:
         yield lambda rows: np.array([follow(row).gain for row in rows])
         return
-    shown = [exact_rows(mechanism, table) for table in case.tables]
+    shown = [exact_rows(mechanism, table) for table in case.aggregates]
     for seen in _VIEWS:
         here, there = (seen(row) for row in shown)
         off = [np.abs(seen(np.array(drawn)) - exact) for drawn, exact in zip(training, (here, there), strict=True)]
@@ -124,9 +124,9 @@ def shown_loss(case: Case) -> float:
     """
     follow = follower(case)
     if follow is not None:
-        return float(np.mean([follow(row).loss for row in outputs(case.mechanism, case.tables[0], _FOLLOWED)]))
+        return float(np.mean([follow(row).loss for row in outputs(case.mechanism, case.aggregates[0], _FOLLOWED)]))
     lost, scales = float(case.lost(case.mechanism)), case.mechanism.certify(case.policy).scales
-    here, there = (exact_rows(case.mechanism, table) for table in case.tables)
+    here, there = (exact_rows(case.mechanism, table) for table in case.aggregates)
     return min(lost, float(np.abs(here - there).sum() / float(scales[0]))) if len(scales) == 1 else lost
 
 

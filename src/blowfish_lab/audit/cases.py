@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_lab.audit.known_facts import random_facts, random_secrets
-from blowfish_privacy.aggregates import Lattice
-from blowfish_privacy.aggregates.aggregates import Counted
+from blowfish_privacy.aggregates import Assignment, Lattice, TableAggregates
 from blowfish_privacy.domain import Cell, Domain, Integer
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.graphs import DistanceThreshold
@@ -59,6 +58,12 @@ class Case:
     moved: tuple[Cell, Cell] | None
     """The values between which records move, as the query sees them, where they all make the same move."""
 
+    @cached_property
+    def aggregates(self) -> tuple[Remembered, ...]:
+        """What a mechanism may ask of either table."""
+        seen = self.query.own_domain(self.policy.domain)
+        return tuple(Remembered(seen, table) for table in self.tables)
+
     @property
     def sharp(self) -> bool:
         """Whether the loss on these two tables is the certificate itself, as far as the mechanism knows its loss."""
@@ -71,7 +76,7 @@ class Case:
         if mechanism.name not in _ONE_SCALE:
             return Fraction(0)
         (scale,) = mechanism.certify(self.policy).scales
-        here, there = (exact_rows(mechanism, table) for table in self.tables)
+        here, there = (exact_rows(mechanism, table) for table in self.aggregates)
         return int(np.abs(here - there).sum()) / scale if len(here) == len(there) else Fraction(0)
 
     @property
@@ -139,7 +144,7 @@ _SHARED = 5
 
 def _shown(case: Case) -> float:
     """Return how much the rows differ between the two tables when there is no noise."""
-    rows = [exact_rows(case.mechanism, table) for table in case.tables]
+    rows = [exact_rows(case.mechanism, table) for table in case.aggregates]
     return float(np.abs(rows[0] - rows[1]).sum()) if len(rows[0]) == len(rows[1]) else 0.0
 
 
@@ -212,16 +217,16 @@ def _counts(query: Query, domain: Domain, table: Sequence[Cell]) -> Counts:
     return counts
 
 
-class Remembered(Counted):
+class Remembered(TableAggregates):
     """Counts that answer a question once: between outputs only the noise changes."""
 
-    def soft(self, lattice: Lattice) -> Counts:
+    def lattice_sums(self, lattice: Lattice) -> Counts:
         """Add up once."""
-        return self._once(lattice, super().soft)
+        return self._once(lattice, super().lattice_sums)
 
-    def assigned(self, assignment: Any) -> Counts:
+    def assignments(self, assignment: Assignment) -> Counts:
         """Assign once."""
-        return self._once(assignment, super().assigned)
+        return self._once(assignment, super().assignments)
 
     def _once(self, question: Any, answer: Callable[[Any], Counts]) -> Counts:
         if question not in self._answers:
@@ -238,19 +243,18 @@ class Remembered(Counted):
 _MOST_ANSWERS = 5_000
 
 
-def outputs(mechanism: Mechanism, table: Counts, many: int) -> list[npt.NDArray[Any]]:
+def outputs(mechanism: Mechanism, table: Remembered, many: int) -> list[npt.NDArray[Any]]:
     """Run a mechanism many times on one table."""
     return _run(mechanism, table, many, SystemSource())
 
 
-def exact_rows(mechanism: Mechanism, table: Counts) -> npt.NDArray[Any]:
+def exact_rows(mechanism: Mechanism, table: Remembered) -> npt.NDArray[Any]:
     """Return what a mechanism shows of a table when all its draws of noise are 0; an attacker who knows it can tell."""
     return _run(mechanism, table, 1, _Silence())[0]
 
 
-def _run(mechanism: Mechanism, table: Counts, many: int, source: BitSource) -> list[npt.NDArray[Any]]:
-    exact = Remembered(table)
-    return [np.asarray(mechanism.draw(exact, source)).reshape(-1) for _ in range(many)]
+def _run(mechanism: Mechanism, table: Remembered, many: int, source: BitSource) -> list[npt.NDArray[Any]]:
+    return [np.asarray(mechanism.draw(table, source)).reshape(-1) for _ in range(many)]
 
 
 class _Silence:

@@ -46,10 +46,9 @@ Follow = Callable[[Numbers], Followed]
 
 def follower(case: Case) -> Follow | None:
     """Return how to follow the outputs of a mechanism; None where all its questions are fixed beforehand."""
-    tables = tuple(Remembered(table) for table in case.tables)
     if isinstance(case.mechanism, NoisyLloyd):
-        return _rounds(case.mechanism, tables, int(case.tables[0].sum()))
-    return _mesh(case.mechanism, tables) if isinstance(case.mechanism, SoftMesh) else None
+        return _rounds(case.mechanism, case.aggregates, int(case.tables[0].sum()))
+    return _mesh(case.mechanism, case.aggregates) if isinstance(case.mechanism, SoftMesh) else None
 
 
 def _rounds(mechanism: NoisyLloyd, tables: tuple[Remembered, ...], records: int) -> Follow:
@@ -63,20 +62,20 @@ def _rounds(mechanism: NoisyLloyd, tables: tuple[Remembered, ...], records: int)
             if number:
                 centres = mechanism.moved(centres, rounds[:number], records)
             for table, shown in zip(tables, exact, strict=True):
-                shown.append(table.assigned(mechanism.question(centres)).reshape(-1))
+                shown.append(table.assignments(mechanism.question(centres)).reshape(-1))
         return Followed(row, (np.concatenate(exact[0]), np.concatenate(exact[1])), scales)
 
     return follow
 
 
 def _mesh(mechanism: SoftMesh, tables: tuple[Remembered, ...]) -> Follow:
-    looks = [table.soft(mechanism.lattice(mechanism.first)).reshape(-1) for table in tables]
+    looks = [table.lattice_sums(mechanism.lattice(mechanism.first)).reshape(-1) for table in tables]
 
     def follow(row: Numbers) -> Followed:
         mesh, nodes = mechanism.parse(row)
         level = next(level for level in mechanism.levels if level.depth == mesh.depth)
         here, there = (
-            np.concatenate([look, mesh.restrict(table.soft(mechanism.lattice(level)))])
+            np.concatenate([look, mesh.restrict(table.lattice_sums(mechanism.lattice(level)))])
             for look, table in zip(looks, tables, strict=True)
         )
         scales = np.repeat([float(mechanism.first.scale), float(level.scale)], [mechanism.rows, len(nodes)])

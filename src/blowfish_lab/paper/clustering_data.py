@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_lab.paper import data
 from blowfish_lab.paper.run import Run
-from blowfish_privacy.aggregates.aggregates import Counted, Exact, Placed
+from blowfish_privacy.aggregates import Aggregates, RecordAggregates, TableAggregates
 from blowfish_privacy.domain import Binned, Domain, Integer
 from blowfish_privacy.mechanisms.clusters.centres import nearest_centre
 
@@ -30,7 +30,7 @@ class ClusteringData:
     """Records as positions in a box, each standing for so many people."""
 
     domain: Domain
-    exact: Exact
+    aggregates: Aggregates
     positions: Integers
     weights: Integers
 
@@ -88,7 +88,7 @@ def clustering_data(name: str, run: Run) -> ClusteringData:
     if name == "twitter":
         counts = data.tweets(run)
         domain = Domain(longitude=Integer(0, counts.shape[0] - 1), latitude=Integer(0, counts.shape[1] - 1))
-        return ClusteringData(domain, Counted(counts), np.argwhere(counts > 0), counts[counts > 0])
+        return ClusteringData(domain, TableAggregates(domain, counts), np.argwhere(counts > 0), counts[counts > 0])
     if name == "synthetic":
         edges = [Fraction(number, _BINS) for number in range(_BINS + 1)]
         return _placed(
@@ -100,5 +100,5 @@ def clustering_data(name: str, run: Run) -> ClusteringData:
 
 
 def _placed(domain: Domain, positions: Integers) -> ClusteringData:
-    exact = Placed(tuple(positions.T), domain.shape)
-    return ClusteringData(domain, exact, positions, np.ones(len(positions), dtype=np.int64))
+    aggregates = RecordAggregates(domain, tuple(positions.T))
+    return ClusteringData(domain, aggregates, positions, np.ones(len(positions), dtype=np.int64))

@@ -103,7 +103,7 @@ def _ours(found: ClusteringData, named: Named, epsilon: str, seed: int) -> Float
     mechanism = _calibrated(found, named.secrets, epsilon)
     if not isinstance(mechanism, Synopsis):
         raise TypeError(f"{mechanism.name} releases no synopsis.")
-    noisy = mechanism.draw(found.exact, SystemSource())
+    noisy = mechanism.draw(found.aggregates, SystemSource())
     return cluster(mechanism.points(noisy, found.records), K, seed=seed).centers
 
 

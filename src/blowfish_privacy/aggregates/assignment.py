@@ -22,7 +22,7 @@ _CHUNK = 2**15
 
 
 @dataclass(frozen=True)
-class Softness:
+class Decay:
     """How records are shared between centres."""
 
     halving: int
@@ -52,7 +52,7 @@ class Assignment:
     centres: tuple[tuple[int, ...], ...]
     weights: tuple[int, ...]
     reaches: tuple[int, ...]
-    soft: Softness | None = None
+    decay: Decay | None = None
 
     def __post_init__(self) -> None:
         if not self.centres or any(len(centre) != len(self.weights) for centre in self.centres):
@@ -63,7 +63,7 @@ class Assignment:
     @property
     def unit(self) -> int:
         """The number of shares of a record."""
-        return 1 if self.soft is None else self.soft.unit
+        return 1 if self.decay is None else self.decay.unit
 
     def sums(self, positions: Sequence[Integers], counts: Integers | None = None) -> Integers:
         """Return for each centre the number of its records and the sums of their clipped offsets, one row each.
@@ -72,11 +72,11 @@ class Assignment:
         """
         many = len(positions[0])
         counts = np.ones(many, dtype=np.int64) if counts is None else counts
-        if self.soft is not None:
+        if self.decay is not None:
             found = np.zeros((len(self.centres), 1 + len(self.weights)), dtype=np.int64)
             for start in range(0, many, _CHUNK):
                 part = slice(start, start + _CHUNK)
-                self._share([column[part] for column in positions], counts[part], self.soft, found)
+                self._share([column[part] for column in positions], counts[part], self.decay, found)
             return found
         best, label = np.full(many, np.iinfo(np.int64).max), np.zeros(many, dtype=np.int64)
         for number, centre in enumerate(self.centres):
@@ -93,17 +93,17 @@ class Assignment:
             np.add.at(found[:, 1 + axis], label, offsets * counts)
         return found
 
-    def _share(self, positions: Sequence[Integers], counts: Integers, soft: Softness, found: Integers) -> None:
+    def _share(self, positions: Sequence[Integers], counts: Integers, decay: Decay, found: Integers) -> None:
         """Add what some records give each centre; the last one gets what rounding leaves over."""
         far = np.zeros((len(self.centres), len(counts)), dtype=np.int64)
         for axis, (column, weight) in enumerate(zip(positions, self.weights, strict=True)):
             for number, centre in enumerate(self.centres):
                 far[number] += weight * np.abs(column - centre[axis])
-        halvings, rest = np.divmod(far - far.min(axis=0) // soft.halving * soft.halving, soft.halving)
-        near = halvings <= soft.bits
-        parts = np.where(near, (2 * soft.halving - rest) << (soft.bits - np.where(near, halvings, 0)), 0)
-        shares = soft.unit * parts // parts.sum(axis=0)
-        shares[-1] = soft.unit - shares[:-1].sum(axis=0)
+        halvings, rest = np.divmod(far - far.min(axis=0) // decay.halving * decay.halving, decay.halving)
+        near = halvings <= decay.bits
+        parts = np.where(near, (2 * decay.halving - rest) << (decay.bits - np.where(near, halvings, 0)), 0)
+        shares = decay.unit * parts // parts.sum(axis=0)
+        shares[-1] = decay.unit - shares[:-1].sum(axis=0)
         shares *= counts
         found[:, 0] += shares.sum(axis=1)
         for axis, (column, reach) in enumerate(zip(positions, self.reaches, strict=True)):

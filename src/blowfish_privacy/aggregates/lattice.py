@@ -110,8 +110,8 @@ class Axis:
         return any(run.nodes > 1 for run in self.runs)
 
     @cached_property
-    def straight(self) -> bool:
-        """Whether shares are a straight line of the position between any two nodes, and flat beyond the last ones."""
+    def affine(self) -> bool:
+        """Whether shares are affine in the position between any two nodes, and constant beyond the last ones."""
         run = self.runs[0]
         if len(self.runs) > 1 or not self.shared:
             return len(self.runs) == 1
@@ -121,7 +121,7 @@ class Axis:
 
     @property
     def pieces(self) -> int:
-        """The number of pieces on which the shares of a straight axis are a straight line."""
+        """The number of pieces on which the shares of an affine axis are an affine function of the position."""
         return self.nodes + 1 if self.shared else self.nodes
 
     def locate(self, positions: Integers) -> tuple[Integers, Integers]:
@@ -228,13 +228,13 @@ class Lattice:
         return flat.reshape(self.shape) * self._constant
 
     @cached_property
-    def straight(self) -> bool:
+    def affine(self) -> bool:
         """Whether sums of products of positions over each piece tell all shares, and fit exact arithmetic."""
         wide = prod(self.axes[place].size for place in self.shared) >= _WIDE
-        return all(axis.straight for axis in self.axes) and not wide
+        return all(axis.affine for axis in self.axes) and not wide
 
     def from_pieces(self, cells: Integers, moments: Sequence[Integers]) -> Integers:
-        """Add up shares from sums over the records of each product of pieces, on a straight lattice.
+        """Add up shares from sums over the records of each product of pieces, on an affine lattice.
 
         ``moments`` holds sums of products of positions. Along an axis the upper share of a record between two nodes is
         slope p + shift - step x (pieces before it), zero beyond the ends, which turns moments of positions into moments

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Assignment, Lattice
+from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.check import DataCheck
 from blowfish_privacy.engines.progress import Progress
@@ -32,18 +32,19 @@ class Engine(Protocol):
     """How many queries have touched the data."""
 
     def counts(
-        self, domain: Domain, names: Iterable[str], *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Count the rows of every cell of some attributes, in the shape of ``domain.project(names)``.
+        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
+    ) -> list[npt.NDArray[np.int64]]:
+        """Count the rows of every cell of several sets of attributes in one scan.
 
-        ``domain`` is the whole declared domain. The same scan checks every row's value of every named
+        There is one table for each set, in the shape of ``domain.project(names)``; that of the empty set is the
+        number of rows. ``domain`` is the whole declared domain. The same scan checks every row's value of every named
         attribute: one that is missing or not declared is treated as the declaration says, and where that is
         an error, :class:`DataError` names the column and the kind of problem, never a value or a number of
         rows. ``progress`` is told the finished share of a scan that takes over two seconds.
         """
         ...
 
-    def soft(
+    def lattice_sums(
         self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
     ) -> npt.NDArray[np.int64]:
         """Add up what the rows give each node of a lattice over some attributes, in the shape of the lattice.
@@ -52,7 +53,7 @@ class Engine(Protocol):
         """
         ...
 
-    def assigned(
+    def assignments(
         self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
     ) -> npt.NDArray[np.int64]:
         """Return for each centre the number of its rows and the sums of their clipped offsets, one row each."""
@@ -68,10 +69,6 @@ class Engine(Protocol):
 
     def check(self, domain: Domain) -> DataCheck:
         """Report how the data fit a domain: for the data's custodian only."""
-        ...
-
-    def describe(self) -> str:
-        """Name engine and kind of source for a document: no path, no name."""
         ...
 
     def close(self) -> None:

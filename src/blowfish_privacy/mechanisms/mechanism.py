@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates.aggregates import Exact
+from blowfish_privacy.aggregates import Aggregates, AttributeSets
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.mechanisms.error import Error
 from blowfish_privacy.noise import BitSource
@@ -43,8 +43,6 @@ class Mechanism(ABC):
     """Those for which it is considered when no mechanism is named; all, if nothing is said."""
     kinds: ClassVar[dict[str, type[Mechanism]]] = {}
     """Every mechanism that is defined, by its name."""
-    counts_cells: ClassVar[bool] = True
-    """Whether it asks for the counts of all cells, so that these must fit in memory."""
     independent_rows: ClassVar[bool] = True
     """Whether the release is exact rows plus independent noise on each."""
 
@@ -96,9 +94,13 @@ class Mechanism(ABC):
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Turn exact counts into noisy answers: whole numbers of units."""
 
-    def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
-        """Ask for the exact aggregates needed, all under one charge, and perturb them; by default, all counts."""
-        counts = exact.counts()
+    def tables(self, query: Query) -> AttributeSets:
+        """Return the sets of attributes whose counts it asks for, all of which must fit in memory; by default, one."""
+        return [query.attributes]
+
+    def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
+        """Ask for the aggregates needed, all under one charge, and perturb them; by default, counts of all cells."""
+        (counts,) = aggregates.counts()
         with task("Drawing noise"):
             return self.measure(counts, source)
 

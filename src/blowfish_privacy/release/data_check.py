@@ -28,5 +28,5 @@ def check_data(engine: Engine, policy: Policy) -> PolicyCheck:
     report = engine.check(policy.domain)
     # Rows outside the domain are counted nowhere, so facts are compared only where all rows fit.
     sound = {column.name for column in report.columns if column.fits}
-    wrong = contradicted(policy, lambda names: engine.counts(policy.domain, names), sound)
+    wrong = contradicted(policy, lambda names: engine.counts(policy.domain, [names])[0], sound)
     return PolicyCheck(report, tuple(fact.words(policy.domain) for fact in wrong))

@@ -1,4 +1,4 @@
-"""The one door to the data: certify, charge, read, perturb, record, hand out.
+"""The one place where data are read and noise is added: certify, charge, read, perturb, record, hand out.
 
 A short budget means that no value is read. The charge is durable before the data are touched; the finished document is
 stored in the ledger before anybody sees it, so there are never two different outputs under one charge.
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Assignment, Lattice
+from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
+from blowfish_privacy.aggregates.attribute_sets import checked_sets
 from blowfish_privacy.engines import Engine, check_countable
 from blowfish_privacy.errors import BlowfishError, DataError, PolicyError, QueryError
 from blowfish_privacy.ledger import Entry, Ledger
@@ -34,8 +35,8 @@ NO_MECHANISM = "none (exact)"
 
 
 @dataclass(frozen=True, eq=False)
-class Door:
-    """What a release needs: the policy, the data, the ledger, and a source of random bits."""
+class ReleaseRunner:
+    """Runs plans over one table, under one policy and one ledger."""
 
     policy: Policy
     """The policy whose domain the data are declared in."""
@@ -48,8 +49,7 @@ class Door:
         """Run a plan and return its document."""
         self._check_policy(plan)
         mechanism = certified(plan)
-        names = plan.query.attributes
-        engine = self._ready([plan], names)
+        engine = self._ready([plan], plan.query.attributes, mechanism.tables(plan.query))
         entry = self.ledger.charge(
             loss=plan.certificate.loss,
             policy=self.policy,
@@ -63,12 +63,12 @@ class Door:
             return handed_out
 
         def answer() -> dict[str, Any]:
-            table = engine or self.open()
-            self._check_order(table)
-            self._compare(table, plan)
-            reading = Reading(table, plan)
-            noisy = mechanism.draw(reading, self.source)
-            return self._write(plan, noisy, _public_records(plan, reading.records), entry)
+            opened = engine or self.open()
+            self._check_order(opened)
+            self._compare(opened, plan)
+            aggregates = EngineAggregates(opened, plan)
+            noisy = mechanism.draw(aggregates, self.source)
+            return self._write(plan, noisy, _public_records(plan, aggregates.records), entry)
 
         return self.ledger.record(plan.key, _out_of_sight(answer))
 
@@ -79,7 +79,7 @@ class Door:
         shown = first.policy.domain[attribute]
         mechanisms = {position: certified(plan) for position, plan in plans.items()}
         names = (attribute, *first.query.attributes)
-        engine = self._ready([*plans.values()], names)
+        engine = self._ready([*plans.values()], names, [names])
         entry = self.ledger.charge_parallel(
             attribute=attribute,
             parts={shown.show(position): plan.certificate.loss for position, plan in plans.items()},
@@ -94,10 +94,10 @@ class Door:
             return handed_out
 
         def answer() -> dict[str, Any]:
-            table = engine or self.open()
-            self._check_order(table)
-            self._compare(table, first)
-            counts = _counted(table, first, names)
+            opened = engine or self.open()
+            self._check_order(opened)
+            self._compare(opened, first)
+            (counts,) = _counted(opened, first, [names])
             _public_records(first, int(counts.sum()))
             parts: dict[Any, dict[str, Any]] = {}
             for position, plan in plans.items():
@@ -109,14 +109,13 @@ class Door:
 
         return self.ledger.record(first.key, _out_of_sight(answer))
 
-    def _ready(self, plans: Sequence[Plan], names: tuple[str, ...]) -> Engine | None:
+    def _ready(self, plans: Sequence[Plan], names: Sequence[str], tables: AttributeSets) -> Engine | None:
         """Find out before the charge, without reading a row, whether the data can be asked and the answer stored."""
         plan = plans[0]
         if self.ledger.document(plan.key) is not None:
             return None
         document.check_length(sum(each.mechanism.rows for each in plans))
-        if plan.mechanism.counts_cells:
-            check_countable(plan.policy.domain.project(names))
+        check_countable(plan.policy.domain.project(names), tables)
         engine = self.open()
         self._check_order(engine)
         engine.prepare(plan.policy.domain, names)
@@ -157,7 +156,7 @@ class Door:
 
         The answer is exact: the ledger counts what fails before anybody hears of it.
         """
-        if not [*contradicted(plan.policy, lambda names: _counted(engine, plan, names))]:
+        if not [*contradicted(plan.policy, lambda names: _counted(engine, plan, [names])[0])]:
             return
         self.ledger.fail(plan.key)
         # Which of the facts would be one more exact answer for each of them.
@@ -175,31 +174,35 @@ class Door:
         return {**body, "records": records}
 
 
-class Reading:
-    """The exact aggregates that a mechanism asks for, all under the one charge that was made before."""
+class EngineAggregates:
+    """The aggregates of a query's attributes that an engine computes, all under the one charge that was made before."""
 
     def __init__(self, engine: Engine, plan: Plan) -> None:
         self._engine, self._plan = engine, plan
         self.records = 0
 
-    def counts(self) -> npt.NDArray[np.int64]:
-        """Count the records of every cell of the query's attributes."""
-        counts = _counted(self._engine, self._plan, self._plan.query.attributes)
-        return self._checked(counts, 1)
+    def counts(self, sets: AttributeSets | None = None) -> list[npt.NDArray[np.int64]]:
+        """Count the records of every cell of several sets of the query's attributes; by default, of all of them."""
+        asked = self._plan.policy.domain.project(self._plan.query.attributes)
+        wanted = [asked.names] if sets is None else checked_sets(asked, sets)
+        tables = _counted(self._engine, self._plan, wanted)
+        for table in tables:
+            self._checked(table, 1)
+        return tables
 
-    def soft(self, lattice: Lattice) -> npt.NDArray[np.int64]:
+    def lattice_sums(self, lattice: Lattice) -> npt.NDArray[np.int64]:
         """Add up what the records give each node of a lattice."""
         with task("Reading the data") as progress:
             domain, names = self._plan.policy.domain, self._plan.query.attributes
-            return self._checked(self._engine.soft(domain, names, lattice, progress=progress), lattice.unit)
+            return self._checked(self._engine.lattice_sums(domain, names, lattice, progress=progress), lattice.unit)
 
-    def assigned(self, assignment: Assignment) -> npt.NDArray[np.int64]:
+    def assignments(self, assignment: Assignment) -> npt.NDArray[np.int64]:
         """Return each centre's number of records and their clipped offsets added up."""
         with task("Reading the data") as progress:
             domain, names = self._plan.policy.domain, self._plan.query.attributes
-            found = self._engine.assigned(domain, names, assignment, progress=progress)
-        self._checked(found[:, 0], assignment.unit)
-        return found
+            sums = self._engine.assignments(domain, names, assignment, progress=progress)
+        self._checked(sums[:, 0], assignment.unit)
+        return sums
 
     def _checked(self, sums: npt.NDArray[np.int64], unit: int) -> npt.NDArray[np.int64]:
         self.records = int(sums.sum()) // unit
@@ -207,9 +210,9 @@ class Reading:
         return sums
 
 
-def _counted(engine: Engine, plan: Plan, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
+def _counted(engine: Engine, plan: Plan, sets: AttributeSets) -> list[npt.NDArray[np.int64]]:
     with task("Reading the data") as progress:
-        return engine.counts(plan.policy.domain, names, progress=progress)
+        return engine.counts(plan.policy.domain, sets, progress=progress)
 
 
 def describe(plan: Plan) -> str:

@@ -9,8 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.aggregates import Assignment, Softness
-from blowfish_privacy.aggregates.aggregates import Placed
+from blowfish_privacy.aggregates import Assignment, Decay, RecordAggregates
 from blowfish_privacy.mechanisms import NoisyLloyd
 from blowfish_privacy.mechanisms.clusters.assigned_change import Assigning
 from blowfish_privacy.mechanisms.clusters.centres import cluster, nearest_centre
@@ -84,10 +83,10 @@ def ordered(policy):
 def test_no_secret_pair_changes_hard_or_soft_sums_more_than_bounded(policy, k, data):
     assume(ordered(policy))
     form = bp.KMeans(list(policy.domain.names), k=1).on(policy.domain)
-    softness = st.builds(Softness, st.sampled_from([1, 5, 30, 64, 200, 1000]), st.sampled_from([1, 2, 6, 20]))
+    decays = st.builds(Decay, st.sampled_from([1, 5, 30, 64, 200, 1000]), st.sampled_from([1, 2, 6, 20]))
     reaches = tuple(data.draw(st.integers(1, 6)) for _ in policy.domain.shape)
-    way = Assigning(form, k, reaches, data.draw(st.none() | softness))
-    assignment = Assignment(centres_in(data, policy.domain.shape, k), way.weights, reaches, way.soft)
+    way = Assigning(form, k, reaches, data.draw(st.none() | decays))
+    assignment = Assignment(centres_in(data, policy.domain.shape, k), way.weights, reaches, way.decay)
     most = way.largest(policy.graph)
     for x, y in policy.graph.edges():
         sizes, sums = changed(assignment, x, y)
@@ -118,8 +117,8 @@ def test_a_secret_pair_loses_no_more_than_certified(policy, k, data):
     assert certificate.epsilon == (3 if made.sum_scale else 0)
     again = NoisyLloyd.from_document(query, policy, made.to_document(), 30)
     assert again.certify(policy) == certificate
-    weights = Assigning(made.form, k, made.reaches, made.soft).weights
-    assignment = Assignment(centres_in(data, policy.domain.shape, k), weights, made.reaches, made.soft)
+    weights = Assigning(made.form, k, made.reaches, made.decay).weights
+    assignment = Assignment(centres_in(data, policy.domain.shape, k), weights, made.reaches, made.decay)
     for x, y in policy.graph.edges() if made.sum_scale else ():
         sizes, sums = changed(assignment, x, y)
         lost = made.rounds * (sizes / made.size_scale + sums / made.sum_scale)
@@ -133,16 +132,16 @@ def test_shares_are_soft_where_that_needs_less_noise():
         return NoisyLloyd.calibrated(bp.KMeans(NAMES, k=k), policy, epsilon=Fraction(1), records=20_000)
 
     hard, near, far = (calibrated(bp.DistanceThreshold(theta)) for theta in (490, 1, 10))
-    assert hard.soft is None
-    assert far.soft is None
+    assert hard.decay is None
+    assert far.decay is None
     assert hard.sum_scale == far.sum_scale
-    assert near.soft == Softness(halving=64 * 500 // 120, bits=20)
+    assert near.decay == Decay(halving=64 * 500 // 120, bits=20)
     # theta (1 + 1.2 R / halving), against 2.4 R.
-    ratio = near.sum_scale / near.soft.unit / hard.sum_scale
+    ratio = near.sum_scale / near.decay.unit / hard.sum_scale
     assert float(ratio) == pytest.approx((1 + 1.2 * 120 * 12 / 50) / (2.4 * 120), rel=1e-2)
     alone = calibrated(bp.DistanceThreshold(1), k=1)
     # Nothing but the offset of a record changes, by theta at most, in 5 rounds.
-    assert alone.soft is None
+    assert alone.decay is None
     assert alone.sum_scale == 5
     assert "share every record" in near.words()
     assert "nearest" in hard.words()
@@ -151,7 +150,7 @@ def test_shares_are_soft_where_that_needs_less_noise():
 def test_soft_rounds_find_clusters_and_are_verified():
     session = bp.Session(clouds(20_000), bp.Policy(DOMAIN, secrets=bp.DistanceThreshold(2)), budget=1)
     result = session.release(bp.KMeans(NAMES, k=2), epsilon="1/2")
-    assert result.release.mechanism.soft is not None
+    assert result.release.mechanism.decay is not None
     assert result.certificate.epsilon == Fraction(1, 2)
     assert np.sort(result.centers[:, 0]) == pytest.approx([10, 40], abs=3)
     assert result.sizes == pytest.approx([10_000, 10_000], rel=0.1)
@@ -176,7 +175,7 @@ def test_separate_groups_are_all_found_where_noise_is_small(seed):
     made = make_plan(
         bp.KMeans(names, k=4), bp.Policy(domain, secrets=bp.FullDomain()), epsilon=1000, records=4000
     ).mechanism
-    noisy = made.draw(Placed(tuple(table.T), domain.shape), SystemSource())
+    noisy = made.draw(RecordAggregates(domain, tuple(table.T)), SystemSource())
     centres = cluster(made.points(noisy, 4000), 4, seed=0).centers
     spread, best = ((table - each[nearest_centre(table.astype(float), each)]) ** 2 for each in (centres, middles))
     assert spread.sum() < 1.3 * best.sum()

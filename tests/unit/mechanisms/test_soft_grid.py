@@ -9,8 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.aggregates import Axis, Lattice, Run
-from blowfish_privacy.aggregates.aggregates import Counted
+from blowfish_privacy.aggregates import Axis, Lattice, Run, TableAggregates
 from blowfish_privacy.mechanisms import MECHANISMS, SoftGrid, SoftMesh
 from blowfish_privacy.mechanisms.clusters.block_grids import coarsened
 from blowfish_privacy.mechanisms.clusters.deconvolution import keep_largest, project
@@ -86,7 +85,7 @@ def exact_rows(mechanism, counts, patch):
     patch.setattr("blowfish_privacy.mechanisms.clusters.soft_grid.discrete_laplace", silent)
     patch.setattr("blowfish_privacy.mechanisms.clusters.soft_mesh.discrete_laplace", silent)
     patch.setattr("blowfish_privacy.mechanisms.clusters.block_grids.discrete_laplace", silent)
-    return mechanism.draw(Counted(counts), SystemSource())
+    return mechanism.draw(TableAggregates(mechanism.form.domain, counts), SystemSource())
 
 
 def silent(scale, size, source=None):

@@ -154,7 +154,7 @@ def test_no_more_outputs_are_drawn_than_asked_for():
 def test_an_output_without_noise_is_followed_exactly(name):
     case = next(case for seed in SEEDS if (case := make_case(name, seed)) is not None and case.sharp)
     follow = follower(case)
-    for side, table in enumerate(case.tables):
+    for side, table in enumerate(case.aggregates):
         found = follow(exact_rows(case.mechanism, table))
         assert (found.noisy == found.exact[side]).all()
         assert found.gain == pytest.approx((1 - 2 * side) * found.loss, abs=1e-8)

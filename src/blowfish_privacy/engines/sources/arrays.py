@@ -8,11 +8,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Assignment, Lattice
+from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, RecordAggregates
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.progress import Progress
-from blowfish_privacy.engines.sql.cells import Layout
+from blowfish_privacy.engines.sql.cells import check_countable
 from blowfish_privacy.errors import DataError
 
 Column: TypeAlias = Callable[[], npt.NDArray[Any]]
@@ -32,26 +32,27 @@ class ArrayEngine:
         self.reads = 0
 
     def counts(
-        self, domain: Domain, names: Iterable[str], *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Count the rows of every cell of some attributes."""
-        layout = Layout(domain.project(names))
-        flat = np.zeros(self._rows, dtype=np.int64)
-        for position, stride in zip(self._read(layout.domain), layout.strides, strict=True):
-            flat += position * stride
-        return np.bincount(flat, minlength=layout.domain.size).astype(np.int64).reshape(layout.domain.shape)
+        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
+    ) -> list[npt.NDArray[np.int64]]:
+        """Count the rows of every cell of several sets of attributes."""
+        wanted = check_countable(domain, sets)
+        named = [name for name in domain.names if any(name in names for names in wanted)]
+        if not named:
+            self.reads += 1
+            return [np.array(self._rows, dtype=np.int64) for _ in wanted]
+        return self._read(domain.project(named)).counts(wanted)
 
-    def soft(
+    def lattice_sums(
         self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
     ) -> npt.NDArray[np.int64]:
         """Add up what the rows give the nodes of a lattice."""
-        return lattice.sums(self._read(domain.project(names)))
+        return self._read(domain.project(names)).lattice_sums(lattice)
 
-    def assigned(
+    def assignments(
         self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
     ) -> npt.NDArray[np.int64]:
         """Assign the rows to their nearest centres."""
-        return assignment.sums(self._read(domain.project(names)))
+        return self._read(domain.project(names)).assignments(assignment)
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check that the columns are there."""
@@ -65,35 +66,31 @@ class ArrayEngine:
 
     def check(self, domain: Domain) -> DataCheck:
         """Report, for the custodian, whether the columns fit a domain."""
-        found: list[ColumnCheck] = []
+        columns: list[ColumnCheck] = []
         for name in domain.names:
             try:
                 self._read(domain.project([name]))
-                found.append(ColumnCheck(name, present=True, type_fits=True))
+                columns.append(ColumnCheck(name, present=True, type_fits=True))
             except DataError:
-                found.append(ColumnCheck(name, present=name in self._columns, type_fits=False))
-        return DataCheck(self._rows, tuple(found))
-
-    def describe(self) -> str:
-        """Name the engine."""
-        return "arrays in memory"
+                columns.append(ColumnCheck(name, present=name in self._columns, type_fits=False))
+        return DataCheck(self._rows, tuple(columns))
 
     def close(self) -> None:
         """Let go of the arrays."""
         self._columns.clear()
         self._positions.clear()
 
-    def _read(self, own: Domain) -> list[npt.NDArray[np.int64]]:
-        self.prepare(own, own.names)
+    def _read(self, domain: Domain) -> RecordAggregates:
+        self.prepare(domain, domain.names)
         self.reads += 1
-        return [self._numbered(own, name) for name in own.names]
+        return RecordAggregates(domain, [self._encoded(domain, name) for name in domain.names])
 
-    def _numbered(self, own: Domain, name: str) -> npt.NDArray[np.int64]:
-        key = (name, own[name])
+    def _encoded(self, domain: Domain, name: str) -> npt.NDArray[np.int64]:
+        key = (name, domain[name])
         if key not in self._positions:
             column = self._columns[name]()
             try:
-                self._positions[key] = own[name].encode(column)
+                self._positions[key] = domain[name].encode(column)
             except DataError as error:
                 raise error.within(name) from None
         return self._positions[key]

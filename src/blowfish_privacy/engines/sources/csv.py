@@ -12,8 +12,8 @@ from glob import escape
 
 from sqlglot import exp
 
+from blowfish_privacy.engines.sources.in_memory_duckdb import InMemoryDuckDB
 from blowfish_privacy.engines.sources.sources import Listing, StoredSource
-from blowfish_privacy.engines.sources.workbench import Workbench
 from blowfish_privacy.engines.sql.columns import UNPARSED, ColumnType
 from blowfish_privacy.engines.sql.faults import shielded
 from blowfish_privacy.errors import DataError
@@ -27,7 +27,7 @@ class CSVSource(StoredSource):
     label = "CSV"
 
     def __init__(self, path: str, memory_limit: str | None) -> None:
-        super().__init__(Workbench([path], memory_limit))
+        super().__init__(InMemoryDuckDB([path], memory_limit))
         self._path = path
 
     def listing(self) -> Listing:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from blowfish_privacy.engines.sources.in_memory_duckdb import ATTACHED, InMemoryDuckDB
 from blowfish_privacy.engines.sources.sources import Listing, StoredSource
-from blowfish_privacy.engines.sources.workbench import ATTACHED, Workbench
 from blowfish_privacy.errors import DataError
 
 
@@ -17,17 +17,17 @@ class DatabaseSource(StoredSource):
     label = "a DuckDB file"
 
     def __init__(self, path: str, table: str | None, memory_limit: str | None) -> None:
-        super().__init__(Workbench(memory_limit=memory_limit, attach=path))
+        super().__init__(InMemoryDuckDB(memory_limit=memory_limit, attach=path))
         self._table = table
 
     def listing(self) -> Listing:
         """Look up the table or view that was named, or the only one."""
         schema, name = self._choose(self._tables())
         table = exp.table_(name, db=schema, catalog=ATTACHED, quoted=True)
-        return Listing(self.bench.bind(exp.select(exp.Star()).from_(table)).columns, table)
+        return Listing(self.database.bind(exp.select(exp.Star()).from_(table)).columns, table)
 
     def _tables(self) -> list[tuple[str, str]]:
-        listed = self.bench.connection.execute(
+        listed = self.database.connection.execute(
             "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'data' AND NOT internal "
             "UNION ALL "
             "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'data' AND NOT internal"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sqlglot import exp
 
+from blowfish_privacy.engines.sources.in_memory_duckdb import DIALECT, InMemoryDuckDB
 from blowfish_privacy.engines.sources.sources import Choice, Opened, Source, column_type, numbered
-from blowfish_privacy.engines.sources.workbench import DIALECT, Workbench
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.sql import SOURCE
 
@@ -58,7 +58,7 @@ class FrameSource(Source):
 
     def __init__(self, data: Any, memory_limit: str | None) -> None:
         self._data = data
-        self._bench = Workbench(memory_limit=memory_limit)
+        self._database = InMemoryDuckDB(memory_limit=memory_limit)
 
     @abstractmethod
     def names(self) -> Sequence[object]:
@@ -85,17 +85,17 @@ class FrameSource(Source):
         places = choose(self.names())
         names = [f"c{rank}" for rank in range(len(places))]
         table = pyarrow.Table.from_arrays(self.columns(places), names=names)
-        self._bench.connection.register(SOURCE, table)
-        handed = self._bench.bind(exp.select(exp.Star()).from_(exp.table_(SOURCE, quoted=True)))
-        return Opened([column_type(each) for each in handed.types], self._bench.run)
+        self._database.connection.register(SOURCE, table)
+        handed = self._database.bind(exp.select(exp.Star()).from_(exp.table_(SOURCE, quoted=True)))
+        return Opened([column_type(each) for each in handed.types], self._database.run)
 
     def percentage(self) -> float:
         """Ask DuckDB."""
-        return self._bench.connection.query_progress()
+        return self._database.connection.query_progress()
 
     def close(self) -> None:
         """Close the connection; the table is the caller's."""
-        self._bench.close()
+        self._database.close()
 
 
 class ArrowSource(FrameSource):

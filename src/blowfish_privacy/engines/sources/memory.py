@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Assignment, Lattice
+from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, TableAggregates
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.progress import Progress
@@ -69,31 +69,26 @@ class MemoryEngine:
         self.reads = 0
 
     def counts(
-        self, domain: Domain, names: Iterable[str], *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Sum the histogram down to some attributes of its domain, in the order named."""
-        chosen = [domain.axis(name) for name in domain.project(names).names]
+        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
+    ) -> list[npt.NDArray[np.int64]]:
+        """Sum the histogram down to each set of attributes, in the order named."""
         self._check_shape(domain)
-        self.reads += 1
-        rest = tuple(axis for axis in range(len(domain.names)) if axis not in chosen)
         # The total fits 64 bits, so every partial sum does.
-        summed = self._counts.sum(axis=rest, dtype=np.int64)
-        order = [sorted(chosen).index(axis) for axis in chosen]
-        return np.ascontiguousarray(np.asarray(summed).transpose(order)).copy()
+        tables = TableAggregates(domain, self._counts).counts(sets)
+        self.reads += 1
+        return tables
 
-    def soft(
+    def lattice_sums(
         self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
     ) -> npt.NDArray[np.int64]:
         """Add up what the records give the nodes of a lattice, one axis after the other."""
-        return lattice.contract(self.counts(domain, names))
+        return self._projected(domain, names).lattice_sums(lattice)
 
-    def assigned(
+    def assignments(
         self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
     ) -> npt.NDArray[np.int64]:
         """Assign the filled cells to their nearest centres."""
-        counts = self.counts(domain, names)
-        filled = np.nonzero(counts)
-        return assignment.sums(filled, counts[filled])
+        return self._projected(domain, names).assignments(assignment)
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check the shape."""
@@ -111,12 +106,12 @@ class MemoryEngine:
         fitting = [ColumnCheck(name, present=True, type_fits=True, missing=0, outside=0) for name in domain.names]
         return DataCheck(self.rows(), tuple(fitting))
 
-    def describe(self) -> str:
-        """Name the engine."""
-        return "a given histogram"
-
     def close(self) -> None:
         """Do nothing: nothing is held."""
+
+    def _projected(self, domain: Domain, names: Iterable[str]) -> TableAggregates:
+        chosen = domain.project(names)
+        return TableAggregates(chosen, *self.counts(domain, [chosen.names]))
 
     def _check_shape(self, domain: Domain) -> None:
         if self._counts.shape != domain.shape:

@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlglot import exp
 
+from blowfish_privacy.engines.sources.in_memory_duckdb import InMemoryDuckDB
 from blowfish_privacy.engines.sources.sources import Choice, Listing, Opened, StoredSource
-from blowfish_privacy.engines.sources.workbench import Workbench
 from blowfish_privacy.errors import DataError
 
 
@@ -26,7 +26,7 @@ class ParquetSource(StoredSource):
     label = "Parquet"
 
     def __init__(self, files: Sequence[str], memory_limit: str | None) -> None:
-        super().__init__(Workbench(files, memory_limit))
+        super().__init__(InMemoryDuckDB(files, memory_limit))
         self._files = files
 
     def listing(self) -> Listing:
@@ -49,7 +49,7 @@ class ParquetSource(StoredSource):
         wanted = ("file_name", "name", "num_children", "type", "converted_type", "logical_type", "scale", "precision")
         listing = exp.select(*wanted).from_(_call("parquet_schema", self._files))
         found: dict[str, list[tuple[Any, ...]]] = {}
-        for file, *element in self.bench.bind(listing).fetchall():
+        for file, *element in self.database.bind(listing).fetchall():
             found.setdefault(str(file), []).append(tuple(element))
         return {file: _top_level(elements) for file, elements in found.items()}
 
@@ -60,7 +60,7 @@ class ParquetSource(StoredSource):
             return
         seen: dict[str, str] = {}
         for schema, file in kinds.items():
-            types = self.bench.bind(exp.select(exp.Star()).from_(_reader([file]))).types
+            types = self.database.bind(exp.select(exp.Star()).from_(_reader([file]))).types
             spelt = _names(schema)
             for name in names:
                 if spelt.count(name) != 1:

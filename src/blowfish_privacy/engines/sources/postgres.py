@@ -69,8 +69,6 @@ class _Column:
 class PostgresSource(Source):
     """A table or a query on a server; each question has a connection and a transaction of its own."""
 
-    engine = "PostgreSQL"
-
     def __init__(self, address: Address) -> None:
         self._address = address
         self._connection: Connection[Any] | None = None

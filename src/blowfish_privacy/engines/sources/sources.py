@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from sqlglot import exp
 
-from blowfish_privacy.engines.sources.workbench import Workbench
+from blowfish_privacy.engines.sources.in_memory_duckdb import InMemoryDuckDB
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.sql.sql import SOURCE
@@ -48,10 +48,8 @@ class Opened:
 class Source(ABC):
     """One table of data, as its engine sees it."""
 
-    engine: str = "DuckDB"
-    """The engine's name, for documents."""
     label: str
-    """The kind of source, for documents."""
+    """The kind of source, for messages."""
 
     @abstractmethod
     def open(self, choose: Choice) -> Opened:
@@ -89,8 +87,8 @@ class Listing:
 class StoredSource(Source):
     """A table that a DuckDB of our own reads from files."""
 
-    def __init__(self, bench: Workbench) -> None:
-        self.bench = bench
+    def __init__(self, database: InMemoryDuckDB) -> None:
+        self.database = database
 
     @abstractmethod
     def listing(self) -> Listing:
@@ -98,7 +96,7 @@ class StoredSource(Source):
 
     def column_types(self, query: exp.Select) -> list[ColumnType]:
         """Say what each column of a query holds."""
-        return [column_type(each) for each in self.bench.bind(query).types]
+        return [column_type(each) for each in self.database.bind(query).types]
 
     def open(self, choose: Choice) -> Opened:
         """Choose columns by place: names may need quoting, differ only in case, or occur twice."""
@@ -106,17 +104,17 @@ class StoredSource(Source):
         chosen = numbered(listing.table, len(listing.names), choose(listing.names))
 
         def ask(query: exp.Select) -> Any:
-            return self.bench.run(query.with_(exp.to_identifier(SOURCE, quoted=True), as_=chosen, copy=False))
+            return self.database.run(query.with_(exp.to_identifier(SOURCE, quoted=True), as_=chosen, copy=False))
 
         return Opened(self.column_types(chosen), ask)
 
     def percentage(self) -> float:
         """Ask DuckDB."""
-        return self.bench.connection.query_progress()
+        return self.database.connection.query_progress()
 
     def close(self) -> None:
         """Close the connection."""
-        self.bench.close()
+        self.database.close()
 
 
 def numbered(table: exp.Table, width: int, places: Sequence[int]) -> exp.Select:

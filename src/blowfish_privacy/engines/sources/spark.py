@@ -72,8 +72,6 @@ def open_spark(address: str) -> SparkSource:
 class SparkSource(Source):
     """Rows that Spark reads; ``frame`` is called at each question, so that new files are seen."""
 
-    engine = "Spark"
-
     def __init__(self, frame: Callable[[], Any], label: str) -> None:
         self._frame, self.label = frame, label
         self._cleanup: list[Callable[[], Any]] = []

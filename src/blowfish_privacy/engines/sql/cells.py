@@ -17,11 +17,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.aggregates import AttributeSets
+from blowfish_privacy.aggregates.attribute_sets import Names, checked_sets, maximal
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
 from blowfish_privacy.errors import DataError, QueryError
 
 MISSING, OUTSIDE, MALFORMED = 1, 2, 3
 
+MOST_TABLES, MOST_ATTRIBUTES = 4096, 64
+"""What one GROUP BY may have: PostgreSQL allows no more grouping sets, and Spark no more columns in them."""
 _LARGEST_TABLE = 2**31
 _LARGEST_NUMBER = 2**62
 
@@ -78,9 +82,20 @@ class Layout:
         return data_problem(found)
 
 
-def check_countable(domain: Domain) -> None:
-    """Refuse a table with more cells than can be counted at once."""
-    Layout(domain)
+def check_countable(domain: Domain, sets: AttributeSets) -> list[Names]:
+    """Refuse tables with more cells, or more of them, than can be counted in one scan; return their names."""
+    wanted = checked_sets(domain, sets)
+    largest = maximal(wanted)
+    for names in largest:
+        Layout(domain.project(names))
+    if len(largest) > 1:
+        attributes = len({name for names in largest for name in names})
+        if len(largest) > MOST_TABLES or attributes > MOST_ATTRIBUTES:
+            raise QueryError(
+                f"{len(largest):,} tables of {attributes:,} attributes are too many to count in one scan.",
+                hint=f"ask for at most {MOST_TABLES:,} tables of at most {MOST_ATTRIBUTES} attributes together.",
+            )
+    return wanted
 
 
 def data_problem(found: Sequence[tuple[str, Attribute, int]]) -> DataError:

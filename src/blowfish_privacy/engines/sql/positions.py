@@ -26,8 +26,8 @@ class Verdicts:
     malformed: int
 
     @classmethod
-    def declared(cls, attribute: Attribute, layout: Layout, axis: int) -> Verdicts:
-        """Follow the declaration: clamp and replace where it says so, mark the row otherwise."""
+    def in_layout(cls, attribute: Attribute, layout: Layout, axis: int) -> Verdicts:
+        """Follow the declaration: clamp and replace where it says so, otherwise mark the row in its cell's number."""
         substitute, outside = attribute.missing_position, layout.mark(axis, OUTSIDE)
         return cls(
             missing=layout.mark(axis, MISSING) if substitute is None else substitute,
@@ -37,8 +37,8 @@ class Verdicts:
         )
 
     @classmethod
-    def told(cls, attribute: Attribute) -> Verdicts:
-        """Follow the declaration, marking with the problem's own number."""
+    def as_declared(cls, attribute: Attribute) -> Verdicts:
+        """Follow the declaration: clamp and replace where it says so, otherwise give minus the problem's number."""
         substitute, clamped = attribute.missing_position, attribute.outside == "clamp"
         return cls(
             missing=-MISSING if substitute is None else substitute,
@@ -48,8 +48,8 @@ class Verdicts:
         )
 
     @classmethod
-    def bare(cls) -> Verdicts:
-        """Mark everything, whatever the declaration says: for the custodian's check."""
+    def whatever_is_declared(cls) -> Verdicts:
+        """Give minus the problem's number even where the declaration clamps or replaces: for the custodian's check."""
         return cls(missing=-MISSING, below=-OUTSIDE, above=-OUTSIDE, malformed=-MALFORMED)
 
 

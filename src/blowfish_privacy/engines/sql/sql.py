@@ -82,7 +82,7 @@ class Field:
 def counts_query(types: Sequence[ColumnType], layout: Layout, dialect: Dialect = DUCKDB) -> exp.Select:
     """Ask for the number of rows (``n``) of each ``cell`` that has any; problems are marked in the cell's number."""
     fields = [
-        Field(axis, attribute, column, Verdicts.declared(attribute, layout, axis), dialect)
+        Field(axis, attribute, column, Verdicts.in_layout(attribute, layout, axis), dialect)
         for axis, (attribute, column) in enumerate(zip(layout.domain.attributes, types, strict=True))
     ]
     early = [field for field in fields if not field.grouped_first]
@@ -104,7 +104,7 @@ def plain_counts_query(types: Sequence[ColumnType], layout: Layout, dialect: Dia
     One condition over the raw columns guards the cell's number: that costs no more than a plain GROUP BY.
     """
     attributes = layout.domain.attributes
-    verdicts = [Verdicts.told(attribute) for attribute in attributes]
+    verdicts = [Verdicts.as_declared(attribute) for attribute in attributes]
     rows, guards, places = guarded_positions(attributes, types, verdicts, dialect)
     if not all(Field(0, *each, dialect).placement.plain for each in zip(attributes, types, verdicts, strict=True)):
         return None
@@ -124,9 +124,11 @@ def plain_counts_query(types: Sequence[ColumnType], layout: Layout, dialect: Dia
     return exp.select(marked, _column("n")).from_(_nested(grouped, "grouped"))
 
 
-def check_query(attributes: Sequence[Attribute], types: Sequence[ColumnType], dialect: Dialect = DUCKDB) -> exp.Select:
+def check_query(
+    attributes: Sequence[Attribute], types: Sequence[ColumnType], verdicts: Sequence[Verdicts], dialect: Dialect
+) -> exp.Select:
     """Ask for the number of rows and, per attribute, of missing, outside and malformed ones, in this order."""
-    positions = positions_query(attributes, types, [Verdicts.bare()] * len(attributes), dialect)
+    positions = positions_query(attributes, types, verdicts, dialect)
     sums = [
         _tally(_column(f"p{axis}"), mark) for axis in range(len(attributes)) for mark in (MISSING, OUTSIDE, MALFORMED)
     ]

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
-from blowfish_privacy.aggregates import Assignment, Lattice
+from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
+from blowfish_privacy.aggregates.attribute_sets import Integers, marginals, maximal
 from blowfish_privacy.domain import Attribute, Domain, Integer
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.progress import Progress, watched
 from blowfish_privacy.engines.sources.sources import Choice, Opened, Source
-from blowfish_privacy.engines.sql.assigned import assigned_query, assigned_sums
-from blowfish_privacy.engines.sql.cells import Layout
+from blowfish_privacy.engines.sql.assignments import assignment_query, assignment_sums
+from blowfish_privacy.engines.sql.cells import MALFORMED, MISSING, OUTSIDE, Layout, check_countable, data_problem
 from blowfish_privacy.engines.sql.columns import ColumnType, accepts, wanted
 from blowfish_privacy.engines.sql.faults import shielded
-from blowfish_privacy.engines.sql.soft import problems_query, raise_problems, soft_query, soft_sums
+from blowfish_privacy.engines.sql.lattice_sums import lattice_query, lattice_sums
+from blowfish_privacy.engines.sql.marginals import marginals_query, spread
+from blowfish_privacy.engines.sql.positions import Verdicts
 from blowfish_privacy.engines.sql.sql import check_query, counts_query, plain_counts_query
 from blowfish_privacy.errors import DataError
 
@@ -34,64 +37,87 @@ class TableEngine:
         self._lock = Lock()
         self.reads = 0
 
-    def counts(
-        self, domain: Domain, names: Iterable[str], *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Count the rows of every cell of some attributes, checking every row in the same scan."""
-        layout = Layout(domain.project(names))
+    def counts(self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None) -> list[Integers]:
+        """Count the rows of every cell of several sets of attributes, checking every row in the same scan."""
+        wanted = check_countable(domain, sets)
+        layouts = [Layout(domain.project(names)) for names in maximal(wanted)]
+        if not layouts:
+            return [np.array(rows, dtype=np.int64) for rows in [self.rows()] for _ in wanted] if wanted else []
 
-        def count() -> npt.NDArray[np.int64]:
-            opened = self._open(layout.domain)
-            plain = plain_counts_query(opened.types, layout, opened.dialect)
-            marking = counts_query(opened.types, layout, opened.dialect)
-            found = self._found(opened, plain or marking, progress)
-            if plain is not None and bool((np.asarray(found["cell"]) < 0).any()):
-                found = self._found(opened, marking, progress)
-            return layout.table(np.asarray(found["cell"]), np.asarray(found["n"]))
+        def count() -> list[Integers]:
+            if len(layouts) == 1:
+                return [self._counted(layouts[0], progress)]
+            return self._counted_together(domain, layouts, progress)
 
-        return self._safely(count)
+        tables = dict(zip((layout.domain.names for layout in layouts), self._safely(count), strict=True))
+        return marginals(tables, wanted)
 
-    def soft(
+    def _counted(self, layout: Layout, progress: Progress | None) -> Integers:
+        opened = self._open(layout.domain)
+        plain = plain_counts_query(opened.types, layout, opened.dialect)
+        marking = counts_query(opened.types, layout, opened.dialect)
+        groups = self._groups(opened, plain or marking, progress)
+        if plain is not None and bool((groups["cell"] < 0).any()):
+            groups = self._groups(opened, marking, progress)
+        return layout.table(groups["cell"], groups["n"])
+
+    def _counted_together(self, domain: Domain, layouts: Sequence[Layout], progress: Progress | None) -> list[Integers]:
+        named = {name for layout in layouts for name in layout.domain.names}
+        involved = domain.project([name for name in domain.names if name in named])
+        opened = self._open(involved)
+        groups = self._groups(opened, marginals_query(opened.types, involved, layouts, opened.dialect), progress)
+        if bool((groups["cell"] < 0).any()):
+            raise self._problem(opened, involved)
+        return spread(layouts, groups["cell"], groups["n"])
+
+    def lattice_sums(
         self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
+    ) -> Integers:
         """Add up what the rows give the nodes of a lattice, checking every row in the same scan."""
-        own = domain.project(names)
+        involved = domain.project(names)
 
-        def add_up() -> npt.NDArray[np.int64]:
-            opened = self._open(own)
-            sums = soft_sums(
-                lattice, self._found(opened, soft_query(opened.types, own, lattice, opened.dialect), progress)
-            )
+        def add_up() -> Integers:
+            opened = self._open(involved)
+            query = lattice_query(opened.types, involved, lattice, opened.dialect)
+            sums = lattice_sums(lattice, self._groups(opened, query, progress))
             if sums is None:
-                found = self._found(opened, problems_query(opened.types, own, opened.dialect), progress)
-                raise_problems(own, np.asarray(found["cell"], dtype=np.int64))
-                raise DataError("the data changed while they were read.")
+                raise self._problem(opened, involved)
             return sums
 
         return self._safely(add_up)
 
-    def assigned(
+    def assignments(
         self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
+    ) -> Integers:
         """Add up the rows by their nearest centres, checking every row in the same scan."""
-        own = domain.project(names)
+        involved = domain.project(names)
 
-        def add_up() -> npt.NDArray[np.int64]:
-            opened = self._open(own)
-            query = assigned_query(opened.types, own, assignment, opened.dialect)
-            return assigned_sums(own, assignment, self._found(opened, query, progress))
+        def add_up() -> Integers:
+            opened = self._open(involved)
+            query = assignment_query(opened.types, involved, assignment, opened.dialect)
+            return assignment_sums(involved, assignment, self._groups(opened, query, progress))
 
         return self._safely(add_up)
 
-    def _found(self, opened: Opened, query: exp.Select, progress: Progress | None) -> dict[str, Any]:
+    def _groups(self, opened: Opened, query: exp.Select, progress: Progress | None) -> dict[str, Any]:
         self.reads += 1
         with watched(self._source.percentage, progress):
-            return opened.ask(query).fetchnumpy()
+            return {name: np.asarray(column) for name, column in opened.ask(query).fetchnumpy().items()}
+
+    def _problem(self, opened: Opened, domain: Domain) -> DataError:
+        """Look a second time to say what is wrong with rows that have problems."""
+        self.reads += 1
+        verdicts = [Verdicts.as_declared(attribute) for attribute in domain.attributes]
+        query = check_query(domain.attributes, opened.types, verdicts, opened.dialect)
+        _, *tallies = opened.ask(query).fetchall()[0]
+        fields = product(zip(domain.names, domain.attributes, strict=True), (MISSING, OUTSIDE, MALFORMED))
+        problems = [(*field, problem) for (field, problem), rows in zip(fields, tallies, strict=True) if rows]
+        return data_problem(problems) if problems else DataError("the data changed while they were read.")
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check columns and types from the source's description alone."""
-        own = domain.project(names)
-        self._safely(lambda: _check_types(own, self._source.types(_places(own))))
+        involved = domain.project(names)
+        self._safely(lambda: _check_types(involved, self._source.types(_places(involved))))
 
     def rows(self) -> int:
         """Count the rows."""
@@ -106,21 +132,17 @@ class TableEngine:
         """Report, for the custodian, how the data fit a domain."""
 
         def inspect() -> DataCheck:
-            found: list[str] = []
+            present: list[str] = []
 
             def choose(names: Sequence[object]) -> list[int]:
-                found.extend(name for name in domain.names if names.count(name) == 1)
-                return [names.index(name) for name in found] or [0]
+                present.extend(name for name in domain.names if names.count(name) == 1)
+                return [names.index(name) for name in present] or [0]
 
-            types = dict(zip(found, self._source.open(choose).types, strict=False))
-            fitting = [name for name in found if accepts(domain[name], types[name])]
-            return self._tallied(domain, found, fitting)
+            types = dict(zip(present, self._source.open(choose).types, strict=False))
+            fitting = [name for name in present if accepts(domain[name], types[name])]
+            return self._tallied(domain, present, fitting)
 
         return self._safely(inspect)
-
-    def describe(self) -> str:
-        """Name the engine and the kind of source."""
-        return f"{self._source.engine} over {self._source.label}"
 
     def close(self) -> None:
         """Close the connection, if it is ours, and remove what it spilled."""
@@ -139,18 +161,19 @@ class TableEngine:
         _check_types(domain, opened.types)
         return opened
 
-    def _tallied(self, domain: Domain, found: Sequence[str], fitting: Sequence[str]) -> DataCheck:
+    def _tallied(self, domain: Domain, present: Sequence[str], fitting: Sequence[str]) -> DataCheck:
         self.reads += 1
         if fitting:
             opened = self._source.open(lambda names: [_find(name, names) for name in fitting])
-            query = check_query([domain[name] for name in fitting], opened.types, opened.dialect)
+            verdicts = [Verdicts.whatever_is_declared()] * len(fitting)
+            query = check_query([domain[name] for name in fitting], opened.types, verdicts, opened.dialect)
             rows, *tallies = (int(each) for each in opened.ask(query).fetchall()[0])
         else:
             rows, tallies = self._source.rows(), []
         columns: list[ColumnCheck] = []
         for name in domain.names:
             if name not in fitting:
-                columns.append(ColumnCheck(name, present=name in found, type_fits=False))
+                columns.append(ColumnCheck(name, present=name in present, type_fits=False))
                 continue
             missing, outside, malformed, *tallies = tallies
             columns.append(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from blowfish_privacy.aggregates import Softness
+from blowfish_privacy.aggregates import Decay
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.clusters.grid_choice import widths
 from blowfish_privacy.queries.histogram import HistogramForm
@@ -34,19 +34,19 @@ class Assigning:
     form: HistogramForm
     centres: int
     reaches: tuple[int, ...]
-    soft: Softness | None
+    decay: Decay | None
 
     @property
     def unit(self) -> int:
         """The number of shares of a record."""
-        return 1 if self.soft is None else self.soft.unit
+        return 1 if self.decay is None else self.decay.unit
 
     @property
     def weights(self) -> tuple[int, ...]:
         """Weigh a step along each axis by its width in the units of the values, squared where assignment is hard."""
         shape = self.form.domain.shape
         steps = [width / size for width, size in zip(widths(self.form.domain.attributes), shape, strict=True)]
-        power = 2 if self.soft is None else 1
+        power = 2 if self.decay is None else 1
         return tuple(max(1, round(FINEST_WEIGHT * (step / max(steps)) ** power)) for step in steps)
 
     def largest(self, graph: SecretGraph) -> Change:
@@ -62,6 +62,6 @@ class Assigning:
         total, unit = sum(self.reaches), self.unit
         # With one centre nobody crosses over, and its size is the public number of records.
         sizes = Fraction(2 * unit if self.centres > 1 else 0)
-        if self.soft is not None:
-            sizes = min(sizes, unit * far / self.soft.halving + _ROUNDING * (self.centres - 1))
+        if self.decay is not None:
+            sizes = min(sizes, unit * far / self.decay.halving + _ROUNDING * (self.centres - 1))
         return Change(sizes, min(Fraction(2 * total * unit), sizes * total + unit * positions))

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Axis, Lattice, Run
-from blowfish_privacy.aggregates.aggregates import Exact
+from blowfish_privacy.aggregates import Aggregates, Axis, Lattice, Run
 from blowfish_privacy.aggregates.lattice import MOST_NODES
 from blowfish_privacy.domain import Binned, Domain
 from blowfish_privacy.mechanisms.clusters.deconvolution import project
@@ -120,13 +119,13 @@ class BlockGrids:
         """Say how many numbers a release has whose blocks have these counts."""
         return len(counts) + sum(prod(block.cells) for block in self.chosen(counts)[0])
 
-    def draw(self, exact: Exact, scale: Fraction, source: BitSource) -> npt.NDArray[Any]:
+    def draw(self, aggregates: Aggregates, scale: Fraction, source: BitSource) -> npt.NDArray[Any]:
         """Count the blocks exactly, then share records inside the blocks and add the noise."""
-        counts = exact.soft(self.lattice).reshape(-1)
+        counts = aggregates.lattice_sums(self.lattice).reshape(-1)
         found, lattice = self.chosen(counts)
         if lattice is None:
             return counts
-        sums = exact.soft(lattice)
+        sums = aggregates.lattice_sums(lattice)
         firsts = [
             list(accumulate((_nodes(axis, run) for _, _, run in each), initial=0))
             for axis, each in zip(lattice.axes, self.pieces, strict=True)

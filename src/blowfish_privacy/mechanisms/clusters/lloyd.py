@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Assignment, Softness
-from blowfish_privacy.aggregates.aggregates import Exact
+from blowfish_privacy.aggregates import Aggregates, Assignment, Decay
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
 from blowfish_privacy.mechanisms.clusters.assigned_change import FINEST_WEIGHT, Assigning, Change
@@ -63,7 +62,7 @@ class NoisyLloyd(Synopsis):
     reaches: tuple[int, ...]
     size_scale: Fraction
     sum_scale: Fraction
-    soft: Softness | None = None
+    decay: Decay | None = None
     """How records are shared between clusters; None where each belongs to the nearest."""
 
     name = "lloyd"
@@ -106,12 +105,12 @@ class NoisyLloyd(Synopsis):
             return (change.sums + share * change.sizes) * rounds * own.rows / epsilon
 
         def possible(way: Assigning) -> bool:
-            fits = way.soft is not None and way.soft.fits(way.centres, many, max(reaches))
+            fits = way.decay is not None and way.decay.fits(way.centres, many, max(reaches))
             return fits and noise(way) * max(1, 1 / share) <= LARGEST_SCALE
 
         def choose(centres: int) -> Assigning:
             hard = Assigning(form, centres, reaches, None)
-            finer = (replace(hard, soft=Softness(_halving(hard), bits)) for bits in range(_MOST_BITS, 0, -1))
+            finer = (replace(hard, decay=Decay(_halving(hard), bits)) for bits in range(_MOST_BITS, 0, -1))
             soft = next(filter(possible, finer), hard)
             return soft if noise(soft) / soft.unit < noise(hard) else hard
 
@@ -121,7 +120,7 @@ class NoisyLloyd(Synopsis):
         # The place of a single centre needs less noise than that of several.
         chosen = few if k == 1 else choose(max(k, min(seen, _MOST_FOR_EACH * k, _MOST_CENTRES)))
         scale = noise(chosen)
-        return cls(form, rounds, _start(chosen.centres, sizes), reaches, scale / share, scale, chosen.soft)
+        return cls(form, rounds, _start(chosen.centres, sizes), reaches, scale / share, scale, chosen.decay)
 
     def certify(self, policy: Policy) -> Certificate:
         """Add up the losses of all rounds from the scales held."""
@@ -134,7 +133,7 @@ class NoisyLloyd(Synopsis):
         moved = own.rows * change.sums / self._assigning.unit
         theorem = (
             "a record leaves one cluster and joins another [docs/proofs/lloyd.md]"
-            if self.soft is None
+            if self.decay is None
             else "shares change with the length of a move [docs/proofs/lloyd.md]"
         )
         found = Sensitivity(moved, exact=not secret, theorem=theorem, witness=None)
@@ -152,18 +151,18 @@ class NoisyLloyd(Synopsis):
 
     @cached_property
     def _assigning(self) -> Assigning:
-        return Assigning(self.form, len(self.start), self.reaches, self.soft)
+        return Assigning(self.form, len(self.start), self.reaches, self.decay)
 
     @property
     def rows(self) -> int:
         """A size and the offsets of every cluster in every round."""
         return self.rounds * len(self.start) * (1 + len(self.reaches))
 
-    def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
+    def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         """Run the fixed number of rounds; the next centres follow from noisy numbers alone."""
         centres, found = self.start, []
         for _ in range(self.rounds):
-            sums = exact.assigned(self.question(centres))
+            sums = aggregates.assignments(self.question(centres))
             records = int(sums[:, 0].sum()) // self._assigning.unit
             if self.sum_scale:
                 sums = sums.copy()
@@ -175,7 +174,7 @@ class NoisyLloyd(Synopsis):
 
     def question(self, centres: tuple[tuple[int, ...], ...]) -> Assignment:
         """Say what a round that goes on from these centres asks of the records."""
-        return Assignment(centres, self._assigning.weights, self.reaches, self.soft)
+        return Assignment(centres, self._assigning.weights, self.reaches, self.decay)
 
     def moved(self, centres: Any, found: Sequence[npt.NDArray[np.int64]], records: int) -> tuple[tuple[int, ...], ...]:
         """Move the centres by their last noisy mean offsets, in whole positions inside the box.
@@ -219,7 +218,7 @@ class NoisyLloyd(Synopsis):
     def words(self) -> str:
         """Describe the rounds."""
         unit = self._assigning.unit
-        how = "Every record counts for its nearest cluster" if self.soft is None else "Clusters share every record"
+        how = "Every record counts for its nearest cluster" if self.decay is None else "Clusters share every record"
         return (
             f"{self.rounds} rounds with {len(self.start)} centres, from which those asked for are found. Noise of "
             f"scale {rounded(self.size_scale / unit)} on the size of every cluster and "
@@ -235,7 +234,7 @@ class NoisyLloyd(Synopsis):
             "reaches": list(self.reaches),
             "sizes": {"scale": str(self.size_scale)},
             "sums": {"scale": str(self.sum_scale)},
-            "soft": None if self.soft is None else {"halving": self.soft.halving, "bits": self.soft.bits},
+            "soft": None if self.decay is None else {"halving": self.decay.halving, "bits": self.decay.bits},
         }
 
     @classmethod
@@ -249,10 +248,10 @@ class NoisyLloyd(Synopsis):
             raise SpecError("the document is damaged: its centres are no places of the domain.")
         scales = (exactly(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sizes", "sums"))
         reaches, shared = whole_numbers(written["reaches"], form), written["soft"]
-        soft = None if shared is None else Softness(shared["halving"], shared["bits"])
-        if soft is not None and not soft.fits(len(start), many, max(reaches)):
+        decay = None if shared is None else Decay(shared["halving"], shared["bits"])
+        if decay is not None and not decay.fits(len(start), many, max(reaches)):
             raise SpecError("the document is damaged: its shares do not fit exact arithmetic.")
-        return cls(form, written["rounds"], start, reaches, *scales, soft=soft)
+        return cls(form, written["rounds"], start, reaches, *scales, decay=decay)
 
 
 def _start(k: int, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
@@ -280,5 +279,5 @@ def _is_place(centre: tuple[Any, ...], sizes: tuple[int, ...]) -> bool:
 
 def _halving(hard: Assigning) -> int:
     """Choose the distance over which shares halve: a 120th of that between opposite corners of the box."""
-    weights = replace(hard, soft=Softness(1, 1)).weights
+    weights = replace(hard, decay=Decay(1, 1)).weights
     return max(1, sum(weight * size for weight, size in zip(weights, hard.form.domain.shape, strict=True)) // _HALVINGS)

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Axis, Lattice, Run
-from blowfish_privacy.aggregates.aggregates import Exact
+from blowfish_privacy.aggregates import Aggregates, Axis, Lattice, Run
 from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.mechanisms.clusters.block_grids import BlockGrids, blocks_pay
@@ -186,11 +185,11 @@ class SoftGrid(Synopsis):
         counts = noisy[: self.rows]
         return len(counts) == self.rows and counts.min() >= 0 and len(noisy) == self.grids.values(counts)
 
-    def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
+    def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         """Add up shares exactly, then add the noise."""
         if self.cells is None:
-            return self.grids.draw(exact, self.scale, source)
-        sums = exact.soft(self.lattice).reshape(-1)
+            return self.grids.draw(aggregates, self.scale, source)
+        sums = aggregates.lattice_sums(self.lattice).reshape(-1)
         check_size(sums)
         return sums + discrete_laplace(self.scale, len(sums), source=source) if self.scale else sums
 

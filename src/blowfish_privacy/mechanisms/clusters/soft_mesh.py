@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Axis, Lattice, Run
-from blowfish_privacy.aggregates.aggregates import Exact
+from blowfish_privacy.aggregates import Aggregates, Axis, Lattice, Run
 from blowfish_privacy.aggregates.lattice import MOST_NODES
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
@@ -182,19 +181,19 @@ class SoftMesh(Synopsis):
         mesh, rows = self.parse(noisy)
         return len(rows) == len(mesh.nodes)
 
-    def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
+    def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         """Look once, choose a mesh from the noisy numbers, measure on it.
 
         The numbers are: the first look; the mesh's depth, the length of its code and the code; its nodes.
         """
         lattice = self.lattice(self.first)
-        sums = exact.soft(lattice).reshape(-1)
+        sums = aggregates.lattice_sums(lattice).reshape(-1)
         check_size(sums)
         records = int(sums.sum()) // lattice.unit
         look = sums + discrete_laplace(self.first.scale, len(sums), source=source) if self.first.scale else sums
         with task("Choosing a mesh"):
             mesh, level = self.choose(look, records)
-        own = mesh.restrict(exact.soft(self._lattices[level.depth]))
+        own = mesh.restrict(aggregates.lattice_sums(self._lattices[level.depth]))
         rows = own + discrete_laplace(level.scale, len(own), source=source) if level.scale else own
         return np.concatenate([look, [mesh.depth, len(mesh.code)], mesh.code, rows])
 

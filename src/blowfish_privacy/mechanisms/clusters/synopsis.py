@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates.aggregates import Counted, Exact
+from blowfish_privacy.aggregates import Aggregates, AttributeSets, TableAggregates
 from blowfish_privacy.domain import Attribute, Binned, Domain, Integer
 from blowfish_privacy.errors import QueryError, RefusalError
 from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve, hats, kron
@@ -47,7 +47,6 @@ class Synopsis(Mechanism):
 
     form: HistogramForm
     gives = ("clusters",)
-    counts_cells = False
     whole: ClassVar[bool] = True
     """Whether the points tell where all records lie, and not only the centres asked for."""
 
@@ -55,13 +54,17 @@ class Synopsis(Mechanism):
         """Centres for any k come from the same points, where these tell where all records lie."""
         return ", and any other number of them for free" if self.whole else ""
 
+    def tables(self, query: Query) -> AttributeSets:
+        """It asks for sums, never for counts of cells."""
+        return []
+
     @abstractmethod
-    def draw(self, exact: Exact, source: BitSource) -> npt.NDArray[Any]:
+    def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         """Ask for sums on lattices and add the noise."""
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Work on counts that are in memory."""
-        return self.draw(Counted(counts.reshape(self.form.domain.shape)), source)
+        return self.draw(TableAggregates(self.form.domain, counts.reshape(self.form.domain.shape)), source)
 
     @abstractmethod
     def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:

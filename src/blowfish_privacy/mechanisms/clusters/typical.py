@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blowfish_privacy.aggregates import Assignment, Lattice
-from blowfish_privacy.aggregates.aggregates import Integers, Placed
+from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, RecordAggregates
+from blowfish_privacy.aggregates.aggregates import Integers
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.mechanisms import Points, Synopsis
 from blowfish_privacy.mechanisms.clusters.centres import Floats, cluster, nearest_centre
@@ -22,17 +22,17 @@ _RESTARTS = 5
 class _Repeated:
     """Public points, each of which stands for several records at the same place."""
 
-    placed: Placed
+    points: RecordAggregates
     times: int
 
-    def counts(self) -> Integers:
-        return self.times * self.placed.counts()
+    def counts(self, sets: AttributeSets | None = None) -> list[Integers]:
+        return [self.times * table for table in self.points.counts(sets)]
 
-    def soft(self, lattice: Lattice) -> Integers:
-        return self.times * self.placed.soft(lattice)
+    def lattice_sums(self, lattice: Lattice) -> Integers:
+        return self.times * self.points.lattice_sums(lattice)
 
-    def assigned(self, assignment: Assignment) -> Integers:
-        return self.times * self.placed.assigned(assignment)
+    def assignments(self, assignment: Assignment) -> Integers:
+        return self.times * self.points.assignments(assignment)
 
 
 def typical_ratios(mechanism: Synopsis, k: int, records: int) -> dict[str, float]:
@@ -62,8 +62,8 @@ def _shapes(many: int, dimensions: int, k: int) -> dict[str, Floats]:
 
 def _ratio(mechanism: Synopsis, places: Floats, k: int, times: int) -> float:
     domain, positions = mechanism.form.domain, places.astype(np.int64)
-    exact = _Repeated(Placed(tuple(positions.T), domain.shape), times)
-    noisy = mechanism.draw(exact, SimulationSource("clusters"))
+    aggregates = _Repeated(RecordAggregates(domain, tuple(positions.T)), times)
+    noisy = mechanism.draw(aggregates, SimulationSource("clusters"))
     private = cluster(mechanism.points(noisy, times * len(positions)), k, seed=0, restarts=_RESTARTS).centers
     values = _values(domain, positions)
     plain = cluster(Points(values, np.ones(len(values)), np.zeros_like(values)), k, seed=0, restarts=_RESTARTS).centers

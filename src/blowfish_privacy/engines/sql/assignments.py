@@ -14,20 +14,20 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.comparisons import number
 from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
+from blowfish_privacy.engines.sql.lattice_sums import problem_code, raise_problems
 from blowfish_privacy.engines.sql.positions import Verdicts
-from blowfish_privacy.engines.sql.shared import least, nested, shared_query, shared_sums
-from blowfish_privacy.engines.sql.soft import problem_code, raise_problems
+from blowfish_privacy.engines.sql.soft_assignments import least, nested, soft_assignment_query, soft_assignment_sums
 from blowfish_privacy.engines.sql.sql import positions_query
 
 
-def assigned_query(
+def assignment_query(
     types: Sequence[ColumnType], domain: Domain, assignment: Assignment, dialect: Dialect = DUCKDB
 ) -> exp.Select:
     """Ask for each centre's number (``cell``; negative for rows with problems), rows ``m0`` and offsets ``m1``, ..."""
-    if assignment.soft is not None:
-        return shared_query(types, domain, assignment, assignment.soft, dialect)
+    if assignment.decay is not None:
+        return soft_assignment_query(types, domain, assignment, assignment.decay, dialect)
     axes = range(len(assignment.weights))
-    verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
+    verdicts = [Verdicts.as_declared(attribute) for attribute in domain.attributes]
     placed = positions_query(domain.attributes, types, verdicts, dialect)
     far = [
         _distance(centre, assignment.weights).as_(f"d{place}", quoted=True)
@@ -54,12 +54,12 @@ def assigned_query(
     return exp.select(_column("cell"), rows, *sums).from_(nested(chosen, dialect)).group_by(number(1))
 
 
-def assigned_sums(domain: Domain, assignment: Assignment, found: dict[str, Any]) -> npt.NDArray[np.int64]:
-    """Turn the groups that :func:`assigned_query` finds into one row for each centre."""
+def assignment_sums(domain: Domain, assignment: Assignment, found: dict[str, Any]) -> npt.NDArray[np.int64]:
+    """Turn the groups that :func:`assignment_query` finds into one row for each centre."""
     cells = np.asarray(found["cell"], dtype=np.int64)
     raise_problems(domain, cells)
-    if assignment.soft is not None:
-        return shared_sums(assignment, found)
+    if assignment.decay is not None:
+        return soft_assignment_sums(assignment, found)
     made = np.zeros((len(assignment.centres), 1 + len(assignment.weights)), dtype=np.int64)
     for column in range(made.shape[1]):
         made[cells, column] = np.asarray(found[f"m{column}"], dtype=np.int64)

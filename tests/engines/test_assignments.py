@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from blowfish_privacy.aggregates import Assignment, Softness
+from blowfish_privacy.aggregates import Assignment, Decay
 from blowfish_privacy.domain import Binned, Domain, Integer
 from blowfish_privacy.engines import Counts, open_engine
 from blowfish_privacy.engines.sources.arrays import ArrayEngine
-from blowfish_privacy.engines.sql.assigned import assigned_query
+from blowfish_privacy.engines.sql.assignments import assignment_query
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.dialect import POSTGRES
 from blowfish_privacy.errors import DataError, QueryError
@@ -27,7 +27,7 @@ from engines.conftest import Way
 from engines.reference import handed, judge, to_table
 
 TYPES = {"a": pa.int64(), "b": pa.float64()}
-SOFT = Softness(halving=7, bits=10)
+DECAY = Decay(halving=7, bits=10)
 
 
 @st.composite
@@ -36,36 +36,36 @@ def cases(draw: st.DrawFn) -> tuple[Domain, Assignment, list[dict[str, Any]]]:
     domain = Domain(a=Integer(-5, 40), b=Binned(list(range(12)), outside="clamp"))
     places = st.tuples(st.integers(0, 45), st.integers(0, 10))
     centres = tuple(draw(st.lists(places, min_size=1, max_size=4)))
-    soft = draw(st.none() | st.builds(Softness, st.sampled_from([1, 7, 40, 10**6]), st.sampled_from([1, 10, 20])))
+    decay = draw(st.none() | st.builds(Decay, st.sampled_from([1, 7, 40, 10**6]), st.sampled_from([1, 10, 20])))
     row = st.fixed_dictionaries({"a": st.integers(-5, 40), "b": st.floats(-2, 13)})
     weights = draw(st.sampled_from([(3, 1), (1, 64)]))
-    return domain, Assignment(centres, weights, (6, 4), soft), draw(st.lists(row, max_size=12))
+    return domain, Assignment(centres, weights, (6, 4), decay), draw(st.lists(row, max_size=12))
 
 
 def assigned_by_hand(assignment: Assignment, positions: list[tuple[int, ...]]) -> list[list[int]]:
     """Share with fractions, from the definition of the decay."""
-    soft = assignment.soft
+    decay = assignment.decay
     found = [[0] * (1 + len(assignment.weights)) for _ in assignment.centres]
     for place in positions:
         steps = [[p - at for p, at in zip(place, centre, strict=True)] for centre in assignment.centres]
-        if soft is None:
+        if decay is None:
             far = [sum(w * step**2 for w, step in zip(assignment.weights, each, strict=True)) for each in steps]
             shares = [int(number == far.index(min(far))) for number in range(len(far))]
         else:
             far = [sum(w * abs(step) for w, step in zip(assignment.weights, each, strict=True)) for each in steps]
-            base = min(far) // soft.halving
-            parts = [_decay(each - base * soft.halving, soft) for each in far]
-            shares = [int(soft.unit * part / sum(parts)) for part in parts[:-1]]
-            shares.append(soft.unit - sum(shares))
+            base = min(far) // decay.halving
+            parts = [_decay(each - base * decay.halving, decay) for each in far]
+            shares = [int(decay.unit * part / sum(parts)) for part in parts[:-1]]
+            shares.append(decay.unit - sum(shares))
         for row, share, each in zip(found, shares, steps, strict=True):
             clipped = [max(-r, min(r, step)) for r, step in zip(assignment.reaches, each, strict=True)]
             row[:] = [total + share * term for total, term in zip(row, [1, *clipped], strict=True)]
     return found
 
 
-def _decay(far: int, soft: Softness) -> Fraction:
-    halvings, rest = divmod(far, soft.halving)
-    return (1 - Fraction(rest, 2 * soft.halving)) / 2**halvings if halvings <= soft.bits else Fraction(0)
+def _decay(far: int, decay: Decay) -> Fraction:
+    halvings, rest = divmod(far, decay.halving)
+    return (1 - Fraction(rest, 2 * decay.halving)) / 2**halvings if halvings <= decay.bits else Fraction(0)
 
 
 @settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -76,51 +76,51 @@ def test_sums_equal_assigning_by_hand(way: Way, case: tuple[Domain, Assignment, 
     wanted = assigned_by_hand(assignment, positions)
     with tempfile.TemporaryDirectory() as folder:
         engine = open_engine(way(to_table(rows, TYPES), Path(folder)))
-        found = engine.assigned(domain, domain.names, assignment)
+        found = engine.assignments(domain, domain.names, assignment)
         assert found.dtype == np.int64
         assert found.tolist() == wanted
         assert found[:, 0].sum() == len(rows) * assignment.unit
         assert engine.reads == 1
-        counts = engine.counts(domain, domain.names)
+        counts = engine.counts(domain, [domain.names])[0]
         engine.close()
-    assert open_engine(Counts(counts)).assigned(domain, domain.names, assignment).tolist() == wanted
+    assert open_engine(Counts(counts)).assignments(domain, domain.names, assignment).tolist() == wanted
     if rows:
         arrays = ArrayEngine(*handed({name: np.array([row[name] for row in rows]) for name in domain.names}))
-        assert arrays.assigned(domain, domain.names, assignment).tolist() == wanted
+        assert arrays.assignments(domain, domain.names, assignment).tolist() == wanted
 
 
-@pytest.mark.parametrize("soft", [None, SOFT])
-def test_problems_are_named_and_never_quoted(way: Way, tmp_path: Path, soft: Softness | None) -> None:
+@pytest.mark.parametrize("decay", [None, DECAY])
+def test_problems_are_named_and_never_quoted(way: Way, tmp_path: Path, decay: Decay | None) -> None:
     domain = Domain(a=Integer(0, 9), b=Binned([0, 1, 2]))
     rows = [{"a": 5, "b": 0.5}, {"a": 1234567, "b": 0.5}, {"a": 3, "b": None}]
     engine = open_engine(way(to_table(rows, TYPES), tmp_path))
     with pytest.raises(DataError) as caught:
-        engine.assigned(domain, domain.names, Assignment(((1, 0), (8, 1)), (1, 1), (3, 1), soft))
+        engine.assignments(domain, domain.names, Assignment(((1, 0), (8, 1)), (1, 1), (3, 1), decay))
     assert "'a' has values outside" in caught.value.message
     assert "'b' has missing values" in caught.value.message
     assert "1234567" not in str(caught.value)
 
 
-@pytest.mark.parametrize("soft", [None, SOFT])
-def test_nothing_is_worked_out_twice_where_nested_queries_are_merged(soft: Softness | None) -> None:
+@pytest.mark.parametrize("decay", [None, DECAY])
+def test_nothing_is_worked_out_twice_where_nested_queries_are_merged(decay: Decay | None) -> None:
     domain = Domain(a=Integer(0, 9), b=Integer(0, 9))
-    assignment = Assignment(((1, 0), (8, 1)), (1, 1), (3, 1), soft)
-    query = assigned_query([ColumnType("integer")] * 2, domain, assignment, POSTGRES)
+    assignment = Assignment(((1, 0), (8, 1)), (1, 1), (3, 1), decay)
+    query = assignment_query([ColumnType("integer")] * 2, domain, assignment, POSTGRES)
     assert query.sql("postgres").count("OFFSET 0") >= len([*query.find_all(exp.Subquery)]) - 1 > 1
 
 
 def test_many_rows_are_shared_in_parts() -> None:
     generator = np.random.default_rng(3)
     positions = (generator.integers(0, 50, 70_000), generator.integers(0, 20, 70_000))
-    assignment = Assignment(((5, 5), (30, 2), (44, 19)), (1, 3), (12, 5), Softness(13, 20))
+    assignment = Assignment(((5, 5), (30, 2), (44, 19)), (1, 3), (12, 5), Decay(13, 20))
     parts = [assignment.sums([column[chosen] for column in positions]) for chosen in (slice(9), slice(9, None))]
     assert assignment.sums(positions).tolist() == (parts[0] + parts[1]).tolist()
 
 
-def test_softness_that_cannot_be() -> None:
+def test_decays_that_cannot_be() -> None:
     for halving, bits in [(0, 5), (5, 0), (True, 3)]:
         with pytest.raises(QueryError, match="positive distance"):
-            Softness(halving, bits)
-    assert Softness(2**20, 20).fits(centres=5, records=10**6, reach=100)
-    assert not Softness(2**22, 20).fits(centres=5, records=10**6, reach=100)
-    assert not Softness(1, 20).fits(centres=5, records=10**12, reach=100)
+            Decay(halving, bits)
+    assert Decay(2**20, 20).fits(centres=5, records=10**6, reach=100)
+    assert not Decay(2**22, 20).fits(centres=5, records=10**6, reach=100)
+    assert not Decay(1, 20).fits(centres=5, records=10**12, reach=100)

@@ -41,7 +41,7 @@ class Running:
 
 
 @dataclass(eq=False)
-class Workbench:
+class InMemoryDuckDB:
     """A connection that is opened when first needed; ``paths`` and the file to attach are all it may read."""
 
     paths: Sequence[str] = ()

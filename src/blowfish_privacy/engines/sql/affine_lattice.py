@@ -1,8 +1,8 @@
-"""The query for sums on a straight lattice, where raw positions need no more than a plain GROUP BY.
+"""The query for sums on an affine lattice, where raw positions need no more than a plain GROUP BY.
 
-Rows are grouped by the piece of every axis on which their shares are a straight line, and the database adds up products
-of their positions. All else follows from these sums afterwards. One condition over the raw columns guards every
-expression, so that nothing is computed row by row but what the groups need.
+Rows are grouped by the piece of every axis on which their shares are affine in the position, and the database adds up
+products of their positions. All else follows from these sums afterwards. One condition over the raw columns guards
+every expression, so that nothing is computed row by row but what the groups need.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from blowfish_privacy.engines.sql.positions import NARROW, Verdicts
 from blowfish_privacy.engines.sql.sql import guarded_positions
 
 
-def straight_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect) -> exp.Select:
+def affine_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect) -> exp.Select:
     """Ask for each product of pieces (``cell``) the sums ``m0``, ``m1``, ...; rows with problems have no cell."""
-    verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
+    verdicts = [Verdicts.as_declared(attribute) for attribute in domain.attributes]
     rows, guards, positions = guarded_positions(domain.attributes, types, verdicts, dialect)
     sound = every(guards)
     cell: exp.Expr | None = None

@@ -81,19 +81,19 @@ def test_sums_equal_sharing_by_hand(way: Way, case: tuple[Domain, Lattice, list[
     table = to_table(rows, {"a": pa.int64(), "b": pa.float64()})
     with tempfile.TemporaryDirectory() as folder:
         engine = open_engine(way(table, Path(folder)))
-        found = engine.soft(domain, domain.names, lattice)
+        found = engine.lattice_sums(domain, domain.names, lattice)
         assert found.dtype == np.int64
         np.testing.assert_array_equal(found, wanted)
         assert found.sum() == len(rows) * lattice.unit
         assert engine.reads == 1
         turned = Lattice(lattice.axes[::-1])
-        np.testing.assert_array_equal(engine.soft(domain, ["b", "a"], turned), wanted.T)
-        counts = engine.counts(domain, domain.names)
+        np.testing.assert_array_equal(engine.lattice_sums(domain, ["b", "a"], turned), wanted.T)
+        counts = engine.counts(domain, [domain.names])[0]
         engine.close()
-    np.testing.assert_array_equal(open_engine(Counts(counts)).soft(domain, domain.names, lattice), wanted)
+    np.testing.assert_array_equal(open_engine(Counts(counts)).lattice_sums(domain, domain.names, lattice), wanted)
     columns = {name: np.array([row[name] for row in rows], dtype=object) for name in domain.names}
     if rows:
-        np.testing.assert_array_equal(ArrayEngine(*handed(columns)).soft(domain, domain.names, lattice), wanted)
+        np.testing.assert_array_equal(ArrayEngine(*handed(columns)).lattice_sums(domain, domain.names, lattice), wanted)
 
 
 def test_problems_are_named_and_never_quoted(way: Way, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_problems_are_named_and_never_quoted(way: Way, tmp_path: Path) -> None:
     rows = [{"a": 5, "b": 0.5}, {"a": 1234567, "b": 0.5}, {"a": 3, "b": None}]
     engine = open_engine(way(to_table(rows, {"a": pa.int64(), "b": pa.float64()}), tmp_path))
     with pytest.raises(DataError) as caught:
-        engine.soft(domain, domain.names, lattice)
+        engine.lattice_sums(domain, domain.names, lattice)
     assert "'a' has values outside" in caught.value.message
     assert "'b' has missing values" in caught.value.message
     assert "1234567" not in str(caught.value)
@@ -113,20 +113,20 @@ def test_values_that_fit_no_arithmetic_are_only_outside(way: Way, tmp_path: Path
     domain = Domain(a=Integer(0, 9), b=Integer(0, 9))
     run = Run.centred(0, 10, 1, 4)
     lattice = Lattice((Axis((run,), run.step),) * 2)
-    assert lattice.straight
+    assert lattice.affine
     rows = [{"a": value, "b": other} for value in [5, *values] for other in [3, *values]]
     engine = open_engine(way(to_table(rows, {"a": pa.int64(), "b": pa.int64()}), tmp_path))
     with pytest.raises(DataError) as caught:
-        engine.soft(domain, domain.names, lattice)
+        engine.lattice_sums(domain, domain.names, lattice)
     assert "'a' has" in caught.value.message
 
 
 def test_an_empty_table_gives_nothing(way: Way, tmp_path: Path) -> None:
     domain = Domain(a=Integer(0, 9))
     engine = open_engine(way(to_table([], {"a": pa.int64()}), tmp_path))
-    assert engine.soft(domain, ["a"], Lattice((Axis((Run.centred(0, 10, 1, 3),), 8),))).tolist() == [0, 0, 0]
+    assert engine.lattice_sums(domain, ["a"], Lattice((Axis((Run.centred(0, 10, 1, 3),), 8),))).tolist() == [0, 0, 0]
     run = Run.centred(0, 10, 1, 3)
-    assert engine.soft(domain, ["a"], Lattice((Axis((run,), run.step),))).tolist() == [0, 0, 0]
+    assert engine.lattice_sums(domain, ["a"], Lattice((Axis((run,), run.step),))).tolist() == [0, 0, 0]
 
 
 def test_lattices_that_cannot_be() -> None:

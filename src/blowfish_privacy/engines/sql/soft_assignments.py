@@ -9,23 +9,23 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from blowfish_privacy.aggregates import Assignment, Softness
+from blowfish_privacy.aggregates import Assignment, Decay
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.comparisons import number
 from blowfish_privacy.engines.sql.dialect import Dialect
+from blowfish_privacy.engines.sql.lattice_sums import problem_code
 from blowfish_privacy.engines.sql.positions import Verdicts
-from blowfish_privacy.engines.sql.soft import problem_code
 from blowfish_privacy.engines.sql.sql import positions_query
 
 
-def shared_query(
-    types: Sequence[ColumnType], domain: Domain, assignment: Assignment, soft: Softness, dialect: Dialect
+def soft_assignment_query(
+    types: Sequence[ColumnType], domain: Domain, assignment: Assignment, decay: Decay, dialect: Dialect
 ) -> exp.Select:
     """Ask for one row of sums ``m0``, ``m1``, ... over all centres; rows with problems have a negative ``cell``."""
     axes, places = range(len(assignment.weights)), range(len(assignment.centres))
     positions = [f"p{axis}" for axis in axes]
-    verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
+    verdicts = [Verdicts.as_declared(attribute) for attribute in domain.attributes]
     placed = positions_query(domain.attributes, types, verdicts, dialect)
 
     def stage(inner: exp.Select, kept: Sequence[str], made: dict[str, exp.Expr]) -> exp.Select:
@@ -39,21 +39,21 @@ def shared_query(
     far = each("d", lambda place: _distance(assignment.centres[place], assignment.weights))
     measured = stage(placed, positions, {"cell": problem_code(len(axes)), **far})
     nearest = least([_column(f"d{place}") for place in places])
-    low = _times(_divided(nearest, number(soft.halving)), soft.halving)
+    low = _times(_divided(nearest, number(decay.halving)), decay.halving)
     based = stage(measured, [*carried, *far], {"low": low})
     halved = stage(
         stage(based, carried, each("e", lambda place: _minus(_column(f"d{place}"), _column("low")))),
         [*carried, *(f"e{place}" for place in places)],
-        each("h", lambda place: _divided(_column(f"e{place}"), number(soft.halving))),
+        each("h", lambda place: _divided(_column(f"e{place}"), number(decay.halving))),
     )
-    parts = each("a", lambda place: _part(place, soft))
+    parts = each("a", lambda place: _part(place, decay))
     parted = stage(halved, carried, parts)
     totalled = stage(parted, [*carried, *parts], {"all": _total([_column(name) for name in parts])})
-    shares = each("v", lambda place: _divided(_times(_column(f"a{place}"), soft.unit), _column("all")))
+    shares = each("v", lambda place: _divided(_times(_column(f"a{place}"), decay.unit), _column("all")))
     *_, last = shares
     others = [name for name in shares if name != last]
     shared = stage(totalled, carried, {name: shares[name] for name in others})
-    left = _minus(number(soft.unit), _total([_column(name) for name in others])) if others else number(soft.unit)
+    left = _minus(number(decay.unit), _total([_column(name) for name in others])) if others else number(decay.unit)
     filled = stage(shared, [*carried, *others], {last: exp.cast(left, "BIGINT")})
     sums: list[exp.Expr] = []
     for share, centre in zip(shares, assignment.centres, strict=True):
@@ -68,8 +68,8 @@ def shared_query(
     return exp.select(_column("cell"), *named).from_(nested(filled, dialect)).group_by(number(1))
 
 
-def shared_sums(assignment: Assignment, found: dict[str, Any]) -> npt.NDArray[np.int64]:
-    """Turn the row that :func:`shared_query` finds into one row for each centre."""
+def soft_assignment_sums(assignment: Assignment, found: dict[str, Any]) -> npt.NDArray[np.int64]:
+    """Turn the row that :func:`soft_assignment_query` finds into one row for each centre."""
     shape = len(assignment.centres), 1 + len(assignment.weights)
     columns = [np.asarray(found[f"m{place}"], dtype=np.int64).sum() for place in range(shape[0] * shape[1])]
     return np.array(columns, dtype=np.int64).reshape(shape)
@@ -81,13 +81,13 @@ def _distance(centre: Sequence[int], weights: Sequence[int]) -> exp.Expr:
     return exp.cast(_total([_times(exp.Abs(this=step), weight) for step, weight in parts]), "BIGINT")
 
 
-def _part(place: int, soft: Softness) -> exp.Expr:
+def _part(place: int, decay: Decay) -> exp.Expr:
     """Express (2 halving - rest) 2^(bits - halvings), and 0 where that is less than a share."""
     halvings = _column(f"h{place}")
-    rest = _minus(_column(f"e{place}"), _times(halvings, soft.halving))
-    shift = exp.cast(_minus(number(soft.bits), least([halvings.copy(), number(soft.bits)])), "INT")
-    shifted = exp.BitwiseLeftShift(this=exp.Paren(this=_minus(number(2 * soft.halving), rest)), expression=shift)
-    far = exp.GT(this=halvings.copy(), expression=number(soft.bits))
+    rest = _minus(_column(f"e{place}"), _times(halvings, decay.halving))
+    shift = exp.cast(_minus(number(decay.bits), least([halvings.copy(), number(decay.bits)])), "INT")
+    shifted = exp.BitwiseLeftShift(this=exp.Paren(this=_minus(number(2 * decay.halving), rest)), expression=shift)
+    far = exp.GT(this=halvings.copy(), expression=number(decay.bits))
     return exp.cast(exp.Case().when(far, number(0)).else_(shifted), "BIGINT")
 
 

@@ -18,27 +18,29 @@ from sqlglot import exp
 
 from blowfish_privacy.aggregates import Axis, Lattice, Run
 from blowfish_privacy.domain import Domain
+from blowfish_privacy.engines.sql.affine_lattice import affine_query
 from blowfish_privacy.engines.sql.cells import MALFORMED, MISSING, OUTSIDE, data_problem
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.comparisons import number
 from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.sql.positions import NARROW, Verdicts
 from blowfish_privacy.engines.sql.sql import positions_query
-from blowfish_privacy.engines.sql.straight import straight_query
 
 Integers = npt.NDArray[np.int64]
 
 
-def soft_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect = DUCKDB) -> exp.Select:
+def lattice_query(
+    types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect = DUCKDB
+) -> exp.Select:
     """Ask for each group's lower node (``cell``) and its sums ``m0``, ``m1``, ...; rows with problems are in cell -1.
 
     What is wrong with them is asked for only when there are any: so the database knows the range of the nodes' numbers
     beforehand, and groups twice as fast.
     """
-    if lattice.straight:
-        return _handed_over(straight_query(types, domain, lattice, dialect), lattice)
+    if lattice.affine:
+        return _handed_over(affine_query(types, domain, lattice, dialect), lattice)
     places = range(len(lattice.axes))
-    verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
+    verdicts = [Verdicts.as_declared(attribute) for attribute in domain.attributes]
     placed = positions_query(domain.attributes, types, verdicts, dialect)
     points = [_on_runs(axis, place).as_(f"v{place}", quoted=True) for place, axis in enumerate(lattice.axes)]
     pointed = exp.select(*points).from_(_nested(placed, "placed"))
@@ -72,21 +74,13 @@ def _handed_over(grouped: exp.Select, lattice: Lattice) -> exp.Select:
     return exp.select(*filled).from_(_nested(grouped, "grouped"))
 
 
-def problems_query(types: Sequence[ColumnType], domain: Domain, dialect: Dialect = DUCKDB) -> exp.Select:
-    """Ask for all combinations of problems that rows have, as ``cell``."""
-    verdicts = [Verdicts.told(attribute) for attribute in domain.attributes]
-    placed = positions_query(domain.attributes, types, verdicts, dialect)
-    coded = exp.select(problem_code(len(domain.names)).as_("cell", quoted=True)).from_(_nested(placed, "placed"))
-    return exp.select(_column("cell")).from_(_nested(coded, "coded")).group_by(number(1))
-
-
-def soft_sums(lattice: Lattice, found: dict[str, Any]) -> Integers | None:
-    """Turn the groups that :func:`soft_query` finds into the sums of all nodes; None when rows have problems."""
+def lattice_sums(lattice: Lattice, found: dict[str, Any]) -> Integers | None:
+    """Turn the groups that :func:`lattice_query` finds into the sums of all nodes; None when rows have problems."""
     cells = np.asarray(found["cell"], dtype=np.int64)
     if (cells < 0).any():
         return None
     moments = [np.asarray(found[f"m{rank}"], dtype=np.int64) for rank in range(len(lattice.subsets()))]
-    return lattice.from_pieces(cells, moments) if lattice.straight else lattice.from_moments(cells, moments)
+    return lattice.from_pieces(cells, moments) if lattice.affine else lattice.from_moments(cells, moments)
 
 
 def problem_code(attributes: int) -> exp.Expr:

@@ -1,0 +1,58 @@
+"""Counts of several sets of attributes at once: which tables must be counted, and which follow from these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.errors import QueryError, brief
+
+Integers = npt.NDArray[np.int64]
+Names: TypeAlias = tuple[str, ...]
+
+AttributeSets: TypeAlias = Sequence[Sequence[str]]
+"""Sets of attributes, each in the order that the axes of its table shall have."""
+
+
+def checked_sets(domain: Domain, sets: AttributeSets) -> list[Names]:
+    """Refuse sets that name an attribute twice, or one that the domain does not have."""
+    if isinstance(sets, str):
+        raise QueryError(f"a list of sets of attributes is needed, got {brief(sets)}.", hint='such as [["age"], []].')
+    # A domain has attributes; the empty set, which stands for the number of records, has none.
+    return [() if not len(names) else domain.project(names).names for names in sets]
+
+
+def maximal(sets: Sequence[Names]) -> list[Names]:
+    """Leave out the empty set, and every set that another one contains: their tables are sums of others."""
+    largest: dict[frozenset[str], Names] = {}
+    for names in sorted(sets, key=len, reverse=True):
+        members = frozenset(names)
+        if members and not any(members <= larger for larger in largest):
+            largest[members] = names
+    return list(largest.values())
+
+
+def marginal(table: Integers, names: Sequence[str], kept: Sequence[str]) -> Integers:
+    """Sum a table with one axis for each name down to the names kept, in their order; the result is a copy."""
+    axes = [names.index(name) for name in kept]
+    summed = np.asarray(table.sum(axis=tuple(set(range(len(names))) - set(axes)), dtype=np.int64))
+    return np.asarray(summed.transpose([sorted(axes).index(axis) for axis in axes]), order="C")
+
+
+def marginals(tables: Mapping[Names, Integers], sets: Sequence[Names]) -> list[Integers]:
+    """Return the table of each set, summed from the smallest one that contains it; no two share memory."""
+    members = {frozenset(names): names for names in tables}
+    unused = dict(tables)
+
+    def derived(kept: Names) -> Integers:
+        if kept in unused:
+            return unused.pop(kept)
+        larger = (names for each, names in members.items() if each.issuperset(kept))
+        names = members.get(frozenset(kept)) or min(larger, key=lambda names: tables[names].size)
+        return marginal(tables[names], names, kept)
+
+    return [derived(kept) for kept in sets]
