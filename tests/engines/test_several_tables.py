@@ -23,7 +23,7 @@ from blowfish_privacy.engines.sql.cells import MOST_ATTRIBUTES, MOST_TABLES, Lay
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.dialect import DUCKDB, POSTGRES, SPARK
 from blowfish_privacy.engines.sql.marginals import marginals_query
-from blowfish_privacy.engines.sql.sql import SOURCE
+from blowfish_privacy.engines.sql.rows import SOURCE
 from blowfish_privacy.errors import DataError, DomainError, QueryError
 from effort import examples
 from engines.conftest import Way

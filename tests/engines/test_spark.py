@@ -156,7 +156,7 @@ def test_domain_tables_are_broadcast(spark: Session) -> None:
     from blowfish_privacy.engines.sql.cells import Layout
     from blowfish_privacy.engines.sql.columns import ColumnType
     from blowfish_privacy.engines.sql.dialect import SPARK
-    from blowfish_privacy.engines.sql.sql import counts_query
+    from blowfish_privacy.engines.sql.rows import counts_query
 
     column(spark, "STRING", "a").withColumnRenamed("x", "c0").createOrReplaceTempView("source")
     query = counts_query([ColumnType("text")], Layout(Domain(x=Categorical(["a", "b"]))), SPARK)

@@ -56,7 +56,7 @@ class Assignment:
 
     def __post_init__(self) -> None:
         if not self.centres or any(len(centre) != len(self.weights) for centre in self.centres):
-            raise QueryError("centres need a place along every axis.")
+            raise QueryError("a centre needs a position along every axis.")
         if len(self.reaches) != len(self.weights) or min(*self.weights, *self.reaches) < 1:
             raise QueryError("an axis needs a positive weight and reach.")
 
@@ -72,12 +72,12 @@ class Assignment:
         """
         many = len(positions[0])
         counts = np.ones(many, dtype=np.int64) if counts is None else counts
+        sums = np.zeros((len(self.centres), 1 + len(self.weights)), dtype=np.int64)
         if self.decay is not None:
-            found = np.zeros((len(self.centres), 1 + len(self.weights)), dtype=np.int64)
             for start in range(0, many, _CHUNK):
                 part = slice(start, start + _CHUNK)
-                self._share([column[part] for column in positions], counts[part], self.decay, found)
-            return found
+                self._share([column[part] for column in positions], counts[part], self.decay, sums)
+            return sums
         best, label = np.full(many, np.iinfo(np.int64).max), np.zeros(many, dtype=np.int64)
         for number, centre in enumerate(self.centres):
             far = np.zeros(many, dtype=np.int64)
@@ -85,15 +85,14 @@ class Assignment:
                 far += weight * (column - at) ** 2
             nearer = far < best
             best[nearer], label[nearer] = far[nearer], number
-        found = np.zeros((len(self.centres), 1 + len(self.weights)), dtype=np.int64)
-        np.add.at(found[:, 0], label, counts)
-        places = np.array(self.centres, dtype=np.int64)
+        np.add.at(sums[:, 0], label, counts)
+        centres = np.array(self.centres, dtype=np.int64)
         for axis, (column, reach) in enumerate(zip(positions, self.reaches, strict=True)):
-            offsets = np.clip(column - places[label, axis], -reach, reach)
-            np.add.at(found[:, 1 + axis], label, offsets * counts)
-        return found
+            offsets = np.clip(column - centres[label, axis], -reach, reach)
+            np.add.at(sums[:, 1 + axis], label, offsets * counts)
+        return sums
 
-    def _share(self, positions: Sequence[Integers], counts: Integers, decay: Decay, found: Integers) -> None:
+    def _share(self, positions: Sequence[Integers], counts: Integers, decay: Decay, sums: Integers) -> None:
         """Add what some records give each centre; the last one gets what rounding leaves over."""
         far = np.zeros((len(self.centres), len(counts)), dtype=np.int64)
         for axis, (column, weight) in enumerate(zip(positions, self.weights, strict=True)):
@@ -105,7 +104,7 @@ class Assignment:
         shares = decay.unit * parts // parts.sum(axis=0)
         shares[-1] = decay.unit - shares[:-1].sum(axis=0)
         shares *= counts
-        found[:, 0] += shares.sum(axis=1)
+        sums[:, 0] += shares.sum(axis=1)
         for axis, (column, reach) in enumerate(zip(positions, self.reaches, strict=True)):
             for number, centre in enumerate(self.centres):
-                found[number, 1 + axis] += shares[number] @ np.clip(column - centre[axis], -reach, reach)
+                sums[number, 1 + axis] += shares[number] @ np.clip(column - centre[axis], -reach, reach)

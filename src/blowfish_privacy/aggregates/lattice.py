@@ -73,8 +73,8 @@ class Axis:
     resolution: int = 1
 
     def __post_init__(self) -> None:
-        places = [0, *(run.stop for run in self.runs)]
-        if [run.start for run in self.runs] != places[:-1] or not self.runs:
+        stops = [0, *(run.stop for run in self.runs)]
+        if [run.start for run in self.runs] != stops[:-1] or not self.runs:
             raise QueryError("the runs of an axis must cover its positions in order.")
         for run in self.runs:
             if min(run.width, run.count, run.nodes, run.step, self.resolution) < 1:
@@ -97,7 +97,7 @@ class Axis:
     @cached_property
     def firsts(self) -> tuple[int, ...]:
         """The first node of each run."""
-        return tuple(sum(run.nodes * run.count for run in self.runs[:place]) for place in range(len(self.runs)))
+        return tuple(sum(run.nodes * run.count for run in self.runs[:rank]) for rank in range(len(self.runs)))
 
     @property
     def nodes(self) -> int:
@@ -128,24 +128,24 @@ class Axis:
         """Return the lower node of every position, and the shares of the node above it."""
         node, share = np.zeros_like(positions), np.zeros_like(positions)
         for run, first in zip(self.runs, self.firsts, strict=True):
-            here = slice(None) if len(self.runs) == 1 else (positions >= run.start) & (positions < run.stop)
-            offsets = positions[here] - run.start
+            inside = slice(None) if len(self.runs) == 1 else (positions >= run.start) & (positions < run.stop)
+            offsets = positions[inside] - run.start
             piece = offsets // run.width
             v = run.coordinates(offsets - piece * run.width, self.resolution)
             lower = v // self.resolution
-            node[here] = first + piece * run.nodes + lower
-            share[here] = v - lower * self.resolution
+            node[inside] = first + piece * run.nodes + lower
+            share[inside] = v - lower * self.resolution
         return node, share
 
     def matrix(self) -> Any:
         """Return the shares that each position gives each node, as a sparse whole-number matrix nodes x positions."""
         from scipy.sparse import csr_array
 
-        places = np.arange(self.size)
-        node, share = self.locate(places)
+        positions = np.arange(self.size)
+        node, share = self.locate(positions)
         above = np.minimum(node + 1, self.nodes - 1)
         values = np.concatenate([self.resolution - share, share])
-        rows, columns = np.concatenate([node, above]), np.concatenate([places, places])
+        rows, columns = np.concatenate([node, above]), np.concatenate([positions, positions])
         return csr_array((values, (rows, columns)), shape=(self.nodes, self.size), dtype=np.int64)
 
 
@@ -177,12 +177,12 @@ class Lattice:
     @cached_property
     def strides(self) -> tuple[int, ...]:
         """What one step along each axis adds to a node's number."""
-        return tuple(prod(self.shape[place + 1 :]) for place in range(len(self.shape)))
+        return tuple(prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
 
     @cached_property
     def shared(self) -> tuple[int, ...]:
         """The axes along which records are shared between nodes."""
-        return tuple(place for place, axis in enumerate(self.axes) if axis.shared)
+        return tuple(rank for rank, axis in enumerate(self.axes) if axis.shared)
 
     def sums(self, positions: Sequence[Integers]) -> Integers:
         """Add up the shares of records given by their positions along every axis."""
@@ -192,22 +192,22 @@ class Lattice:
             base += node * stride
         flat = np.zeros(self.size, dtype=np.int64)
         for corner in product((0, 1), repeat=len(self.shared)):
-            shares, place = np.ones_like(base), base.copy()
+            shares, nodes = np.ones_like(base), base.copy()
             for axis, up in zip(self.shared, corner, strict=True):
                 share = located[axis][1]
                 shares *= share if up else self.axes[axis].resolution - share
-                place += up * self.strides[axis]
+                nodes += up * self.strides[axis]
             # The node above the last one exists in name only: its shares are zero.
-            np.add.at(flat, np.minimum(place, self.size - 1), shares)
+            np.add.at(flat, np.minimum(nodes, self.size - 1), shares)
         return flat.reshape(self.shape) * self._constant
 
     def contract(self, counts: Integers) -> Integers:
         """Add up the shares of records given by the counts of all cells."""
         table = counts
-        for place, axis in enumerate(self.axes):
-            moved = np.moveaxis(table, place, 0)
+        for rank, axis in enumerate(self.axes):
+            moved = np.moveaxis(table, rank, 0)
             summed = np.asarray(axis.matrix() @ moved.reshape(axis.size, -1), dtype=np.int64)
-            table = np.moveaxis(summed.reshape(axis.nodes, *moved.shape[1:]), 0, place)
+            table = np.moveaxis(summed.reshape(axis.nodes, *moved.shape[1:]), 0, rank)
         return np.ascontiguousarray(table)
 
     def from_moments(self, cells: Integers, moments: Sequence[Integers]) -> Integers:
@@ -218,9 +218,9 @@ class Lattice:
         """
         depth = len(self.shared)
         corners = np.stack([np.asarray(each, dtype=np.int64) for each in moments]).reshape((2,) * depth + (len(cells),))
-        for place, axis in enumerate(self.shared):
-            none, upper = np.take(corners, 0, axis=place), np.take(corners, 1, axis=place)
-            corners = np.stack([self.axes[axis].resolution * none - upper, upper], axis=place)
+        for rank, axis in enumerate(self.shared):
+            none, upper = np.take(corners, 0, axis=rank), np.take(corners, 1, axis=rank)
+            corners = np.stack([self.axes[axis].resolution * none - upper, upper], axis=rank)
         flat = np.zeros(self.size, dtype=np.int64)
         for corner in product((0, 1), repeat=depth):
             step = sum(up * self.strides[axis] for axis, up in zip(self.shared, corner, strict=True))
@@ -230,7 +230,7 @@ class Lattice:
     @cached_property
     def affine(self) -> bool:
         """Whether sums of products of positions over each piece tell all shares, and fit exact arithmetic."""
-        wide = prod(self.axes[place].size for place in self.shared) >= _WIDE
+        wide = prod(self.axes[rank].size for rank in self.shared) >= _WIDE
         return all(axis.affine for axis in self.axes) and not wide
 
     def from_pieces(self, cells: Integers, moments: Sequence[Integers]) -> Integers:
@@ -243,14 +243,14 @@ class Lattice:
         depth, counts = len(self.shared), [axis.pieces for axis in self.axes]
         turned = np.stack([np.asarray(each, dtype=np.int64) for each in moments]).reshape((2,) * depth + (len(cells),))
         lower = np.zeros_like(cells)
-        for place, (axis, piece) in enumerate(zip(self.axes, np.unravel_index(cells, counts), strict=True)):
+        for number, (axis, piece) in enumerate(zip(self.axes, np.unravel_index(cells, counts), strict=True)):
             if not axis.shared:
-                lower += piece * self.strides[place]
+                lower += piece * self.strides[number]
                 continue
             run, between = axis.runs[0], (piece > 0) & (piece < axis.nodes)
             start = np.maximum(piece - 1, 0)
-            lower += start * self.strides[place]
-            rank = self.shared.index(place)
+            lower += start * self.strides[number]
+            rank = self.shared.index(number)
             none, product = np.take(turned, 0, axis=rank), np.take(turned, 1, axis=rank)
             upper = np.where(between, run.slope * product + (run.shift - run.step * start) * none, 0)
             turned = np.stack([none, upper], axis=rank)

@@ -57,8 +57,8 @@ class CSVSource(StoredSource):
 
     def _reader(self, separator: str, width: int) -> exp.Table:
         columns = [
-            exp.PropertyEQ(this=exp.Literal.string(f"a{place}"), expression=exp.Literal.string("VARCHAR"))
-            for place in range(width)
+            exp.PropertyEQ(this=exp.Literal.string(f"a{index}"), expression=exp.Literal.string("VARCHAR"))
+            for index in range(width)
         ]
         options: dict[str, exp.Expr] = {
             "auto_detect": exp.false(),

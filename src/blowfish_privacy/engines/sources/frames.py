@@ -16,7 +16,7 @@ from sqlglot import exp
 from blowfish_privacy.engines.sources.in_memory_duckdb import DIALECT, InMemoryDuckDB
 from blowfish_privacy.engines.sources.sources import Choice, Opened, Source, column_type, numbered
 from blowfish_privacy.engines.sql.columns import ColumnType
-from blowfish_privacy.engines.sql.sql import SOURCE
+from blowfish_privacy.engines.sql.rows import SOURCE
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -65,8 +65,8 @@ class FrameSource(Source):
         """The columns' names, exactly as the table spells them."""
 
     @abstractmethod
-    def columns(self, places: Sequence[int]) -> list[Any]:
-        """Return the columns at some places as Arrow arrays, whole or in chunks."""
+    def columns(self, indexes: Sequence[int]) -> list[Any]:
+        """Return the columns at some indexes as Arrow arrays, whole or in chunks."""
 
     @abstractmethod
     def without_rows(self) -> Any:
@@ -74,17 +74,17 @@ class FrameSource(Source):
 
     def types(self, choose: Choice) -> Sequence[ColumnType]:
         """Look at a table without rows: a column of objects fits everything until its values are read."""
-        bare = copy(self)
-        bare._data = self.without_rows()
-        return bare.open(choose).types
+        empty = copy(self)
+        empty._data = self.without_rows()
+        return empty.open(choose).types
 
     def open(self, choose: Choice) -> Opened:
         """Hand over the columns as an Arrow table."""
         import pyarrow
 
-        places = choose(self.names())
-        names = [f"c{rank}" for rank in range(len(places))]
-        table = pyarrow.Table.from_arrays(self.columns(places), names=names)
+        indexes = choose(self.names())
+        names = [f"c{rank}" for rank in range(len(indexes))]
+        table = pyarrow.Table.from_arrays(self.columns(indexes), names=names)
         self._database.connection.register(SOURCE, table)
         handed = self._database.bind(exp.select(exp.Star()).from_(exp.table_(SOURCE, quoted=True)))
         return Opened([column_type(each) for each in handed.types], self._database.run)
@@ -111,9 +111,9 @@ class ArrowSource(FrameSource):
         """Keep the schema."""
         return self._data.slice(0, 0)
 
-    def columns(self, places: Sequence[int]) -> list[Any]:
-        """Choose columns by place."""
-        return [self._data.column(place) for place in places]
+    def columns(self, indexes: Sequence[int]) -> list[Any]:
+        """Choose columns by index."""
+        return [self._data.column(index) for index in indexes]
 
     def rows(self) -> int:
         """Ask the table."""
@@ -133,7 +133,7 @@ class PandasSource(FrameSource):
         """Keep the columns' types."""
         return self._data.iloc[:0]
 
-    def columns(self, places: Sequence[int]) -> list[Any]:
+    def columns(self, indexes: Sequence[int]) -> list[Any]:
         """Turn columns into Arrow arrays, every value of a column of objects being looked at.
 
         DuckDB would tell the type of such a column from a sample and convert the rest.
@@ -143,7 +143,7 @@ class PandasSource(FrameSource):
         def convert(column: Any) -> Any:
             return pyarrow.array(column, from_pandas=True)
 
-        return [_typed(convert, self._data.iloc[:, place]) for place in places]
+        return [_typed(convert, self._data.iloc[:, index]) for index in indexes]
 
     def rows(self) -> int:
         """Ask the table."""
@@ -163,11 +163,11 @@ class PolarsSource(FrameSource):
         """Keep the schema; a lazy table is not collected."""
         return self._data.lazy().collect_schema().to_frame()
 
-    def columns(self, places: Sequence[int]) -> list[Any]:
-        """Collect the columns, by place: a name such as ^a.*$ would be taken for a pattern."""
+    def columns(self, indexes: Sequence[int]) -> list[Any]:
+        """Collect the columns by index: a name such as ^a.*$ would be taken for a pattern."""
         import polars
 
-        chosen = self._data.lazy().select(polars.nth(*places)).collect()
+        chosen = self._data.lazy().select(polars.nth(*indexes)).collect()
         return [_typed(lambda column: column.to_arrow(), column) for column in chosen.get_columns()]
 
     def rows(self) -> int:

@@ -37,10 +37,10 @@ class ParquetSource(StoredSource):
         """Choose columns, on which all the files must agree."""
 
         def chosen(names: Sequence[object]) -> Sequence[int]:
-            places = choose(names)
+            indexes = choose(names)
             if len(self._files) > 1:
-                self._check_agreement([str(names[place]) for place in places])
-            return places
+                self._check_agreement([str(names[index]) for index in indexes])
+            return indexes
 
         return super().open(chosen)
 
@@ -48,10 +48,10 @@ class ParquetSource(StoredSource):
         """The top-level columns of each file, as written: DuckDB renames those that differ only in case."""
         wanted = ("file_name", "name", "num_children", "type", "converted_type", "logical_type", "scale", "precision")
         listing = exp.select(*wanted).from_(_call("parquet_schema", self._files))
-        found: dict[str, list[tuple[Any, ...]]] = {}
+        elements_of: dict[str, list[tuple[Any, ...]]] = {}
         for file, *element in self.database.bind(listing).fetchall():
-            found.setdefault(str(file), []).append(tuple(element))
-        return {file: _top_level(elements) for file, elements in found.items()}
+            elements_of.setdefault(str(file), []).append(tuple(element))
+        return {file: _top_level(elements) for file, elements in elements_of.items()}
 
     def _check_agreement(self, names: Sequence[str]) -> None:
         """Refuse files that differ in the type of a column: DuckDB would convert to the type of the first one."""
@@ -65,8 +65,8 @@ class ParquetSource(StoredSource):
             for name in names:
                 if spelt.count(name) != 1:
                     raise DataError(f"not every file has one column {name!r}.", hint="give files of one kind only.")
-                found = str(types[spelt.index(name)])
-                if seen.setdefault(name, found) != found:
+                kind = str(types[spelt.index(name)])
+                if seen.setdefault(name, kind) != kind:
                     raise DataError(
                         f"the files differ in the type of the column {name!r}.",
                         hint="no conversion is guessed; write them with one type.",

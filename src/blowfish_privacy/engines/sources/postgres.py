@@ -19,7 +19,7 @@ from sqlglot import exp
 from blowfish_privacy.engines.sources.sources import Choice, Opened, Source, numbered
 from blowfish_privacy.engines.sql.columns import NUMERIC, ColumnType
 from blowfish_privacy.engines.sql.dialect import POSTGRES
-from blowfish_privacy.engines.sql.sql import SOURCE
+from blowfish_privacy.engines.sql.rows import SOURCE
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.postgresql import Address, driver
 
@@ -78,16 +78,16 @@ class PostgresSource(Source):
         """Look up the columns; no row is read yet."""
         connection = self._begin()
         table, columns = self._relation(connection)
-        places = choose([column.name for column in columns])
-        chosen = numbered(table, len(columns), places)
-        for place, selected in zip(places, chosen.expressions, strict=True):
-            if columns[place].spelt_out:
+        indexes = choose([column.name for column in columns])
+        chosen = numbered(table, len(columns), indexes)
+        for index, selected in zip(indexes, chosen.expressions, strict=True):
+            if columns[index].spelt_out:
                 selected.set("this", exp.cast(selected.this, "TEXT"))
 
         def ask(query: exp.Select) -> _Answer:
             return _Answer(connection, query.with_(exp.to_identifier(SOURCE, quoted=True), as_=chosen, copy=False))
 
-        return Opened([columns[place].type for place in places], ask, POSTGRES)
+        return Opened([columns[index].type for index in indexes], ask, POSTGRES)
 
     def percentage(self) -> None:
         """Say nothing: the server does not tell how far a query is."""
@@ -138,14 +138,14 @@ class PostgresSource(Source):
         return table, _describe(connection, _text(exp.select(exp.Star()).from_(table.copy())))
 
     def _find(self, connection: Connection[Any], table: str) -> tuple[str, str]:
-        found = connection.execute(
+        tables = connection.execute(
             "SELECT n.nspname, c.relname, n.nspname || '.' || c.relname = %(table)s FROM pg_catalog.pg_class AS c "
             "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') "
             "AND (n.nspname || '.' || c.relname = %(table)s "
             "OR c.relname = %(table)s AND pg_catalog.pg_table_is_visible(c.oid))",
             {"table": table},
         ).fetchall()
-        named = [row for row in found if row[2]] or found
+        named = [row for row in tables if row[2]] or tables
         if len(named) == 1:
             return str(named[0][0]), str(named[0][1])
         raise DataError(
@@ -184,7 +184,7 @@ class _Answer:
             parts = [np.frombuffer(part, dtype=">i8") for (part,) in cursor.stream(text)]
         flat = np.concatenate(parts) if parts else np.zeros(0, dtype=">i8")
         table = flat.reshape(-1, len(names))
-        return {name: table[:, place].astype(np.int64) for place, name in enumerate(names)}
+        return {name: table[:, index].astype(np.int64) for index, name in enumerate(names)}
 
 
 def _text(query: exp.Expr) -> bytes:
@@ -196,7 +196,7 @@ def _refuse_namesakes(connection: Connection[Any]) -> None:
 
     A query needs its own search path. What takes PostgreSQL's own types under one of its own names might be preferred.
     """
-    found = connection.execute(
+    namesake = connection.execute(
         "SELECT FROM pg_catalog.pg_proc AS f WHERE f.pronamespace = ANY(SELECT n.oid FROM pg_catalog.pg_namespace AS n "
         "WHERE n.nspname = ANY(pg_catalog.current_schemas(true)) AND n.nspname <> 'pg_catalog') "
         "AND EXISTS (SELECT FROM pg_catalog.pg_proc AS g WHERE g.proname = f.proname AND g.pronamespace = 11) "
@@ -209,7 +209,7 @@ def _refuse_namesakes(connection: Connection[Any]) -> None:
         "AND EXISTS (SELECT FROM pg_catalog.pg_operator AS p WHERE p.oprname = o.oprname AND p.oprnamespace = 11) "
         "LIMIT 1"
     ).fetchone()
-    if found is not None:
+    if namesake is not None:
         raise DataError(
             "a schema on the query's search path has a function or operator with the name of one of PostgreSQL's own.",
             hint="make a view and read it with ?table=schema.view, or take the schema off the role's search_path.",
@@ -219,10 +219,10 @@ def _refuse_namesakes(connection: Connection[Any]) -> None:
 def _describe(connection: Connection[Any], text: bytes) -> list[_Column]:
     listed = _columns(connection, text)
     unknown = [oid for _, oid in listed if oid not in _TYPES]
-    found = connection.execute(
+    listed_enums = connection.execute(
         "SELECT oid::bigint FROM pg_catalog.pg_type WHERE typtype = 'e' AND oid = ANY(%s::bigint[]::oid[])", (unknown,)
     )
-    enums = {int(oid) for (oid,) in found}
+    enums = {int(oid) for (oid,) in listed_enums}
     types = {**_TYPES, **dict.fromkeys(enums, ColumnType("text"))}
     return [
         _Column(name, types.get(oid, ColumnType("other")), oid in enums or oid in _SPELT_OUT) for name, oid in listed

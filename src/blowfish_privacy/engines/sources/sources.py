@@ -12,7 +12,7 @@ from sqlglot import exp
 from blowfish_privacy.engines.sources.in_memory_duckdb import InMemoryDuckDB
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
-from blowfish_privacy.engines.sql.sql import SOURCE
+from blowfish_privacy.engines.sql.rows import SOURCE
 
 _SIGNED = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
 _UNSIGNED = {"utinyint": 8, "usmallint": 16, "uinteger": 32, "ubigint": 64, "uhugeint": 128}
@@ -20,7 +20,7 @@ _KINDS = {"float": "float", "double": "float", "enum": "enum", "boolean": "boole
 
 
 Choice: TypeAlias = Callable[[Sequence[object]], Sequence[int]]
-"""Given the names of all columns, exactly as the data spell them, says the places of those wanted."""
+"""Given the names of all columns, exactly as the data spell them, says the indexes of those wanted."""
 
 
 class Answer(Protocol):
@@ -99,7 +99,7 @@ class StoredSource(Source):
         return [column_type(each) for each in self.database.bind(query).types]
 
     def open(self, choose: Choice) -> Opened:
-        """Choose columns by place: names may need quoting, differ only in case, or occur twice."""
+        """Choose columns by index: names may need quoting, differ only in case, or occur twice."""
         listing = self.listing()
         chosen = numbered(listing.table, len(listing.names), choose(listing.names))
 
@@ -117,11 +117,11 @@ class StoredSource(Source):
         self.database.close()
 
 
-def numbered(table: exp.Table, width: int, places: Sequence[int]) -> exp.Select:
-    """Choose columns of a table by place and name them c0, c1, ..."""
-    everything = [exp.to_identifier(f"a{place}", quoted=True) for place in range(width)]
+def numbered(table: exp.Table, width: int, indexes: Sequence[int]) -> exp.Select:
+    """Choose columns of a table by index and name them c0, c1, ..."""
+    everything = [exp.to_identifier(f"a{index}", quoted=True) for index in range(width)]
     alias = exp.TableAlias(this=exp.to_identifier("numbered", quoted=True), columns=everything)
-    chosen = [exp.column(f"a{place}", quoted=True).as_(f"c{rank}", quoted=True) for rank, place in enumerate(places)]
+    chosen = [exp.column(f"a{index}", quoted=True).as_(f"c{rank}", quoted=True) for rank, index in enumerate(indexes)]
     table.set("alias", alias)
     return exp.select(*chosen).from_(table, copy=False)
 

@@ -27,7 +27,7 @@ from blowfish_privacy.engines.sources.interrupts import interruptible
 from blowfish_privacy.engines.sources.sources import Choice, Opened, Source
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.dialect import SPARK
-from blowfish_privacy.engines.sql.sql import SOURCE
+from blowfish_privacy.engines.sql.rows import SOURCE
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.temporary import PrivateFolder
 
@@ -80,7 +80,7 @@ class SparkSource(Source):
         self._context: Any = None
 
     def open(self, choose: Choice) -> Opened:
-        """Choose columns by place: names may need quoting, differ only in case, or occur twice."""
+        """Choose columns by index: names may need quoting, differ only in case, or occur twice."""
         # Not in this thread: Spark's own handling of Ctrl-C would run into the call that it interrupts.
         return interruptible(lambda: self._open(choose), self._stop)
 
@@ -92,20 +92,20 @@ class SparkSource(Source):
         session = frame.sparkSession
         _check(session)
         fields = frame.schema.fields
-        places = choose([field.name for field in fields])
-        numbered = frame.toDF(*(f"a{place}" for place in range(len(fields))))
+        indexes = choose([field.name for field in fields])
+        numbered = frame.toDF(*(f"a{index}" for index in range(len(fields))))
         view = f"blowfish_{uuid4().hex}"
-        numbered.selectExpr(*(f"a{place} AS c{rank}" for rank, place in enumerate(places))).createTempView(view)
+        numbered.selectExpr(*(f"a{index} AS c{rank}" for rank, index in enumerate(indexes))).createTempView(view)
         self._cleanup.append(partial(session.catalog.dropTempView, view))
         everything = exp.select(exp.Star()).from_(exp.to_identifier(view, quoted=True))
 
         def ask(query: exp.Select) -> _Answer:
             text = query.with_(exp.to_identifier(SOURCE, quoted=True), as_=everything, copy=False).sql(SPARK.name)
-            # Spark would put its settings, or the environment's, in the place of ${...}, inside quotes too.
+            # Spark would put its settings, or the environment's, in place of ${...}, inside quotes too.
             safe = text.replace("${", "\\u0024{")
             return _Answer(lambda: interruptible(lambda: self._run(session, safe), self._stop))
 
-        return Opened([column_type(fields[place].dataType) for place in places], ask, SPARK)
+        return Opened([column_type(fields[index].dataType) for index in indexes], ask, SPARK)
 
     def percentage(self) -> float | None:
         """Add up the finished tasks of all stages so far known."""
@@ -226,10 +226,10 @@ def _own_session() -> Any:
     with _hushed():
         sessions = _spark().SparkSession
         session = sessions.getActiveSession() or sessions.builder.config(map=_application()).getOrCreate()
-    own = session.newSession()
+    fresh = session.newSession()
     for name, value in _OWN.items():
-        own.conf.set(name, value)
-    return own
+        fresh.conf.set(name, value)
+    return fresh
 
 
 @cache

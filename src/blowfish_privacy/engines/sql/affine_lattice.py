@@ -14,16 +14,15 @@ from sqlglot import exp
 from blowfish_privacy.aggregates import Lattice
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.sql.columns import ColumnType
-from blowfish_privacy.engines.sql.comparisons import every, number
 from blowfish_privacy.engines.sql.dialect import Dialect
-from blowfish_privacy.engines.sql.positions import NARROW, Verdicts
-from blowfish_privacy.engines.sql.sql import guarded_positions
+from blowfish_privacy.engines.sql.expressions import divided, every, number, rows_counted
+from blowfish_privacy.engines.sql.positions import NARROW
+from blowfish_privacy.engines.sql.rows import guarded_positions
 
 
 def affine_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect) -> exp.Select:
     """Ask for each product of pieces (``cell``) the sums ``m0``, ``m1``, ...; rows with problems have no cell."""
-    verdicts = [Verdicts.as_declared(attribute) for attribute in domain.attributes]
-    rows, guards, positions = guarded_positions(domain.attributes, types, verdicts, dialect)
+    rows, guards, positions = guarded_positions(domain.attributes, types, dialect)
     sound = every(guards)
     cell: exp.Expr | None = None
     for axis, position in zip(lattice.axes, positions, strict=True):
@@ -32,11 +31,11 @@ def affine_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, 
             largest = run.slope * run.width + abs(run.shift) + run.step
             wide = exp.cast(position.copy(), "BIGINT") if largest >= NARROW else position.copy()
             scaled = exp.Mul(this=wide, expression=number(run.slope))
-            piece = _divided(exp.Add(this=scaled, expression=number(run.shift + run.step)), run.step, axis.pieces)
+            piece = divided(exp.Add(this=scaled, expression=number(run.shift + run.step)), run.step, _kind(axis.pieces))
         else:
-            piece = _divided(position.copy(), run.width, axis.pieces)
+            piece = divided(position.copy(), run.width, _kind(axis.pieces))
         cell = piece if cell is None else exp.Add(this=_times(cell, axis.pieces, lattice), expression=piece)
-    sums = [exp.cast(exp.Count(this=exp.Star()), "BIGINT"), *(_sum(s, positions, sound) for s in lattice.subsets()[1:])]
+    sums = [rows_counted(), *(_sum(s, positions, sound) for s in lattice.subsets()[1:])]
     named = [total.as_(f"m{rank}", quoted=True) for rank, total in enumerate(sums)]
     guarded = exp.Case().when(sound, cell or number(0)).as_("cell", quoted=True)
     return exp.select(guarded, *named).from_(rows).group_by(number(1))
@@ -44,16 +43,9 @@ def affine_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, 
 
 def _sum(subset: Sequence[int], positions: Sequence[exp.Expr], sound: exp.Condition) -> exp.Expr:
     term = positions[subset[0]].copy()
-    for place in subset[1:]:
-        term = exp.Mul(this=term, expression=positions[place].copy())
+    for axis in subset[1:]:
+        term = exp.Mul(this=term, expression=positions[axis].copy())
     return exp.cast(exp.Sum(this=exp.Case().when(sound.copy(), term)), "BIGINT")
-
-
-def _divided(value: exp.Expr, divisor: int, pieces: int) -> exp.Expr:
-    """Divide a non-negative whole number, leaving out the remainder."""
-    if divisor == 1:
-        return value
-    return exp.cast(exp.IntDiv(this=exp.Paren(this=value), expression=number(divisor)), _kind(pieces))
 
 
 def _times(value: exp.Expr, factor: int, lattice: Lattice) -> exp.Expr:

@@ -12,12 +12,11 @@ from sqlglot import exp
 from blowfish_privacy.aggregates import Assignment
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.sql.columns import ColumnType
-from blowfish_privacy.engines.sql.comparisons import number
 from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
-from blowfish_privacy.engines.sql.lattice_sums import problem_code, raise_problems
-from blowfish_privacy.engines.sql.positions import Verdicts
-from blowfish_privacy.engines.sql.soft_assignments import least, nested, soft_assignment_query, soft_assignment_sums
-from blowfish_privacy.engines.sql.sql import positions_query
+from blowfish_privacy.engines.sql.expressions import clipped, column, least, nested_apart, number, rows_counted, summed
+from blowfish_privacy.engines.sql.problems import problem_code, raise_problems
+from blowfish_privacy.engines.sql.rows import positions_query
+from blowfish_privacy.engines.sql.soft_assignments import soft_assignment_query, soft_assignment_sums
 
 
 def assignment_query(
@@ -27,62 +26,55 @@ def assignment_query(
     if assignment.decay is not None:
         return soft_assignment_query(types, domain, assignment, assignment.decay, dialect)
     axes = range(len(assignment.weights))
-    verdicts = [Verdicts.as_declared(attribute) for attribute in domain.attributes]
-    placed = positions_query(domain.attributes, types, verdicts, dialect)
+    placed = positions_query(domain.attributes, types, dialect)
     far = [
-        _distance(centre, assignment.weights).as_(f"d{place}", quoted=True)
-        for place, centre in enumerate(assignment.centres)
+        _distance(centre, assignment.weights).as_(f"d{label}", quoted=True)
+        for label, centre in enumerate(assignment.centres)
     ]
-    carried = [_column(f"p{axis}") for axis in axes]
+    carried = [column(f"p{axis}") for axis in axes]
     measured = exp.select(*carried, *far, problem_code(len(axes)).as_("problem", quoted=True)).from_(
-        nested(placed, dialect)
+        nested_apart(placed, dialect)
     )
-    distances = [_column(f"d{place}") for place in range(len(assignment.centres))]
+    distances = [column(f"d{label}") for label in range(len(assignment.centres))]
     smallest = least(distances).as_("least", quoted=True)
-    ranked = exp.select(*(c.copy() for c in carried), *distances, smallest, _column("problem")).from_(
-        nested(measured, dialect)
+    ranked = exp.select(*(c.copy() for c in carried), *distances, smallest, column("problem")).from_(
+        nested_apart(measured, dialect)
     )
-    label = exp.Case().when(exp.LT(this=_column("problem"), expression=number(0)), _column("problem"))
-    for place, distance in enumerate(distances[:-1]):
-        label = label.when(exp.EQ(this=distance.copy(), expression=_column("least")), number(place), copy=False)
-    labelled = label.else_(number(len(distances) - 1)).as_("cell", quoted=True)
-    chosen = exp.select(*(c.copy() for c in carried), labelled).from_(nested(ranked, dialect))
+    cell = exp.Case().when(exp.LT(this=column("problem"), expression=number(0)), column("problem"))
+    for label, distance in enumerate(distances[:-1]):
+        cell = cell.when(exp.EQ(this=distance.copy(), expression=column("least")), number(label), copy=False)
+    labelled = cell.else_(number(len(distances) - 1)).as_("cell", quoted=True)
+    chosen = exp.select(*(c.copy() for c in carried), labelled).from_(nested_apart(ranked, dialect))
     sums = [
         exp.cast(exp.Sum(this=_offset(axis, assignment)), "BIGINT").as_(f"m{axis + 1}", quoted=True) for axis in axes
     ]
-    rows = exp.cast(exp.Count(this=exp.Star()), "BIGINT").as_("m0", quoted=True)
-    return exp.select(_column("cell"), rows, *sums).from_(nested(chosen, dialect)).group_by(number(1))
+    rows = rows_counted().as_("m0", quoted=True)
+    return exp.select(column("cell"), rows, *sums).from_(nested_apart(chosen, dialect)).group_by(number(1))
 
 
-def assignment_sums(domain: Domain, assignment: Assignment, found: dict[str, Any]) -> npt.NDArray[np.int64]:
+def assignment_sums(domain: Domain, assignment: Assignment, groups: dict[str, Any]) -> npt.NDArray[np.int64]:
     """Turn the groups that :func:`assignment_query` finds into one row for each centre."""
-    cells = np.asarray(found["cell"], dtype=np.int64)
+    cells = np.asarray(groups["cell"], dtype=np.int64)
     raise_problems(domain, cells)
     if assignment.decay is not None:
-        return soft_assignment_sums(assignment, found)
-    made = np.zeros((len(assignment.centres), 1 + len(assignment.weights)), dtype=np.int64)
-    for column in range(made.shape[1]):
-        made[cells, column] = np.asarray(found[f"m{column}"], dtype=np.int64)
-    return made
+        return soft_assignment_sums(assignment, groups)
+    sums = np.zeros((len(assignment.centres), 1 + len(assignment.weights)), dtype=np.int64)
+    for rank in range(sums.shape[1]):
+        sums[cells, rank] = np.asarray(groups[f"m{rank}"], dtype=np.int64)
+    return sums
 
 
 def _distance(centre: Sequence[int], weights: Sequence[int]) -> exp.Expr:
-    total: exp.Expr | None = None
+    terms: list[exp.Expr] = []
     for axis, (at, weight) in enumerate(zip(centre, weights, strict=True)):
-        step = exp.Paren(this=exp.Sub(this=_column(f"p{axis}"), expression=number(at)))
-        term = exp.Mul(this=exp.Mul(this=step, expression=step.copy()), expression=number(weight))
-        total = term if total is None else exp.Add(this=total, expression=term)
-    return number(0) if total is None else total
+        step = exp.Paren(this=exp.Sub(this=column(f"p{axis}"), expression=number(at)))
+        terms.append(exp.Mul(this=exp.Mul(this=step, expression=step.copy()), expression=number(weight)))
+    return summed(terms)
 
 
 def _offset(axis: int, assignment: Assignment) -> exp.Expr:
     centre = exp.Case()
-    for place, at in enumerate(assignment.centres):
-        centre = centre.when(exp.EQ(this=_column("cell"), expression=number(place)), number(at[axis]), copy=False)
-    step = exp.Sub(this=_column(f"p{axis}"), expression=exp.Paren(this=centre.else_(number(0))))
-    reach = assignment.reaches[axis]
-    return exp.Least(this=exp.Greatest(this=step, expressions=[number(-reach)]), expressions=[number(reach)])
-
-
-def _column(name: str) -> exp.Column:
-    return exp.column(name, quoted=True)
+    for label, at in enumerate(assignment.centres):
+        centre = centre.when(exp.EQ(this=column("cell"), expression=number(label)), number(at[axis]), copy=False)
+    step = exp.Sub(this=column(f"p{axis}"), expression=exp.Paren(this=centre.else_(number(0))))
+    return clipped(step, assignment.reaches[axis])

@@ -17,7 +17,8 @@ from math import floor, isfinite
 from sqlglot import exp
 
 from blowfish_privacy.domain import Binned
-from blowfish_privacy.engines.sql.comparisons import Value, double, number
+from blowfish_privacy.engines.sql.comparisons import Value
+from blowfish_privacy.engines.sql.expressions import double, number
 
 _BISECTED = 64
 _REFINEMENTS = (2, 4, 8, 16)

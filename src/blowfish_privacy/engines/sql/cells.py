@@ -7,7 +7,6 @@ then both counts and validates, and the number of groups stays bounded whatever 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -19,10 +18,9 @@ import numpy.typing as npt
 
 from blowfish_privacy.aggregates import AttributeSets
 from blowfish_privacy.aggregates.attribute_sets import Names, checked_sets, maximal
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.engines.sql.problems import PROBLEMS, data_problem
 from blowfish_privacy.errors import DataError, QueryError
-
-MISSING, OUTSIDE, MALFORMED = 1, 2, 3
 
 MOST_TABLES, MOST_ATTRIBUTES = 4096, 64
 """What one GROUP BY may have: PostgreSQL allows no more grouping sets, and Spark no more columns in them."""
@@ -73,13 +71,12 @@ class Layout:
 
     def _error(self, marked: npt.NDArray[Any]) -> DataError:
         digits = -(marked // self.unit)
-        found = [
+        return data_problem(
             (name, attribute, problem)
             for axis, (name, attribute) in enumerate(zip(self.domain.names, self.domain.attributes, strict=True))
-            for problem in (MISSING, OUTSIDE, MALFORMED)
+            for problem in PROBLEMS
             if bool(np.any(digits >> (2 * axis) & 3 == problem))
-        ]
-        return data_problem(found)
+        )
 
 
 def check_countable(domain: Domain, sets: AttributeSets) -> list[Names]:
@@ -96,37 +93,3 @@ def check_countable(domain: Domain, sets: AttributeSets) -> list[Names]:
                 hint=f"ask for at most {MOST_TABLES:,} tables of at most {MOST_ATTRIBUTES} attributes together.",
             )
     return wanted
-
-
-def data_problem(found: Sequence[tuple[str, Attribute, int]]) -> DataError:
-    """Word the problems of some columns; which rows, which values and how many stay unsaid."""
-    said = "; ".join(f"the column {name!r} {_says(attribute, problem)}" for name, attribute, problem in found)
-    hints = dict.fromkeys(_hint(attribute, problem) for _, attribute, problem in found)
-    return DataError(
-        f"{said}.", hint=" ".join([*hints, "blowfish data check looks at every column and spends nothing."])
-    )
-
-
-def _says(attribute: Attribute, problem: int) -> str:
-    if problem == MISSING:
-        return "has missing values"
-    if problem == OUTSIDE:
-        return "has values outside the declared ones"
-    return f"has text that is not {_plain(attribute)}"
-
-
-def _hint(attribute: Attribute, problem: int) -> str:
-    if problem == MISSING:
-        return "declare what missing values stand for (missing: VALUE), or remove them."
-    if problem == MALFORMED:
-        decimals = " Numbers with decimals are declared as binned." if isinstance(attribute, Integer) else ""
-        return f"no conversion is guessed: no spaces, no leading zeros or plus signs; correct the file.{decimals}"
-    return (
-        "add the category." if isinstance(attribute, Categorical) else "widen the declaration, or say outside: clamp."
-    )
-
-
-def _plain(attribute: Attribute) -> str:
-    if isinstance(attribute, Binned):
-        return "a plain number"
-    return "true or false" if isinstance(attribute, Categorical) and attribute.kind is bool else "a plain whole number"

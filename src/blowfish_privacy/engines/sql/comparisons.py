@@ -7,7 +7,7 @@ so no literal ever overflows the column's type. Floats are compared with the flo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm, nan
@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
+from blowfish_privacy.engines.sql.expressions import double, every, number
 
 
 @dataclass(frozen=True)
@@ -109,20 +110,3 @@ class Value:
 
     def _rounded(self, edge: Fraction) -> Fraction:
         return ceil(edge / self.type.step) * self.type.step
-
-
-def number(value: int) -> exp.Expr:
-    """Write a whole number; a negative one in brackets of its own."""
-    return exp.Literal.number(value) if value >= 0 else exp.Paren(this=exp.Neg(this=exp.Literal.number(-value)))
-
-
-def double(value: float) -> exp.Expr:
-    """Write a float so that it is read back as itself."""
-    # Built by hand: the library would parse the type's name anew for each of thousands of edges.
-    return exp.Cast(this=exp.Literal.string(repr(value)), to=exp.DataType(this=exp.DType.DOUBLE))
-
-
-def every(parts: Iterable[exp.Condition]) -> exp.Condition:
-    """Join conditions, leaving out those that always hold."""
-    needed = [part for part in parts if not (isinstance(part, exp.Boolean) and part.this)]
-    return exp.and_(*needed) if needed else exp.true()

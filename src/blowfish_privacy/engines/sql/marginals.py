@@ -18,11 +18,9 @@ from sqlglot import exp
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.sql.cells import Layout
 from blowfish_privacy.engines.sql.columns import ColumnType
-from blowfish_privacy.engines.sql.comparisons import number
 from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
-from blowfish_privacy.engines.sql.positions import Verdicts
-from blowfish_privacy.engines.sql.soft_assignments import nested
-from blowfish_privacy.engines.sql.sql import positions_query
+from blowfish_privacy.engines.sql.expressions import column, nested, nested_apart, number, rows_counted, summed
+from blowfish_privacy.engines.sql.rows import positions_query
 
 
 def marginals_query(
@@ -32,21 +30,19 @@ def marginals_query(
 
     Rows with problems are in cell -1; what is wrong with them is asked for only when there are any.
     """
-    verdicts = [Verdicts.as_declared(attribute) for attribute in domain.attributes]
-    placed = nested(positions_query(domain.attributes, types, verdicts, dialect), dialect)
-    columns = {name: exp.column(f"p{axis}", quoted=True) for axis, name in enumerate(domain.names)}
+    placed = nested_apart(positions_query(domain.attributes, types, dialect), dialect)
+    columns = {name: column(f"p{axis}") for axis, name in enumerate(domain.names)}
     sets = [exp.Tuple(expressions=[columns[name].copy() for name in layout.domain.names]) for layout in layouts]
-    rows = exp.cast(exp.Count(this=exp.Star()), "BIGINT").as_("n", quoted=True)
-    grouped = exp.select(*columns.values(), rows).from_(placed)
+    grouped = exp.select(*columns.values(), rows_counted().as_("n", quoted=True)).from_(placed)
     grouped.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
-    wrong = [exp.LT(this=column.copy(), expression=number(0)) for column in columns.values()]
+    wrong = [exp.LT(this=position.copy(), expression=number(0)) for position in columns.values()]
     numbers = [
         _number(first, layout, [columns[name] for name in layout.domain.names])
         for first, layout in zip(_firsts(layouts), layouts, strict=False)
     ]
     cell = exp.Case().when(exp.or_(*wrong), number(-1)).else_(exp.Coalesce(this=numbers[0], expressions=numbers[1:]))
-    asked = [exp.cast(cell, "BIGINT").as_("cell", quoted=True), exp.column("n", quoted=True)]
-    return exp.select(*asked).from_(grouped.subquery(exp.to_identifier("grouped", quoted=True), copy=False))
+    asked = [exp.cast(cell, "BIGINT").as_("cell", quoted=True), column("n")]
+    return exp.select(*asked).from_(nested(grouped, "grouped"))
 
 
 def spread(
@@ -66,7 +62,5 @@ def _firsts(layouts: Sequence[Layout]) -> list[int]:
 
 
 def _number(first: int, layout: Layout, positions: Sequence[exp.Expr]) -> exp.Expr:
-    total = number(first)
-    for position, stride in zip(positions, layout.strides, strict=True):
-        total = exp.Add(this=total, expression=exp.Mul(this=position.copy(), expression=number(stride)))
-    return total
+    steps = zip(positions, layout.strides, strict=True)
+    return summed([number(first), *(exp.Mul(this=each.copy(), expression=number(stride)) for each, stride in steps)])

@@ -9,8 +9,10 @@ from sqlglot import exp
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Integer
 from blowfish_privacy.engines.sql.bins import Lookup, bin_position
-from blowfish_privacy.engines.sql.cells import MALFORMED, MISSING, OUTSIDE, Layout
-from blowfish_privacy.engines.sql.comparisons import Value, number
+from blowfish_privacy.engines.sql.cells import Layout
+from blowfish_privacy.engines.sql.comparisons import Value
+from blowfish_privacy.engines.sql.expressions import column, number
+from blowfish_privacy.engines.sql.problems import MALFORMED, MISSING, OUTSIDE
 
 NARROW = 2**31
 """Below this, numbers fit 32 bits."""
@@ -48,7 +50,7 @@ class Verdicts:
         )
 
     @classmethod
-    def whatever_is_declared(cls) -> Verdicts:
+    def whatever_is_declared(cls, attribute: Attribute) -> Verdicts:  # as as_declared
         """Give minus the problem's number even where the declaration clamps or replaces: for the custodian's check."""
         return cls(missing=-MISSING, below=-OUTSIDE, above=-OUTSIDE, malformed=-MALFORMED)
 
@@ -65,7 +67,7 @@ class Placement:
     plain: tuple[exp.Condition, exp.Expr] | None = None
 
 
-def place(attribute: Attribute, value: Value, verdicts: Verdicts, alias: str) -> Placement:
+def placement(attribute: Attribute, value: Value, verdicts: Verdicts, alias: str) -> Placement:
     """Express the position of a value, or the verdict on it."""
     if value.type.kind == "null":
         return Placement(_whole(number(verdicts.missing)))
@@ -97,11 +99,11 @@ def _place_integer(attribute: Integer, value: Value, verdicts: Verdicts) -> Plac
 
 
 def _place_truth(attribute: Categorical, value: Value, verdicts: Verdicts) -> Placement:
-    places = {bool(category): position for position, category in enumerate(attribute.categories)}
+    positions = {bool(category): position for position, category in enumerate(attribute.categories)}
     position = (
         exp.Case()
-        .when(value.expression.copy(), number(places.get(True, verdicts.above)))
-        .else_(number(places.get(False, verdicts.above)))
+        .when(value.expression.copy(), number(positions.get(True, verdicts.above)))
+        .else_(number(positions.get(False, verdicts.above)))
     )
     return Placement(_settled(value, value.expression.is_(exp.null()).not_(), position, verdicts, None))
 
@@ -112,11 +114,11 @@ def _place_category(attribute: Categorical, value: Value, verdicts: Verdicts, al
         # Wide numbers must not reach the join, whose common type might not hold them.
         low, high = min(attribute.categories), max(attribute.categories)
         key = exp.Case().when(value.within(Fraction(low), Fraction(high) + 1), _whole(key))
-        rows = [(number(int(category)), number(place)) for place, category in enumerate(attribute.categories)]
+        rows = [(number(int(category)), number(position)) for position, category in enumerate(attribute.categories)]
     else:
-        rows = [(exp.Literal.string(str(name)), number(place)) for place, name in enumerate(attribute.categories)]
-    found = exp.column("position", alias, quoted=True)
-    position = _settled(value, found.is_(exp.null()).not_(), found, verdicts, None)
+        rows = [(exp.Literal.string(str(name)), number(position)) for position, name in enumerate(attribute.categories)]
+    looked_up = column("position", alias)
+    position = _settled(value, looked_up.is_(exp.null()).not_(), looked_up, verdicts, None)
     return Placement(position, Lookup(rows=rows, columns=("category", "position"), key=key))
 
 

@@ -17,13 +17,15 @@ from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.progress import Progress, watched
 from blowfish_privacy.engines.sources.sources import Choice, Opened, Source
 from blowfish_privacy.engines.sql.assignments import assignment_query, assignment_sums
-from blowfish_privacy.engines.sql.cells import MALFORMED, MISSING, OUTSIDE, Layout, check_countable, data_problem
+from blowfish_privacy.engines.sql.cells import Layout, check_countable
 from blowfish_privacy.engines.sql.columns import ColumnType, accepts, wanted
+from blowfish_privacy.engines.sql.counts import counts_query, plain_counts_query
 from blowfish_privacy.engines.sql.faults import shielded
 from blowfish_privacy.engines.sql.lattice_sums import lattice_query, lattice_sums
 from blowfish_privacy.engines.sql.marginals import marginals_query, spread
 from blowfish_privacy.engines.sql.positions import Verdicts
-from blowfish_privacy.engines.sql.sql import check_query, counts_query, plain_counts_query
+from blowfish_privacy.engines.sql.problems import PROBLEMS, data_problem
+from blowfish_privacy.engines.sql.rows import check_query
 from blowfish_privacy.errors import DataError
 
 Result = TypeVar("Result")
@@ -107,17 +109,16 @@ class TableEngine:
     def _problem(self, opened: Opened, domain: Domain) -> DataError:
         """Look a second time to say what is wrong with rows that have problems."""
         self.reads += 1
-        verdicts = [Verdicts.as_declared(attribute) for attribute in domain.attributes]
-        query = check_query(domain.attributes, opened.types, verdicts, opened.dialect)
+        query = check_query(domain.attributes, opened.types, opened.dialect, Verdicts.as_declared)
         _, *tallies = opened.ask(query).fetchall()[0]
-        fields = product(zip(domain.names, domain.attributes, strict=True), (MISSING, OUTSIDE, MALFORMED))
+        fields = product(zip(domain.names, domain.attributes, strict=True), PROBLEMS)
         problems = [(*field, problem) for (field, problem), rows in zip(fields, tallies, strict=True) if rows]
         return data_problem(problems) if problems else DataError("the data changed while they were read.")
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check columns and types from the source's description alone."""
         involved = domain.project(names)
-        self._safely(lambda: _check_types(involved, self._source.types(_places(involved))))
+        self._safely(lambda: _check_types(involved, self._source.types(_choose(involved))))
 
     def rows(self) -> int:
         """Count the rows."""
@@ -157,7 +158,7 @@ class TableEngine:
                 self._source.rest()
 
     def _open(self, domain: Domain) -> Opened:
-        opened = self._source.open(_places(domain))
+        opened = self._source.open(_choose(domain))
         _check_types(domain, opened.types)
         return opened
 
@@ -165,8 +166,8 @@ class TableEngine:
         self.reads += 1
         if fitting:
             opened = self._source.open(lambda names: [_find(name, names) for name in fitting])
-            verdicts = [Verdicts.whatever_is_declared()] * len(fitting)
-            query = check_query([domain[name] for name in fitting], opened.types, verdicts, opened.dialect)
+            attributes = [domain[name] for name in fitting]
+            query = check_query(attributes, opened.types, opened.dialect, Verdicts.whatever_is_declared)
             rows, *tallies = (int(each) for each in opened.ask(query).fetchall()[0])
         else:
             rows, tallies = self._source.rows(), []
@@ -197,7 +198,7 @@ class TableEngine:
         return DataCheck(rows, tuple(columns))
 
 
-def _places(domain: Domain) -> Choice:
+def _choose(domain: Domain) -> Choice:
     return lambda names: [_find(name, names) for name in domain.names]
 
 
@@ -208,10 +209,10 @@ def _check_types(domain: Domain, types: Sequence[ColumnType]) -> None:
 
 
 def _find(name: str, names: Sequence[object]) -> int:
-    places = [place for place, each in enumerate(names) if each == name]
-    if len(places) == 1:
-        return places[0]
-    if places:
+    matches = [index for index, each in enumerate(names) if each == name]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
         raise DataError(f"the data have several columns {name!r}.", hint="rename all but one of them.")
     # Other names are not quoted: where the header is missing, they are the values of a row.
     similar = [each for each in names if isinstance(each, str) and each.strip().casefold() == name.casefold()]

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical
 from blowfish_privacy.engines.sql.columns import ColumnType
-from blowfish_privacy.engines.sql.comparisons import number
+from blowfish_privacy.engines.sql.expressions import number
 
 # 38 digits always fit a 128-bit number. Longer ones stand beyond every bound a declaration can have.
 _WHOLE = r"^(0|-?[1-9][0-9]{0,37})$"

@@ -1,0 +1,73 @@
+"""What can be wrong with a value, as a number inside a query and in words that carry no value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
+from blowfish_privacy.engines.sql.expressions import column, number, summed
+from blowfish_privacy.errors import DataError
+
+PROBLEMS = MISSING, OUTSIDE, MALFORMED = 1, 2, 3
+
+
+def problem_code(attributes: int) -> exp.Expr:
+    """Express what is wrong with a row as one number: 0, or minus a base-4 digit for each attribute."""
+    return summed([exp.Mul(this=_problem(axis), expression=number(4**axis)) for axis in range(attributes)])
+
+
+def raise_problems(domain: Domain, cells: npt.NDArray[np.int64]) -> None:
+    """Say what is wrong with rows whose group is marked with a negative number."""
+    if not len(cells) or cells.min() >= 0:
+        return
+    digits = -cells[cells < 0]
+    raise data_problem(
+        (name, attribute, problem)
+        for axis, (name, attribute) in enumerate(zip(domain.names, domain.attributes, strict=True))
+        for problem in PROBLEMS
+        if bool(np.any(digits // 4**axis % 4 == problem))
+    )
+
+
+def data_problem(problems: Iterable[tuple[str, Attribute, int]]) -> DataError:
+    """Word the problems of some columns; which rows, which values and how many stay unsaid."""
+    listed = list(problems)
+    said = "; ".join(f"the column {name!r} {_says(attribute, problem)}" for name, attribute, problem in listed)
+    hints = dict.fromkeys(_hint(attribute, problem) for _, attribute, problem in listed)
+    return DataError(
+        f"{said}.", hint=" ".join([*hints, "blowfish data check looks at every column and spends nothing."])
+    )
+
+
+def _problem(axis: int) -> exp.Expr:
+    position = column(f"p{axis}")
+    return exp.Case().when(exp.LT(this=position, expression=number(0)), position.copy()).else_(number(0))
+
+
+def _says(attribute: Attribute, problem: int) -> str:
+    if problem == MISSING:
+        return "has missing values"
+    if problem == OUTSIDE:
+        return "has values outside the declared ones"
+    return f"has text that is not {_plain(attribute)}"
+
+
+def _hint(attribute: Attribute, problem: int) -> str:
+    if problem == MISSING:
+        return "declare what missing values stand for (missing: VALUE), or remove them."
+    if problem == MALFORMED:
+        decimals = " Numbers with decimals are declared as binned." if isinstance(attribute, Integer) else ""
+        return f"no conversion is guessed: no spaces, no leading zeros or plus signs; correct the file.{decimals}"
+    return (
+        "add the category." if isinstance(attribute, Categorical) else "widen the declaration, or say outside: clamp."
+    )
+
+
+def _plain(attribute: Attribute) -> str:
+    if isinstance(attribute, Binned):
+        return "a plain number"
+    return "true or false" if isinstance(attribute, Categorical) and attribute.kind is bool else "a plain whole number"

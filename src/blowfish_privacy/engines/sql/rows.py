@@ -1,0 +1,165 @@
+"""The rows of the data as positions, which every query starts from, and what is wrong with those that have none.
+
+Queries are built as expressions, never as text: names, paths and categories become identifiers and literals
+that the SQL library quotes for the engine's dialect. The data appear as the table :data:`SOURCE`, whose
+columns are c0, c1, ... in the order of the attributes, whatever they are called in the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from blowfish_privacy.domain import Attribute, Categorical, Integer
+from blowfish_privacy.engines.sql.bins import Lookup
+from blowfish_privacy.engines.sql.columns import ColumnType
+from blowfish_privacy.engines.sql.comparisons import Value
+from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
+from blowfish_privacy.engines.sql.expressions import column, identifier, nested, number
+from blowfish_privacy.engines.sql.positions import NARROW, Placement, Verdicts, placement
+from blowfish_privacy.engines.sql.problems import PROBLEMS
+from blowfish_privacy.engines.sql.text import needs_parsing, parsed
+
+SOURCE = "source"
+
+Judge: TypeAlias = Callable[[Attribute], Verdicts]
+"""Says for an attribute what stands for values without a position."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One attribute and the column that holds it."""
+
+    axis: int
+    attribute: Attribute
+    type: ColumnType
+    verdicts: Verdicts
+    dialect: Dialect = DUCKDB
+
+    @property
+    def column(self) -> exp.Column:
+        """The column as the source names it."""
+        return column(f"c{self.axis}")
+
+    @property
+    def grouped_first(self) -> bool:
+        """Whether rows are grouped by the raw column before the position is looked up."""
+        if isinstance(self.attribute, Categorical):
+            return self.attribute.kind is not bool
+        # Clamped numbers may be of any variety; others are as few as the cells unless the data are wrong.
+        return isinstance(self.attribute, Integer) and self._unparsed and self.attribute.outside == "error"
+
+    @property
+    def _unparsed(self) -> bool:
+        return self.type.kind == "unparsed"
+
+    def raw(self) -> exp.Expr:
+        """The column as it is grouped: text byte for byte, whatever collation it was stored with."""
+        if self.type.kind in ("text", "unparsed"):
+            order = exp.to_identifier(self.dialect.bytewise, quoted=self.dialect.quoted)
+            return exp.Collate(this=self.column, expression=order).as_(self.column.name, quoted=True)
+        return self.column
+
+    def reading(self) -> list[exp.Expr]:
+        """The columns to select so that :meth:`placement` can be formed."""
+        if self._unparsed and needs_parsing(self.attribute):
+            return [self.column, parsed(self.attribute, self.column)[0].as_(f"v{self.axis}", quoted=True)]
+        return [self.raw()]
+
+    @cached_property
+    def placement(self) -> Placement:
+        """The position of the column's value, over the columns of :meth:`reading`."""
+        value = Value(self.column, self.type, dialect=self.dialect)
+        if self._unparsed:
+            value = Value(self.column, ColumnType("text"))
+            if needs_parsing(self.attribute):
+                value = Value(column(f"v{self.axis}"), parsed(self.attribute, self.column)[1], written=self.column)
+        return placement(self.attribute, value, self.verdicts, f"d{self.axis}")
+
+
+def _fields(
+    attributes: Sequence[Attribute], types: Sequence[ColumnType], dialect: Dialect, judge: Judge
+) -> list[Field]:
+    held = enumerate(zip(attributes, types, strict=True))
+    return [Field(axis, attribute, kind, judge(attribute), dialect) for axis, (attribute, kind) in held]
+
+
+def check_query(
+    attributes: Sequence[Attribute], types: Sequence[ColumnType], dialect: Dialect, judge: Judge
+) -> exp.Select:
+    """Ask for the number of rows and, per attribute, of missing, outside and malformed ones, in this order."""
+    positions = positions_query(attributes, types, dialect, judge)
+    sums = [_tally(column(f"p{axis}"), problem) for axis in range(len(attributes)) for problem in PROBLEMS]
+    return exp.select(exp.Count(this=exp.Star()), *sums).from_(nested(positions, "placed"))
+
+
+def positions_query(
+    attributes: Sequence[Attribute],
+    types: Sequence[ColumnType],
+    dialect: Dialect,
+    judge: Judge = Verdicts.as_declared,
+) -> exp.Select:
+    """Select the positions ``p0``, ``p1``, ... of every row, or the verdicts on values that have none."""
+    fields = _fields(attributes, types, dialect, judge)
+    placed = [field.placement.position.as_(f"p{field.axis}", quoted=True) for field in fields]
+    return joined(exp.select(*placed).from_(nested(read(fields, [], source()), "rows")), fields)
+
+
+def guarded_positions(
+    attributes: Sequence[Attribute], types: Sequence[ColumnType], dialect: Dialect
+) -> tuple[exp.Expr, list[exp.Condition], list[exp.Expr]]:
+    """Return a table, and for each attribute a condition over it and the position of rows that meet the condition.
+
+    Raw columns stay as they are where they can: then rows cost little more than the query that uses them.
+    """
+    fields = _fields(attributes, types, dialect, Verdicts.as_declared)
+    columns: list[exp.Expr] = []
+    guards: list[exp.Condition] = []
+    positions: list[exp.Expr] = []
+    for field in fields:
+        plain, settled = field.placement.plain, column(f"p{field.axis}")
+        columns.append(field.column if plain else field.placement.position.as_(settled.name, quoted=True))
+        guards.append(plain[0] if plain else exp.GTE(this=settled, expression=number(0)))
+        short = exp.cast(settled.copy(), "INT") if field.attribute.size < NARROW else settled.copy()
+        positions.append(exp.Paren(this=plain[1]) if plain else short)
+    table = joined(exp.select(*columns).from_(nested(read(fields, [], source()), "rows")), fields)
+    return nested(table, "placed"), guards, positions
+
+
+def read(fields: Sequence[Field], carried: Sequence[exp.Expr], rows: exp.Expr) -> exp.Select:
+    """Select the columns of some fields, and those to carry along."""
+    return exp.select(*carried, *(read for field in fields for read in field.reading())).from_(rows)
+
+
+def joined(query: exp.Select, fields: Sequence[Field]) -> exp.Select:
+    """Join the tables that the positions of some fields are looked up in."""
+    for field in fields:
+        lookup = field.placement.lookup
+        if lookup is not None:
+            alias = f"d{field.axis}"
+            query = _join(query, lookup, alias)
+            if field.dialect.broadcast:
+                query = query.hint(exp.Anonymous(this="BROADCAST", expressions=[identifier(alias)]), copy=False)
+    return query
+
+
+def _join(query: exp.Select, lookup: Lookup, alias: str) -> exp.Select:
+    rows = [exp.Tuple(expressions=list(row)) for row in lookup.rows]
+    columns = [identifier(name) for name in lookup.columns]
+    table = exp.Values(expressions=rows, alias=exp.TableAlias(this=identifier(alias), columns=columns))
+    matched = exp.EQ(this=lookup.key, expression=column(lookup.columns[0], alias))
+    return query.join(table, on=matched, join_type="left", copy=False)
+
+
+def _tally(position: exp.Expr, problem: int) -> exp.Expr:
+    hit = exp.Case().when(exp.EQ(this=position, expression=number(-problem)), number(1)).else_(number(0))
+    return exp.cast(exp.Coalesce(this=exp.Sum(this=hit), expressions=[number(0)]), "BIGINT")
+
+
+def source() -> exp.Table:
+    """Refer to the data."""
+    return exp.Table(this=identifier(SOURCE))
