@@ -42,7 +42,7 @@ def test_a_plan_for_another_order_is_refused_before_anything_happens(query):
     session = bp.Session(bp.Counts(COUNTS), OWN, budget=1)
     plan = bp.Session(bp.Counts(COUNTS.T), TURNED, budget=1).plan(query, epsilon="0.5")
     for release in (session.release, session.runner().release):
-        with pytest.raises(bp.PolicyError, match="another order than this session"):
+        with pytest.raises(bp.PolicyError, match="different order from this session"):
             release(plan)
     assert session.ledger.entries() == ()
     assert session.engine.reads == 0
@@ -57,14 +57,14 @@ def test_categories_in_another_order_are_another_order():
     # How many have w or x is public under the plan's order, where the second place is y.
     blocks = make_plan(bp.Linear([[1, 0, 1, 0]], ["c"]), turned, epsilon=1)
     assert blocks.epsilon == 0
-    with pytest.raises(bp.PolicyError, match="another order"):
+    with pytest.raises(bp.PolicyError, match="different order"):
         bp.Session(bp.Counts([1, 20, 300, 4000]), own, budget=1).release(blocks)
 
 
 def test_parallel_plans_for_another_order_are_refused():
     session = bp.Session(bp.Counts(COUNTS), OWN, budget=1)
     plans = {part: make_plan(bp.Histogram("secret"), TURNED, epsilon=1, key="one") for part in range(4)}
-    with pytest.raises(bp.PolicyError, match="another order"):
+    with pytest.raises(bp.PolicyError, match="different order"):
         session.runner().release_parallel("open", plans)
     assert session.ledger.entries() == ()
 
@@ -92,7 +92,7 @@ def test_data_without_names_keep_the_order_of_the_ledgers_policy(tmp_path, data)
 
     release(OWN)
     before = ledger.remaining
-    with pytest.raises(bp.PolicyError, match="no names.*as there: open, secret,"):
+    with pytest.raises(bp.PolicyError, match="no names.*use its order: open, secret,"):
         release(TURNED)
     # A weaker policy in another order is no way round, also after a table with names taught the ledger that order.
     table = pd.DataFrame({"open": [0, 1, 2, 3], "secret": [3, 2, 1, 0]})
@@ -129,5 +129,5 @@ def test_every_order_of_three_attributes(names):
     if names == ("open", "secret", "other"):
         assert session.release(plan).counts.tolist() == counts.sum(axis=1).T.tolist()
     else:
-        with pytest.raises(bp.PolicyError, match="another order"):
+        with pytest.raises(bp.PolicyError, match="different order"):
             session.release(plan)

@@ -147,7 +147,7 @@ def test_a_tampered_plan_is_not_released(session):
         session.release(weaker)
     assert session.remaining == 1
     other = bp.Policy(DOMAIN, secrets=bp.FullDomain())
-    with pytest.raises(bp.PolicyError, match="another policy"):
+    with pytest.raises(bp.PolicyError, match="a different policy"):
         session.release(replace(plan, policy=other))
     with pytest.raises(bp.QueryError, match="options already"):
         session.release(plan, epsilon=1)
@@ -198,7 +198,7 @@ def test_stated_sizes_are_believed_and_checked():
     stated = bp.Policy(DOMAIN, secrets=bp.FullDomain(), size=7)
     assert bp.Session(TABLE, stated, budget=9).release(bp.Histogram("age"), epsilon=1).consistent().sum() == 7
     wrong = bp.Policy(DOMAIN, secrets=bp.FullDomain(), size=8)
-    with pytest.raises(bp.DataError, match="not the one that the policy states") as caught:
+    with pytest.raises(bp.DataError, match="does not match the one that the policy states") as caught:
         bp.Session(TABLE, wrong, budget=9).release(bp.Histogram("age"), epsilon=1)
     assert "7" not in str(caught.value)
 

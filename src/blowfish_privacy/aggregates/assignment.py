@@ -16,14 +16,13 @@ from blowfish_privacy.errors import QueryError
 
 Integers = npt.NDArray[np.int64]
 
-
 _LARGEST = 2**62
 _CHUNK = 2**15
 
 
 @dataclass(frozen=True)
 class Decay:
-    """How records are shared between centres."""
+    """How the shares of a record decay with the distance of the centres, and how fine they are."""
 
     halving: int
     """The distance over which the share of a centre halves."""
@@ -47,12 +46,16 @@ class Decay:
 
 @dataclass(frozen=True)
 class Assignment:
-    """Centres in positions, the weight of a step along each axis (squared, where not soft), how far offsets count."""
+    """Centres among which records are divided, by distances in weighted positions."""
 
     centres: tuple[tuple[int, ...], ...]
+    """Positions along every axis."""
     weights: tuple[int, ...]
+    """The weight of a step along each axis; of its square, where each record goes to its nearest centre."""
     reaches: tuple[int, ...]
+    """How far from its centre an offset counts in full, along each axis."""
     decay: Decay | None = None
+    """How records are shared; None where each goes to its nearest centre."""
 
     def __post_init__(self) -> None:
         if not self.centres or any(len(centre) != len(self.weights) for centre in self.centres):

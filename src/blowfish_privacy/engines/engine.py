@@ -1,4 +1,4 @@
-"""What an engine is, and how data are opened as one."""
+"""What an engine does, and how data are opened as one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Engine(Protocol):
         number of rows. ``domain`` is the whole declared domain. The same scan checks every row's value of every named
         attribute: one that is missing or not declared is treated as the declaration says, and where that is
         an error, :class:`DataError` names the column and the kind of problem, never a value or a number of
-        rows. ``progress`` is told the finished share of a scan that takes over two seconds.
+        rows. ``progress`` is called with the finished share of a scan that takes over two seconds.
         """
         ...
 

@@ -126,11 +126,11 @@ class ReleaseRunner:
     def _check_policy(self, plan: Plan) -> None:
         """Refuse a plan for another policy, or for this one with its domain in another order."""
         if plan.policy.hash != self.policy.hash:
-            raise PolicyError("the plan was made for another policy.", hint="make it with this session.")
+            raise PolicyError("the plan was made for a different policy.", hint="make it with this session.")
         # Equal hashes promise the same, but where data have no names, order says which attribute is which.
         if plan.policy.domain != self.policy.domain:
             raise PolicyError(
-                "the plan declares attributes or categories in another order than this session.",
+                "the plan declares attributes or categories in a different order from this session.",
                 hint="make it with this session.",
             )
 
@@ -142,9 +142,9 @@ class ReleaseRunner:
         first = spec.loads(base.text).policy
         if first.domain != self.policy.domain and first.canonical()["domain"] == self.policy.canonical()["domain"]:
             raise PolicyError(
-                "the ledger's policy declares attributes or categories in another order, and these data have no names "
-                "that would tell which is which.",
-                hint=f"declare them as there: {', '.join(first.domain.names)}, and the categories of each as there.",
+                "the ledger's policy declares attributes or categories in a different order, and these data have no "
+                "names that would tell which is which.",
+                hint=f"use its order: {', '.join(first.domain.names)}, and the same order of the categories of each.",
             )
 
     @cached_property
@@ -245,7 +245,7 @@ def _out_of_sight(answer: Callable[[], dict[str, Any]]) -> str:
     except BlowfishError as error:
         clean = type(error)(error.message, hint=error.hint)
     except Exception as error:
-        clean = DataError(f"the release failed inside ({type(error).__name__}); nothing was handed out.")
+        clean = DataError(f"the release stopped at an internal error ({type(error).__name__}); nothing was handed out.")
     raise clean
 
 
@@ -267,7 +267,7 @@ def _public_records(plan: Plan, records: int) -> int | None:
     for stated, who in ((plan.policy.records, "policy states"), (plan.records, "plan was made for")):
         if stated is not None and stated != records:
             raise DataError(
-                f"the number of rows is not the one that the {who}.",
+                f"the number of rows does not match the one that the {who}.",
                 hint="correct the policy, or the data, and make a new plan.",
             )
     return records

@@ -191,3 +191,12 @@ def test_a_document_whose_centres_are_no_places_is_refused(start):
     assert type(made).from_document(query, policy, written, 400).to_document() == written
     with pytest.raises(bp.SpecError, match="damaged"):
         type(made).from_document(query, policy, {**written, "start": start}, 400)
+
+
+@pytest.mark.parametrize(("origin", "step"), [(0, 1), (2**20, 2**-10), (-(10**9), 1)])
+def test_the_first_of_the_nearest_centres_is_found_however_far_from_the_origin(origin, step):
+    # Sums and products of these numbers are exact, so ties stay ties.
+    generator = np.random.default_rng(4)
+    places, centres = generator.integers(0, 50, (400, 2)), generator.integers(0, 50, (5, 2))
+    wanted = ((places[:, None] - centres[None]) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(nearest_centre(origin + step * places, origin + step * centres), wanted)

@@ -29,7 +29,7 @@ def open_path(given: str, memory_limit: str | None) -> Source:
     if given.endswith(_DATABASES):
         return DatabaseSource(_readable(given), None, memory_limit)
     if os.path.isdir(given):
-        # Names that begin with _ or . are not data, here as everywhere.
+        # By common convention, files whose names begin with _ or . are not data.
         files = glob(os.path.join(escape(given), "*.parquet"))
         return _parquet(given, sorted(f for f in files if os.path.basename(f)[0] not in "_."), memory_limit)
     suffix = os.path.splitext(given)[1].lower()
@@ -39,7 +39,7 @@ def open_path(given: str, memory_limit: str | None) -> Source:
     if suffix in _CSV:
         return CSVSource(_readable(given), memory_limit)
     if os.path.exists(given):
-        raise DataError(f"{given!r} is of an unknown kind.", hint=f"data can be {_KINDS}.")
+        raise DataError(f"{given!r} is not a known kind of file.", hint=f"data can be {_KINDS}.")
     raise DataError(f"there is no file {given!r}.", hint=f"data can be {_KINDS}.")
 
 
@@ -56,5 +56,5 @@ def _readable(path: str) -> str:
     if not os.path.isfile(path):
         raise DataError(f"there is no file {path!r}.", hint=f"the current folder is {Path.cwd()}.")
     if not os.access(path, os.R_OK):
-        raise DataError(f"the file {path!r} may not be read.", hint="ask its owner for permission.")
+        raise DataError(f"no permission to read the file {path!r}.", hint="ask its owner for it.")
     return os.path.abspath(path)

@@ -47,7 +47,7 @@ class RelationSource(Source):
         return Opened([column_type(each) for each in picked.types], lambda query: _put(picked, query))
 
     def percentage(self) -> None:
-        """Say nothing: the connection is the caller's."""
+        """Return None: the connection is the caller's."""
 
     def close(self) -> None:
         """Do nothing: the connection is the caller's."""
@@ -90,7 +90,7 @@ class FrameSource(Source):
         return Opened([column_type(each) for each in handed.types], self._database.run)
 
     def percentage(self) -> float:
-        """Ask DuckDB."""
+        """Return what DuckDB reports of the running query."""
         return self._database.connection.query_progress()
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class ArrowSource(FrameSource):
         return list(self._data.schema.names)
 
     def without_rows(self) -> Any:
-        """Keep the schema."""
+        """Slice off all rows, which keeps the schema."""
         return self._data.slice(0, 0)
 
     def columns(self, indexes: Sequence[int]) -> list[Any]:
@@ -116,7 +116,7 @@ class ArrowSource(FrameSource):
         return [self._data.column(index) for index in indexes]
 
     def rows(self) -> int:
-        """Ask the table."""
+        """Read it off the table."""
         return int(self._data.num_rows)
 
 
@@ -130,7 +130,7 @@ class PandasSource(FrameSource):
         return list(self._data.columns)
 
     def without_rows(self) -> Any:
-        """Keep the columns' types."""
+        """Slice off all rows, which keeps the columns' types."""
         return self._data.iloc[:0]
 
     def columns(self, indexes: Sequence[int]) -> list[Any]:
@@ -146,7 +146,7 @@ class PandasSource(FrameSource):
         return [_typed(convert, self._data.iloc[:, index]) for index in indexes]
 
     def rows(self) -> int:
-        """Ask the table."""
+        """Read it off the table."""
         return len(self._data)
 
 
@@ -160,7 +160,7 @@ class PolarsSource(FrameSource):
         return list(self._data.lazy().collect_schema().names())
 
     def without_rows(self) -> Any:
-        """Keep the schema; a lazy table is not collected."""
+        """Make an empty table of the schema; a lazy table is not collected."""
         return self._data.lazy().collect_schema().to_frame()
 
     def columns(self, indexes: Sequence[int]) -> list[Any]:

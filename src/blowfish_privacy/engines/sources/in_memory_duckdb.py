@@ -1,4 +1,4 @@
-"""A DuckDB of our own, in memory, that reaches only the files it is told of and never the network."""
+"""Our in-memory DuckDB, which may read only the files it is given, and never the network."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True)
 class Running:
-    """A query that Ctrl-C stops."""
+    """A query that runs when its rows are fetched, and that Ctrl-C stops."""
 
     connection: DuckDBPyConnection
     text: str
@@ -50,7 +50,7 @@ class InMemoryDuckDB:
 
     @cached_property
     def connection(self) -> DuckDBPyConnection:
-        """The connection, closed with the workbench at the latest."""
+        """The connection, closed with this object at the latest."""
         import duckdb
 
         # Spilled groups are private: the folder is the user's alone, and goes when the connection goes.

@@ -1,4 +1,4 @@
-"""Ctrl-C for work that does not listen to it."""
+"""Making Ctrl-C stop calls into libraries that do not handle it themselves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LISTEN = 0.2
 
 
 def interruptible(action: Callable[[], Result], stop: Callable[[], object]) -> Result:
-    """Run an action in a thread of its own, so that Ctrl-C is heard; ``stop`` then makes the action end.
+    """Run an action in a separate thread, so that Ctrl-C takes effect; ``stop`` then makes the action end.
 
     Python handles signals in the main thread only, and only between its own steps.
     """
@@ -36,7 +36,7 @@ def interruptible(action: Callable[[], Result], stop: Callable[[], object]) -> R
         while not done.wait(_LISTEN):
             pass
     except BaseException:
-        # Asked once, an action that has not begun yet would not hear it.
+        # An action that has not begun yet would ignore a single request.
         stop()
         while not done.wait(_LISTEN):
             stop()

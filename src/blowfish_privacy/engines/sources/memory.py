@@ -1,4 +1,4 @@
-"""A histogram someone already has, in place of a table."""
+"""A histogram that the caller already has, in place of a table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Counts:
         if given.dtype.kind not in "iu":
             raise DataError(
                 f"counts must be whole numbers, got an array of {given.dtype}.",
-                hint="no rounding is guessed; convert it yourself.",
+                hint="numbers are never rounded implicitly; convert them yourself.",
             )
         if given.size and given.min() < 0:
             raise DataError("counts must not be negative.")
@@ -91,7 +91,7 @@ class MemoryEngine:
         return self._projected(domain, names).assignments(assignment)
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
-        """Check the shape."""
+        """Check that the histogram has the shape of the domain."""
         _ = domain.project(names)
         self._check_shape(domain)
 

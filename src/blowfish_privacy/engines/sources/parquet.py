@@ -64,12 +64,14 @@ class ParquetSource(StoredSource):
             spelt = _names(schema)
             for name in names:
                 if spelt.count(name) != 1:
-                    raise DataError(f"not every file has one column {name!r}.", hint="give files of one kind only.")
+                    raise DataError(
+                        f"not every file has exactly one column {name!r}.", hint="give files of one kind only."
+                    )
                 kind = str(types[spelt.index(name)])
                 if seen.setdefault(name, kind) != kind:
                     raise DataError(
                         f"the files differ in the type of the column {name!r}.",
-                        hint="no conversion is guessed; write them with one type.",
+                        hint="columns are never converted implicitly; write them with one type.",
                     )
 
 

@@ -90,10 +90,10 @@ class PostgresSource(Source):
         return Opened([columns[index].type for index in indexes], ask, POSTGRES)
 
     def percentage(self) -> None:
-        """Say nothing: the server does not tell how far a query is."""
+        """Return None: the server does not report how far a query is."""
 
     def rest(self) -> None:
-        """End the transaction, and what still runs in it, and leave."""
+        """Cancel what still runs, and close the connection, which ends the transaction."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -105,7 +105,7 @@ class PostgresSource(Source):
             connection.close()
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connection, if one is open."""
         self.rest()
 
     def _begin(self) -> Connection[Any]:
@@ -149,8 +149,8 @@ class PostgresSource(Source):
         if len(named) == 1:
             return str(named[0][0]), str(named[0][1])
         raise DataError(
-            f"the PostgreSQL database has {'several tables' if named else 'no table'} {table!r} that we can see.",
-            hint="write ?table=schema.table; names must agree exactly, capitals included.",
+            f"the PostgreSQL database has {'several tables' if named else 'no table'} {table!r} visible to this user.",
+            hint="write ?table=schema.table; names must match exactly, capitals included.",
         )
 
 

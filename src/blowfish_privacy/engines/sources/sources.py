@@ -66,7 +66,7 @@ class Source(ABC):
 
     @abstractmethod
     def percentage(self) -> float | None:
-        """Say how much of the running query is done; -1 when that is not known yet, None when it never will be."""
+        """Return how much of the running query is done; -1 when not known yet, None when it never will be."""
 
     def rest(self) -> None:  # noqa: B027  # most sources hold nothing between questions
         """Let go of what one question needed, such as a connection; called after each."""
@@ -85,7 +85,7 @@ class Listing:
 
 
 class StoredSource(Source):
-    """A table that a DuckDB of our own reads from files."""
+    """A table that our in-memory DuckDB reads from files."""
 
     def __init__(self, database: InMemoryDuckDB) -> None:
         self.database = database
@@ -109,11 +109,11 @@ class StoredSource(Source):
         return Opened(self.column_types(chosen), ask)
 
     def percentage(self) -> float:
-        """Ask DuckDB."""
+        """Return what DuckDB reports of the running query."""
         return self.database.connection.query_progress()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close our DuckDB, and remove what it spilled."""
         self.database.close()
 
 
@@ -127,7 +127,7 @@ def numbered(table: exp.Table, width: int, indexes: Sequence[int]) -> exp.Select
 
 
 def column_type(given: Any) -> ColumnType:
-    """Say what a DuckDB type holds."""
+    """Translate a type of DuckDB."""
     name = str(given.id)
     if name in _SIGNED:
         return ColumnType.integer(-(2 ** (_SIGNED[name] - 1)), 2 ** (_SIGNED[name] - 1) - 1)

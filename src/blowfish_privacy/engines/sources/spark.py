@@ -62,10 +62,10 @@ def open_spark(address: str) -> SparkSource:
     if address.startswith("?"):
         name, _, table = address[1:].partition("=")
         if name != "table" or not table:
-            raise DataError("an address of Spark names a path or a table.", hint="spark:PATH or spark:?table=NAME.")
+            raise DataError("a Spark address must name a path or a table.", hint="spark:PATH or spark:?table=NAME.")
         return SparkSource(lambda: _own_session().table(table), "a table")
     if not address:
-        raise DataError("an address of Spark names a path or a table.", hint="spark:PATH or spark:?table=NAME.")
+        raise DataError("a Spark address must name a path or a table.", hint="spark:PATH or spark:?table=NAME.")
     return SparkSource(lambda: _read(address), "Parquet")
 
 
@@ -203,7 +203,7 @@ def _is_not_of_spark(record: logging.LogRecord) -> bool:
 
 
 def column_type(given: Any) -> ColumnType:
-    """Say what a type of Spark holds."""
+    """Translate a type of Spark."""
     name = str(given.typeName()).partition(" ")[0].partition("(")[0]
     if name in _WIDTHS:
         return ColumnType.integer(-(2 ** (_WIDTHS[name] - 1)), 2 ** (_WIDTHS[name] - 1) - 1)

@@ -1,4 +1,4 @@
-"""What a column of the data holds, in the few words the counting needs."""
+"""The type of a column, reduced to what counting needs to know."""
 
 from __future__ import annotations
 

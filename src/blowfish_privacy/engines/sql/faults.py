@@ -1,4 +1,4 @@
-"""Errors of the libraries underneath, whose messages quote the data, turned into ours, which do not."""
+"""Errors of the libraries we call, whose messages may quote the data, turned into ours, which never do."""
 
 from __future__ import annotations
 

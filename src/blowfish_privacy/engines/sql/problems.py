@@ -61,7 +61,9 @@ def _hint(attribute: Attribute, problem: int) -> str:
         return "declare what missing values stand for (missing: VALUE), or remove them."
     if problem == MALFORMED:
         decimals = " Numbers with decimals are declared as binned." if isinstance(attribute, Integer) else ""
-        return f"no conversion is guessed: no spaces, no leading zeros or plus signs; correct the file.{decimals}"
+        return (
+            f"text is never converted leniently: no spaces, no leading zeros or plus signs; correct the file.{decimals}"
+        )
     return (
         "add the category." if isinstance(attribute, Categorical) else "widen the declaration, or say outside: clamp."
     )

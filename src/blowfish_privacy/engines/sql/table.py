@@ -1,4 +1,4 @@
-"""Counting the cells of a table with whatever engine holds it: what all SQL engines share."""
+"""The engine over any source that answers SQL."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 class TableEngine:
-    """Exact counts of a source that answers SQL. Calls from several threads wait for one another."""
+    """Exact aggregates of a source that answers SQL. Calls from several threads wait for one another."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -41,10 +41,11 @@ class TableEngine:
 
     def counts(self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None) -> list[Integers]:
         """Count the rows of every cell of several sets of attributes, checking every row in the same scan."""
-        wanted = check_countable(domain, sets)
-        layouts = [Layout(domain.project(names)) for names in maximal(wanted)]
+        asked = check_countable(domain, sets)
+        layouts = [Layout(domain.project(names)) for names in maximal(asked)]
         if not layouts:
-            return [np.array(rows, dtype=np.int64) for rows in [self.rows()] for _ in wanted] if wanted else []
+            rows = self.rows() if asked else 0
+            return [np.array(rows, dtype=np.int64) for _ in asked]
 
         def count() -> list[Integers]:
             if len(layouts) == 1:
@@ -52,7 +53,7 @@ class TableEngine:
             return self._counted_together(domain, layouts, progress)
 
         tables = dict(zip((layout.domain.names for layout in layouts), self._safely(count), strict=True))
-        return marginals(tables, wanted)
+        return marginals(tables, asked)
 
     def _counted(self, layout: Layout, progress: Progress | None) -> Integers:
         opened = self._open(layout.domain)
@@ -69,7 +70,7 @@ class TableEngine:
         opened = self._open(involved)
         groups = self._groups(opened, marginals_query(opened.types, involved, layouts, opened.dialect), progress)
         if bool((groups["cell"] < 0).any()):
-            raise self._problem(opened, involved)
+            raise self._problem(opened, involved, progress)
         return spread(layouts, groups["cell"], groups["n"])
 
     def lattice_sums(
@@ -83,7 +84,7 @@ class TableEngine:
             query = lattice_query(opened.types, involved, lattice, opened.dialect)
             sums = lattice_sums(lattice, self._groups(opened, query, progress))
             if sums is None:
-                raise self._problem(opened, involved)
+                raise self._problem(opened, involved, progress)
             return sums
 
         return self._safely(add_up)
@@ -106,11 +107,12 @@ class TableEngine:
         with watched(self._source.percentage, progress):
             return {name: np.asarray(column) for name, column in opened.ask(query).fetchnumpy().items()}
 
-    def _problem(self, opened: Opened, domain: Domain) -> DataError:
+    def _problem(self, opened: Opened, domain: Domain, progress: Progress | None) -> DataError:
         """Look a second time to say what is wrong with rows that have problems."""
         self.reads += 1
         query = check_query(domain.attributes, opened.types, opened.dialect, Verdicts.as_declared)
-        _, *tallies = opened.ask(query).fetchall()[0]
+        with watched(self._source.percentage, progress):
+            _, *tallies = opened.ask(query).fetchall()[0]
         fields = product(zip(domain.names, domain.attributes, strict=True), PROBLEMS)
         problems = [(*field, problem) for (field, problem), rows in zip(fields, tallies, strict=True) if rows]
         return data_problem(problems) if problems else DataError("the data changed while they were read.")
@@ -219,12 +221,12 @@ def _find(name: str, names: Sequence[object]) -> int:
     spelt = f"the data spell it {similar[0]!r}; " if similar else ""
     raise DataError(
         f"the data have no column {name!r}.",
-        hint=f"{spelt}names must agree exactly, and a CSV file must name its columns in the first line.",
+        hint=f"{spelt}names must match exactly, and a CSV file must name its columns in the first line.",
     )
 
 
 def _wrong_type(name: str, attribute: Attribute, column: ColumnType) -> DataError:
-    hint = "no conversion is guessed; convert the column yourself."
+    hint = "columns are never converted implicitly; convert it yourself."
     if isinstance(attribute, Integer) and column.kind == "float":
         hint = f"{hint} (pandas turns whole numbers with gaps into floats; astype('Int64') keeps them whole.)"
-    return DataError(f"the column {name!r} must hold {wanted(attribute)}, but it is of another type.", hint=hint)
+    return DataError(f"the column {name!r} must hold {wanted(attribute)}, but is of another type.", hint=hint)

@@ -67,10 +67,12 @@ def enough_points(points: Points, k: int) -> Points:
 
 
 def nearest_centre(places: Floats, centers: Floats) -> npt.NDArray[np.int64]:
-    """Return for every place the number of its nearest centre, a slice at a time."""
-    found = np.empty(len(places), dtype=np.int64)
+    """Return for every place the number of its nearest centre, the first of several, a slice at a time."""
+    # By differences: scikit-learn's pairwise_distances_argmin expands the square, and far from the origin, where
+    # coordinates are large and distances small, it then takes a third of the places to the wrong centre.
+    nearest = np.empty(len(places), dtype=np.int64)
     step = max(1, 4_000_000 // max(centers.size, 1))
     for start in range(0, len(places), step):
         part = places[start : start + step]
-        found[start : start + step] = ((part[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
-    return found
+        nearest[start : start + step] = ((part[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
+    return nearest
