@@ -47,7 +47,7 @@ def test_a_path_that_does_not_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x\n1\n")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(DataError, match="unknown kind"):
+    with pytest.raises(DataError, match="not a known kind of file"):
         open_engine(tmp_path / "notes.txt")
     for folder in (tmp_path, tmp_path / "folder.csv", tmp_path / "*.parquet"):
         with pytest.raises(DataError, match="no Parquet files"):

@@ -14,8 +14,8 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.sql.expressions import clipped, column, least, nested_apart, number, rows_counted, summed
-from blowfish_privacy.engines.sql.problems import problem_code, raise_problems
-from blowfish_privacy.engines.sql.rows import positions_query
+from blowfish_privacy.engines.sql.problems import raise_problems
+from blowfish_privacy.engines.sql.rows import positions_query, problem_code
 from blowfish_privacy.engines.sql.soft_assignments import soft_assignment_query, soft_assignment_sums
 
 

@@ -6,18 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
-from sqlglot import exp
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
-from blowfish_privacy.engines.sql.expressions import column, number, summed
 from blowfish_privacy.errors import DataError
 
 PROBLEMS = MISSING, OUTSIDE, MALFORMED = 1, 2, 3
-
-
-def problem_code(attributes: int) -> exp.Expr:
-    """Express what is wrong with a row as one number: 0, or minus a base-4 digit for each attribute."""
-    return summed([exp.Mul(this=_problem(axis), expression=number(4**axis)) for axis in range(attributes)])
 
 
 def raise_problems(domain: Domain, cells: npt.NDArray[np.int64]) -> None:
@@ -41,11 +34,6 @@ def data_problem(problems: Iterable[tuple[str, Attribute, int]]) -> DataError:
     return DataError(
         f"{said}.", hint=" ".join([*hints, "blowfish data check looks at every column and spends nothing."])
     )
-
-
-def _problem(axis: int) -> exp.Expr:
-    position = column(f"p{axis}")
-    return exp.Case().when(exp.LT(this=position, expression=number(0)), position.copy()).else_(number(0))
 
 
 def _says(attribute: Attribute, problem: int) -> str:

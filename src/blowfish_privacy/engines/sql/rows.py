@@ -19,7 +19,7 @@ from blowfish_privacy.engines.sql.bins import Lookup
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.comparisons import Value
 from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
-from blowfish_privacy.engines.sql.expressions import column, identifier, nested, number
+from blowfish_privacy.engines.sql.expressions import column, identifier, nested, number, summed
 from blowfish_privacy.engines.sql.positions import NARROW, Placement, Verdicts, placement
 from blowfish_privacy.engines.sql.problems import PROBLEMS
 from blowfish_privacy.engines.sql.text import needs_parsing, parsed
@@ -163,3 +163,13 @@ def _tally(position: exp.Expr, problem: int) -> exp.Expr:
 def source() -> exp.Table:
     """Refer to the data."""
     return exp.Table(this=identifier(SOURCE))
+
+
+def problem_code(attributes: int) -> exp.Expr:
+    """Express what is wrong with a row as one number: 0, or minus a base-4 digit for each attribute."""
+    return summed([exp.Mul(this=_problem(axis), expression=number(4**axis)) for axis in range(attributes)])
+
+
+def _problem(axis: int) -> exp.Expr:
+    position = column(f"p{axis}")
+    return exp.Case().when(exp.LT(this=position, expression=number(0)), position.copy()).else_(number(0))

@@ -24,8 +24,7 @@ from blowfish_privacy.engines.sql.expressions import (
     summed,
     times,
 )
-from blowfish_privacy.engines.sql.problems import problem_code
-from blowfish_privacy.engines.sql.rows import positions_query
+from blowfish_privacy.engines.sql.rows import positions_query, problem_code
 
 
 def soft_assignment_query(
