@@ -62,7 +62,9 @@ def all_kinds(kind=Mechanism):
 
 
 def test_every_mechanism_is_listed():
-    assert {kind for kind in all_kinds() if not isabstract(kind)} == set(MECHANISMS.values())
+    # What other tests define lives on until it is collected.
+    ours = {kind for kind in all_kinds() if kind.__module__.startswith("blowfish_privacy.")}
+    assert {kind for kind in ours if not isabstract(kind)} == set(MECHANISMS.values())
 
 
 @EVERY

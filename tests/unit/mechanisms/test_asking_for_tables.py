@@ -21,23 +21,23 @@ DOMAIN = bp.Domain({name: bp.Integer(0, 9) for name in "abcdefghijkl"})
 def tables():
     """Define a mechanism that notes the tables it was given."""
 
-    class Tables(Laplace):
-        name = "tables"
-        stated, asked, given = [], [], []
-
-        @property
-        def rows(self):
-            return min(super().rows, 100)
-
-        def tables(self, query):
-            return self.stated
-
-        def draw(self, aggregates, source):
-            self.given.extend(aggregates.counts(self.asked))
-            return super().draw(aggregates, source)
-
     with forgotten():
-        Tables.kinds["tables"] = Tables
+
+        class Tables(Laplace):
+            name = "tables"
+            stated, asked, given = [], [], []
+
+            @property
+            def rows(self):
+                return min(super().rows, 100)
+
+            def tables(self, query):
+                return self.stated
+
+            def draw(self, aggregates, source):
+                self.given.extend(aggregates.counts(self.asked))
+                return super().draw(aggregates, source)
+
         yield Tables
 
 
