@@ -16,8 +16,10 @@ from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
+from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.data_check import PolicyCheck, check_data
-from blowfish_privacy.release.plan import Plan, costs, make_plan
+from blowfish_privacy.release.parallel import release_parallel
+from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.run import ReleaseRunner
 from blowfish_privacy.support.exact import positive, show
 from blowfish_privacy.support.limits import PARALLEL_PARTS
@@ -171,7 +173,7 @@ class Parallel:
             position: make_plan(query, policy, epsilon=amount, name=name, key=first.key)
             for position, amount in amounts.items()
         }
-        return _read(self._session.runner().release_parallel(self._attribute, plans))
+        return _read(release_parallel(self._session.runner(), self._attribute, plans))
 
     def _amounts(self, epsilon: Any) -> dict[int, Any]:
         attribute = self._session.policy.domain[self._attribute]

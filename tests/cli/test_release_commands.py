@@ -417,11 +417,11 @@ def test_a_full_disk_loses_nothing(folder, capsys, monkeypatch):
 
 CRASH = """
 import os, sys
-from blowfish_privacy.release import run as release
+from blowfish_privacy.release.engine_aggregates import EngineAggregates
 point = sys.argv.pop(1)
 def crash(*_, **__): os._exit(9)
-if point == "before reading": release.Reading.counts = crash
-if point == "after reading": release.Reading._checked = crash
+if point == "before reading": EngineAggregates.counts = crash
+if point == "after reading": EngineAggregates._checked = crash
 if point == "after noise":
     from blowfish_privacy.ledger import Ledger
     Ledger.record = crash

@@ -11,6 +11,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.estimator import KMeansEstimator
 from blowfish_privacy.release import spec, verification
+from blowfish_privacy.release.parallel import release_parallel
 from blowfish_privacy.release.plan import make_plan
 
 COUNTS = np.array([[5, 0, 0, 1], [0, 7, 0, 0], [0, 0, 2, 0], [9, 0, 0, 0]])
@@ -65,7 +66,7 @@ def test_parallel_plans_for_another_order_are_refused():
     session = bp.Session(bp.Counts(COUNTS), OWN, budget=1)
     plans = {part: make_plan(bp.Histogram("secret"), TURNED, epsilon=1, key="one") for part in range(4)}
     with pytest.raises(bp.PolicyError, match="different order"):
-        session.runner().release_parallel("open", plans)
+        release_parallel(session.runner(), "open", plans)
     assert session.ledger.entries() == ()
 
 

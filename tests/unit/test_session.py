@@ -14,6 +14,7 @@ import blowfish_privacy as bp
 from blowfish_privacy import results
 from blowfish_privacy.engines import Counts, open_engine
 from blowfish_privacy.release import verification
+from blowfish_privacy.release.parallel import release_parallel
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.testing.seeded import SeededSource
 
@@ -340,7 +341,7 @@ def test_parts_of_a_plan_that_do_not_belong_together_are_refused_before_any_char
         public = bp.Policy(domain, secrets=bp.Public())
     b = bp.Session(Counts([[1, 1], [1, 1]]), public, budget=1).plan(bp.Histogram("ill"), epsilon="0.5")
     with pytest.raises(bp.PolicyError, match="one policy, one query and one key"):
-        made.runner().release_parallel("region", {0: a, 1: replace(b, key=a.key)})
+        release_parallel(made.runner(), "region", {0: a, 1: replace(b, key=a.key)})
     assert made.remaining == 1
 
 

@@ -9,6 +9,7 @@ from math import ceil, log10
 from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
 from blowfish_privacy.mechanisms import Mechanism, TooFewError
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.support.exact import show
 
@@ -66,3 +67,14 @@ def _power_of_ten(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) 
         guess = 1.0
     power = Fraction(10) ** ceil(log10(guess)) if guess > 0 else _SMALLEST
     return min(max(power, _SMALLEST), _LARGEST)
+
+
+def costs(query: Query, policy: Policy) -> bool:
+    """Say, before anything is known of the data, whether a release is sure to cost the epsilon asked for.
+
+    Where no secret pair shows in the answer it costs nothing; what is not covered here, a plan refuses with a reason.
+    """
+    try:
+        return sensitivity(query, policy).value > 0
+    except BlowfishError:
+        return False

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.errors import QueryError
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.version import __version__
@@ -29,8 +28,6 @@ KEYS = {
     *("post_processing", "notices", "randomness", "package", "time", "ledger"),
 }
 """What every document states, besides its hash and the parts of a parallel release."""
-MOST_VALUES = 40_000_000
-"""SQLite stores texts below 10^9 bytes. A value takes 22 at most; over a tenth is left for the rest of a document."""
 PREDICTABLE = "NOT PRIVATE: made with predictable noise."
 
 
@@ -96,15 +93,6 @@ def dumps(body: dict[str, Any]) -> str:
     lines = _lines(body)
     sealed = {**lines, "sha256": json.dumps(_seal(lines))}
     return "{\n" + ",\n".join(f" {json.dumps(key)}: {value}" for key, value in sealed.items()) + "\n}\n"
-
-
-def check_length(values: int) -> None:
-    """Refuse so many values that the document could be longer than a ledger can store."""
-    if values > MOST_VALUES:
-        raise QueryError(
-            f"a document of {values:,} values may be too long for a ledger, which can store {MOST_VALUES:,}.",
-            hint="ask for fewer attributes together, or declare coarser ones.",
-        )
 
 
 def seal(body: dict[str, Any]) -> str:

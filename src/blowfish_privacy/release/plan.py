@@ -12,7 +12,6 @@ from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms import Error, Mechanism, TooFewError, candidates
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release.calibration import most_accurate, solve_epsilon
 from blowfish_privacy.support.exact import positive
@@ -125,14 +124,3 @@ def make_plan(
     calibrated = calibrate(chosen)
     options = {} if key is None else {"key": key}
     return Plan(query, policy, calibrated, calibrated.certify(policy), records, name, **options)
-
-
-def costs(query: Query, policy: Policy) -> bool:
-    """Say, before anything is known of the data, whether a release is sure to cost the epsilon asked for.
-
-    Where no secret pair shows in the answer it costs nothing; what is not covered here, a plan refuses with a reason.
-    """
-    try:
-        return sensitivity(query, policy).value > 0
-    except BlowfishError:
-        return False

@@ -1,0 +1,105 @@
+"""What is checked before and after a charge, so that what runs is what was planned and promised."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+
+from blowfish_privacy.engines import Engine
+from blowfish_privacy.errors import DataError, PolicyError, QueryError
+from blowfish_privacy.ledger import Ledger
+from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.agreement import contradicted
+from blowfish_privacy.release import spec
+from blowfish_privacy.release.engine_aggregates import counted
+from blowfish_privacy.release.plan import Plan
+
+MOST_VALUES = 40_000_000
+"""SQLite stores texts below 10^9 bytes. A value takes 22 at most; over a tenth is left for the rest of a document."""
+
+
+def check_length(values: int) -> None:
+    """Refuse so many values that the document could be longer than a ledger can store."""
+    if values > MOST_VALUES:
+        raise QueryError(
+            f"a document of {values:,} values may be too long for a ledger, which can store {MOST_VALUES:,}.",
+            hint="ask for fewer attributes together, or declare coarser ones.",
+        )
+
+
+def describe(plan: Plan) -> str:
+    """Name a release in the ledger, so that a key can never be used again for another one."""
+    domain = spec.policy_to_section(plan.policy)["domain"]
+    asked = json.dumps([plan.query.to_file(plan.policy.domain), plan.mechanism.to_document(), domain])
+    digest = sha256(asked.encode()).hexdigest()[:12]
+    return f"{plan.name}: {plan.query.keyword} of {', '.join(plan.query.attributes)} [{digest}]"
+
+
+def certified(plan: Plan) -> Mechanism:
+    """Rebuild the mechanism from the query asked and the scales held, and prove the plan's certificate with it.
+
+    What runs is what was proved here, so a plan whose parts do not belong together is refused before any charge.
+    """
+    kind = MECHANISMS[plan.mechanism.name]
+    mechanism = kind.from_document(plan.query, plan.policy, plan.mechanism.to_document(), plan.records)
+    if mechanism.certify(plan.policy) != plan.certificate:
+        raise PolicyError("the plan's certificate is not the one its mechanism proves.", hint="make a new plan.")
+    return mechanism
+
+
+def check_policy(plan: Plan, policy: Policy) -> None:
+    """Refuse a plan for another policy, or for this one with its domain in another order."""
+    if plan.policy.hash != policy.hash:
+        raise PolicyError("the plan was made for a different policy.", hint="make it with this session.")
+    # Equal hashes promise the same, but where data have no names, order says which attribute is which.
+    if plan.policy.domain != policy.domain:
+        raise PolicyError(
+            "the plan declares attributes or categories in a different order from this session.",
+            hint="make it with this session.",
+        )
+
+
+def check_order(engine: Engine, policy: Policy, ledger: Ledger) -> None:
+    """Refuse data without names where the ledger's first charge declared the same domain in another order."""
+    base = ledger.base if getattr(engine, "positional", False) else None
+    if base is None or not base.text or base.text == spec.dumps(policy):
+        return
+    first = spec.loads(base.text).policy
+    if first.domain != policy.domain and first.canonical()["domain"] == policy.canonical()["domain"]:
+        raise PolicyError(
+            "the ledger's policy declares attributes or categories in a different order, and these data have no "
+            "names that would tell which is which.",
+            hint=f"use its order: {', '.join(first.domain.names)}, and the same order of the categories of each.",
+        )
+
+
+def compare_facts(engine: Engine, plan: Plan, ledger: Ledger) -> None:
+    """Compare the data with the counts that everybody is said to know; say that one is wrong, never which.
+
+    The answer is exact: the ledger counts what fails before anybody hears of it.
+    """
+    if not [*contradicted(plan.policy, lambda names: counted(engine, plan, [names])[0])]:
+        return
+    ledger.fail(plan.key)
+    # Which of the facts would be one more exact answer for each of them.
+    raise DataError(
+        "the data contradict a fact whose count the policy states.",
+        hint="blowfish data check tells the custodian which, before anything is spent. Correct the fact, or the "
+        "data; nothing was handed out. The check is exact, so only a few policies may fail it.",
+    )
+
+
+def check_alike(attribute: str, plans: Mapping[int, Plan]) -> Plan:
+    """Refuse parts of a parallel release that do not belong together; return the first."""
+    first = next(iter(plans.values()))
+    asked = {
+        (plan.policy.hash, describe(replace(plan, mechanism=first.mechanism)), plan.key) for plan in plans.values()
+    }
+    if len(asked) > 1:
+        raise PolicyError("the parts of a parallel release must have one policy, one query and one key.")
+    if attribute in first.query.attributes:
+        raise QueryError(f"the query looks at {attribute}, which is the same within each part.")
+    return first

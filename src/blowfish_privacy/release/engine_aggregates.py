@@ -1,0 +1,68 @@
+"""What a mechanism is told about the data of an engine, under the charge that was made before."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
+from blowfish_privacy.aggregates.attribute_sets import checked_sets
+from blowfish_privacy.engines import Engine
+from blowfish_privacy.errors import DataError
+from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.support.progress import task
+
+
+class EngineAggregates:
+    """The aggregates of a query's attributes that an engine computes, all under the one charge that was made before."""
+
+    def __init__(self, engine: Engine, plan: Plan) -> None:
+        self._engine, self._plan = engine, plan
+        self.records = 0
+
+    def counts(self, sets: AttributeSets | None = None) -> list[npt.NDArray[np.int64]]:
+        """Count the records of every cell of several sets of the query's attributes; by default, of all of them."""
+        asked = self._plan.policy.domain.project(self._plan.query.attributes)
+        wanted = [asked.names] if sets is None else checked_sets(asked, sets)
+        tables = counted(self._engine, self._plan, wanted)
+        for table in tables:
+            self._checked(table, 1)
+        return tables
+
+    def lattice_sums(self, lattice: Lattice) -> npt.NDArray[np.int64]:
+        """Add up what the records give each node of a lattice."""
+        with task("Reading the data") as progress:
+            domain, names = self._plan.policy.domain, self._plan.query.attributes
+            return self._checked(self._engine.lattice_sums(domain, names, lattice, progress=progress), lattice.unit)
+
+    def assignments(self, assignment: Assignment) -> npt.NDArray[np.int64]:
+        """Return each centre's number of records and their clipped offsets added up."""
+        with task("Reading the data") as progress:
+            domain, names = self._plan.policy.domain, self._plan.query.attributes
+            sums = self._engine.assignments(domain, names, assignment, progress=progress)
+        self._checked(sums[:, 0], assignment.unit)
+        return sums
+
+    def _checked(self, sums: npt.NDArray[np.int64], unit: int) -> npt.NDArray[np.int64]:
+        self.records = int(sums.sum()) // unit
+        public_records(self._plan, self.records)
+        return sums
+
+
+def counted(engine: Engine, plan: Plan, sets: AttributeSets) -> list[npt.NDArray[np.int64]]:
+    """Count the records of every cell of several sets of attributes."""
+    with task("Reading the data") as progress:
+        return engine.counts(plan.policy.domain, sets, progress=progress)
+
+
+def public_records(plan: Plan, records: int) -> int | None:
+    """Return the number of records where it is public, or refuse one that is not what was stated."""
+    if plan.policy.size == "unknown":
+        return None
+    for stated, who in ((plan.policy.records, "policy states"), (plan.records, "plan was made for")):
+        if stated is not None and stated != records:
+            raise DataError(
+                f"the number of rows does not match the one that the {who}.",
+                hint="correct the policy, or the data, and make a new plan.",
+            )
+    return records
