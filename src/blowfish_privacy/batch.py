@@ -13,8 +13,9 @@ from blowfish_privacy.engines import located
 from blowfish_privacy.errors import BudgetError, DataError, SpecError
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.release import spec
+from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe
-from blowfish_privacy.release.plan import Plan, costs, make_plan
+from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import Session
 from blowfish_privacy.support.exact import show

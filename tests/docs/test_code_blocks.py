@@ -14,6 +14,7 @@ import blowfish_privacy as bp
 from blowfish_lab.rooms import draw
 from blowfish_privacy.cli.demo import synthetic_census
 from blowfish_privacy.cli.main import GROUPS, cli
+from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
 from blowfish_privacy.results.pictures.secret_graph import CHOICES, draw_all, draw_secret_graph
 from blowfish_privacy.support import yaml_text
@@ -138,7 +139,7 @@ def test_yaml_blocks_parse(page):
 
 def test_the_secrets_of_the_policy_file_page_are_all_there_is():
     text = (ROOT / "docs/policy-file.md").read_text()
-    for kind in (*spec.Secrets.kinds.values(), *spec.Query.kinds.values(), *spec.Attribute.kinds.values()):
+    for kind in (*spec.Secrets.kinds.values(), *Query.kinds.values(), *spec.Attribute.kinds.values()):
         assert re.search(rf"`[^`]*\b{kind.keyword}\b[^`]*`", text), f"{kind.keyword} is not documented"
 
 
