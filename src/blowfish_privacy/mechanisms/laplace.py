@@ -68,7 +68,7 @@ class Laplace(Mechanism):
         sensitivity = sensitivity_of(self.form, policy)
         if sensitivity.value and not self.scale:
             raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
-        changes = sensitivity_by_class(self.form, policy) if sensitivity.value else {}
+        changes = sensitivity_by_class(self.form, policy, sensitivity.value) if sensitivity.value else {}
         loss = Loss.of({pairs: change / self.form.unit / self.scale for pairs, change in changes.items()})
         return self.certified(policy, loss, sensitivity, self.scale)
 

@@ -83,12 +83,12 @@ def sensitivity_of(form: LinearForm, policy: Policy) -> Sensitivity:
     return found
 
 
-def sensitivity_by_class(form: LinearForm, policy: Policy) -> dict[PairClass, Fraction]:
+def sensitivity_by_class(form: LinearForm, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
     """Bound the change along the secret pairs of each class that a linear form may tell apart.
 
-    Where a form is worst along pairs of one class, this is its sensitivity; along others it may change less.
+    ``largest`` is its sensitivity, derived before: it changes by that along pairs of one class, and by less elsewhere.
     """
-    largest, names = sensitivity_of(form, policy).value, form.domain.names
+    names = form.domain.names
     changes: dict[PairClass, Fraction] = {}
     for pairs in classes_met(policy, names):
         if pairs == PRESENCE:
