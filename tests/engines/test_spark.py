@@ -117,7 +117,7 @@ def test_tables_of_the_catalog(spark: Session) -> None:
         with pytest.raises(DataError, match="could not be read"):
             count(f"spark:?table={wrong}", Integer(0, 2))
     for wrong in ("", "?", "?query=SELECT 1", "?table="):
-        with pytest.raises(DataError, match="names a path or a table"):
+        with pytest.raises(DataError, match="must name a path or a table"):
             open_engine(f"spark:{wrong}")
 
 
@@ -155,8 +155,8 @@ def test_errors_of_rows_are_replaced(spark: Session) -> None:
 def test_domain_tables_are_broadcast(spark: Session) -> None:
     from blowfish_privacy.engines.sql.cells import Layout
     from blowfish_privacy.engines.sql.columns import ColumnType
+    from blowfish_privacy.engines.sql.counts import counts_query
     from blowfish_privacy.engines.sql.dialect import SPARK
-    from blowfish_privacy.engines.sql.rows import counts_query
 
     column(spark, "STRING", "a").withColumnRenamed("x", "c0").createOrReplaceTempView("source")
     query = counts_query([ColumnType("text")], Layout(Domain(x=Categorical(["a", "b"]))), SPARK)
