@@ -50,12 +50,12 @@ def draw(project: Path) -> str:
     imported = rooms(project, [name for row in layers(project) for name in row])
     shown = [name for name in imported if name not in _EVERYWHERE]
     lines = nx.transitive_reduction(nx.DiGraph([(name, used) for name in shown for used in imported[name] & {*shown}]))
-    places = _places(lines, shown)
-    columns, levels = (1 + max(place[axis] for place in places.values()) for axis in (0, 1))
+    positions = _positions(lines, shown)
+    columns, levels = (1 + max(position[axis] for position in positions.values()) for axis in (0, 1))
     width, height = columns * (_WIDTH + _GAP) + _GAP, levels * (_HEIGHT + 2 * _GAP)
     parts = [
-        *(_line(places[above], places[below]) for above, below in sorted(lines.edges)),
-        *(_box(name, places[name]) for name in places),
+        *(_line(positions[above], positions[below]) for above, below in sorted(lines.edges)),
+        *(_box(name, positions[name]) for name in positions),
     ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
@@ -65,19 +65,19 @@ def draw(project: Path) -> str:
     )
 
 
-def _places(lines: Any, shown: list[str]) -> dict[str, tuple[float, float]]:
+def _positions(lines: Any, shown: list[str]) -> dict[str, tuple[float, float]]:
     """Give each room a column and a level: below all that import it, near the middle of these."""
     levels: dict[str, int] = {}
     for name in nx.topological_sort(lines):
         levels[name] = max((levels[above] + 1 for above in lines.predecessors(name)), default=0)
     widest = max(list(levels.values()).count(level) for level in levels.values())
-    places: dict[str, tuple[float, float]] = {}
+    positions: dict[str, tuple[float, float]] = {}
     for level in range(1 + max(levels.values())):
         row = [name for name in shown if levels[name] == level]
-        row.sort(key=lambda name: _mean(places[above][0] for above in lines.predecessors(name)))
+        row.sort(key=lambda name: _mean(positions[above][0] for above in lines.predecessors(name)))
         for at, name in enumerate(row):
-            places[name] = at + (widest - len(row)) / 2, level
-    return places
+            positions[name] = at + (widest - len(row)) / 2, level
+    return positions
 
 
 def _mean(numbers: Iterable[float]) -> float:
@@ -85,8 +85,8 @@ def _mean(numbers: Iterable[float]) -> float:
     return sum(listed) / len(listed) if listed else 0.0
 
 
-def _centre(place: tuple[float, float]) -> tuple[float, float]:
-    return _GAP + _WIDTH / 2 + place[0] * (_WIDTH + _GAP), _GAP + place[1] * (_HEIGHT + 2 * _GAP)
+def _centre(position: tuple[float, float]) -> tuple[float, float]:
+    return _GAP + _WIDTH / 2 + position[0] * (_WIDTH + _GAP), _GAP + position[1] * (_HEIGHT + 2 * _GAP)
 
 
 def _line(above: tuple[float, float], below: tuple[float, float]) -> str:
@@ -98,8 +98,8 @@ def _line(above: tuple[float, float], below: tuple[float, float]) -> str:
     return f'<path d="M{x:g} {top:g} C{control} {u:g} {v:g}" fill="none" stroke="#7a8b99" stroke-width="1.5"/>'
 
 
-def _box(name: str, place: tuple[float, float]) -> str:
-    x, y = _centre(place)
+def _box(name: str, position: tuple[float, float]) -> str:
+    x, y = _centre(position)
     return (
         f'<rect x="{x - _WIDTH / 2:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="#eef6f3" '
         f'stroke="#1f9e89"/><text x="{x:g}" y="{y + 23:g}" text-anchor="middle" font-size="14">{escape(name)}</text>'

@@ -263,7 +263,7 @@ def test_a_ledger_that_is_gone_is_an_error_and_does_not_come_back(folder, capsys
 
 def test_a_ledger_is_made_once(folder, capsys):
     assert blowfish(folder, "ledger", "create", "{folder}/people.yaml") == 5
-    assert "people.ledger is there already" in capsys.readouterr().err
+    assert "people.ledger already exists" in capsys.readouterr().err
     assert blowfish(folder, "ledger", "create", "{folder}/second.ledger", "--budget", "0.5") == 0
     assert "Made the ledger second.ledger with a budget of 0.5. Nothing is spent yet." in capsys.readouterr().out
     assert blowfish(folder, "ledger", "create", "{folder}/third.ledger", "--budget", "much") == 5

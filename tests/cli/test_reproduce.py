@@ -35,7 +35,7 @@ def test_a_full_disk(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize("figure", ["2b", "1a", "1b"])
 def test_data_that_are_not_there(tmp_path, capsys, figure):
     assert reproduce(figure, "--data", tmp_path, "--out", tmp_path / "out") == 5
-    assert "is not there" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
 
 
 def test_an_empty_name_for_the_folder_is_refused(tmp_path, capsys, monkeypatch):

@@ -139,7 +139,7 @@ def test_a_retry_works_when_the_budget_is_used_up(open_ledger: Open) -> None:
 def test_a_key_is_for_one_request_only(open_ledger: Open, changed: dict[str, Any]) -> None:
     ledger = open_ledger()
     ledger.charge(**request("a"))
-    with pytest.raises(LedgerError, match="used for another release"):
+    with pytest.raises(LedgerError, match="used for a different release"):
         ledger.charge(**(request("a") | changed))
     assert len(ledger.entries()) == 1
 
@@ -253,9 +253,9 @@ def test_another_policy_needs_the_first_one_back(open_ledger: Open) -> None:
 
 def test_a_wrong_text_is_noticed(open_ledger: Open) -> None:
     open_ledger().charge(**request("a", policy_text="near"))
-    with pytest.raises(LedgerError, match="describes another policy"):
+    with pytest.raises(LedgerError, match="describes a different policy"):
         open_ledger().loss({"age": 1}, {"age": 2})
-    assert ["describes another policy" in problem for problem in open_ledger().verify().problems] == [True]
+    assert ["describes a different policy" in problem for problem in open_ledger().verify().problems] == [True]
 
 
 def test_the_loss_of_a_pair_adds_up_over_policies(open_ledger: Open) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import Laplace
-from blowfish_privacy.privacy.classes import ALL, PRESENCE, changing, classes_met, told_by_attribute
+from blowfish_privacy.privacy.classes import ALL, PRESENCE, changing, classes_met, one_attribute_at_a_time
 from blowfish_privacy.privacy.loss import EPSILON, Loss, Measure
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.testing.strategies import policies
@@ -76,9 +76,9 @@ def test_a_release_loses_nothing_on_what_it_does_not_look_at():
 def test_known_facts_that_secret_pairs_change_leave_one_class():
     domain = bp.Domain(age=bp.Integer(0, 3), sex=bp.Categorical(["F", "M"]))
     known = [bp.KnownMarginal("sex")]
-    assert not told_by_attribute(bp.Policy(domain, secrets=bp.Attributes(), known=known))
+    assert not one_attribute_at_a_time(bp.Policy(domain, secrets=bp.Attributes(), known=known))
     still = bp.PerAttribute(age=bp.FullDomain(), sex=bp.Public())
-    assert told_by_attribute(bp.Policy(domain, secrets=still, known=known))
+    assert one_attribute_at_a_time(bp.Policy(domain, secrets=still, known=known))
 
 
 def test_losses_add_up_class_by_class_and_steps_by_their_measure():

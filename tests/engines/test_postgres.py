@@ -243,14 +243,14 @@ def test_addresses_that_do_not_work(postgres_server: Server, monkeypatch: pytest
     refused(prepare(postgres_server.url()), "either a table or a query")
     refused(prepare(postgres_server.url(table="t", query="SELECT 1")), "either a table or a query")
     refused(prepare(good.replace("/postgres?", "/absent?")), "no such database")
-    refused(prepare(good.replace("owner@", "nobody-we-know@")), "did not let us in")
+    refused(prepare(good.replace("owner@", "nobody-we-know@")), "refused the login")
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         refused(prepare(good.replace(str(postgres_server.port), str(unused.getsockname()[1]))), "cannot be reached")
     monkeypatch.setenv("PGPASSWORD", "wrong")
-    refused(prepare(good), "did not let us in")
+    refused(prepare(good), "refused the login")
     monkeypatch.delenv("PGPASSWORD")
-    refused(prepare(good), "did not let us in")
+    refused(prepare(good), "refused the login")
     passwords = tmp_path / "pgpass"
     passwords.write_text(f"*:*:*:*:{PASSWORD}\n")
     passwords.chmod(0o600)

@@ -75,7 +75,7 @@ def test_a_key_is_not_answered_with_a_document_of_another_order(tmp_path):
     first = bp.Session(table, OWN, budget=1, ledger=tmp_path / "l", create=True)
     second = bp.Session(table, TURNED, ledger=tmp_path / "l")
     first.release(bp.Histogram("open", "secret"), epsilon="0.1", key="k")
-    with pytest.raises(bp.LedgerError, match="used for another release"):
+    with pytest.raises(bp.LedgerError, match="used for a different release"):
         second.release(bp.Histogram("open", "secret"), epsilon="0.1", key="k")
 
 

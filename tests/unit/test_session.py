@@ -125,9 +125,9 @@ def test_a_failure_after_the_charge_costs_once(session):
 
 def test_a_key_cannot_be_used_for_something_else(session):
     session.release(bp.Histogram("age"), epsilon="0.1", key="k")
-    with pytest.raises(bp.LedgerError, match="used for another release"):
+    with pytest.raises(bp.LedgerError, match="used for a different release"):
         session.release(bp.Sum("age"), epsilon="0.1", key="k")
-    with pytest.raises(bp.LedgerError, match="used for another release"):
+    with pytest.raises(bp.LedgerError, match="used for a different release"):
         session.release(bp.Histogram("age"), epsilon="0.2", key="k")
 
 
@@ -446,7 +446,7 @@ def test_a_session_makes_a_ledger_only_when_it_is_told_to(tmp_path):
     assert not place.exists()
     made = bp.Session(TABLE, POLICY, budget=1, ledger=place, create=True)
     made.release(bp.Histogram("age"), epsilon="0.5")
-    with pytest.raises(bp.LedgerError, match=r"l is there already\. Hint: open an existing ledger without create"):
+    with pytest.raises(bp.LedgerError, match=r"l already exists\. Hint: open an existing ledger without create"):
         bp.Session(TABLE, POLICY, budget=1, ledger=place, create=True)
     with pytest.raises(bp.LedgerError, match="that a path or an address names"):
         bp.Session(TABLE, POLICY, ledger=made.ledger, create=True)

@@ -16,9 +16,9 @@ from blowfish_lab.audit.following import follower
 from blowfish_privacy.mechanisms import Mechanism
 
 TRAINING = 0.4
-"""For choosing the event so many times as many outputs are drawn as for counting it."""
+"""How many outputs are drawn for choosing the event, relative to those for counting it."""
 _PILOT, _SECONDS, _LEAST = 20, 5.0, 3_000
-"""A slow mechanism gets fewer outputs: what it draws in about so many seconds, from one table."""
+"""A slow mechanism gets fewer outputs: as many as it draws from one table in about so many seconds."""
 
 Floats = npt.NDArray[np.float64]
 Rows = list[npt.NDArray[Any]]
@@ -27,7 +27,7 @@ Hits = npt.NDArray[np.bool_]
 
 
 def affordable(mechanism: Mechanism, case: Case, samples: int, seconds: float = _SECONDS) -> int:
-    """Return how many outputs to draw, at most those asked for; it is settled before any of them is seen."""
+    """Return how many outputs to draw, at most those asked for; this is decided before any of them is seen."""
     start = process_time()
     outputs(mechanism, case.aggregates[0], _PILOT)
     return min(samples, max(_LEAST, int(seconds * _PILOT / max(process_time() - start, 1e-6))))
@@ -58,10 +58,10 @@ def choose_event(
     """Choose on the training outputs the score and the threshold that promise the largest bound."""
     best: tuple[float, Score, float] = (-inf, _flat, inf)
     for score in scores:
-        found = [score(rows) for rows in training]
-        thresholds = np.unique(np.quantile(found[0], _QUANTILES))
+        scored = [score(rows) for rows in training]
+        thresholds = np.unique(np.quantile(scored[0], _QUANTILES))
         scale = samples / len(training[0])
-        hits = [np.array([int(scale * (each >= t).sum()) for t in thresholds]) for each in found]
+        hits = [np.array([int(scale * (each >= t).sum()) for t in thresholds]) for each in scored]
         bounds = clopper_pearson(hits[0], hits[1], samples, level)
         if bounds.max() > best[0]:
             best = (float(bounds.max()), score, float(thresholds[bounds.argmax()]))
@@ -86,11 +86,11 @@ def _scores(mechanism: Mechanism, case: Case, training: Sequence[Rows]) -> Itera
         return
     shown = [exact_rows(mechanism, table) for table in case.aggregates]
     for seen in _VIEWS:
-        here, there = (seen(row) for row in shown)
-        off = [np.abs(seen(np.array(drawn)) - exact) for drawn, exact in zip(training, (here, there), strict=True)]
+        first, second = (seen(row) for row in shown)
+        off = [np.abs(seen(np.array(drawn)) - exact) for drawn, exact in zip(training, (first, second), strict=True)]
         spread = np.maximum(np.concatenate(off).mean(axis=0), 0.05)
-        yield _likelihood_ratio(seen, here, there, spread)
-        yield _how_far(seen, (here - there) / spread)
+        yield _likelihood_ratio(seen, first, second, spread)
+        yield _how_far(seen, (first - second) / spread)
 
 
 _VIEWS: tuple[Callable[[npt.NDArray[Any]], Floats], ...] = (
@@ -99,12 +99,12 @@ _VIEWS: tuple[Callable[[npt.NDArray[Any]], Floats], ...] = (
 )
 
 
-def _likelihood_ratio(seen: Any, here: Floats, there: Floats, spread: Floats) -> Score:
-    moved = np.flatnonzero(here != there)
+def _likelihood_ratio(seen: Any, first: Floats, second: Floats, spread: Floats) -> Score:
+    moved = np.flatnonzero(first != second)
 
     def score(rows: Rows) -> Floats:
         view = seen(np.array(rows))[:, moved]
-        gain = np.abs(view - there[moved]) - np.abs(view - here[moved])
+        gain = np.abs(view - second[moved]) - np.abs(view - first[moved])
         # Equal outputs must score equally, whatever the order of additions did to the last digit.
         return np.round((gain / spread[moved]).sum(axis=1), 9)
 
@@ -126,8 +126,8 @@ def shown_loss(case: Case) -> float:
     if follow is not None:
         return float(np.mean([follow(row).loss for row in outputs(case.mechanism, case.aggregates[0], _FOLLOWED)]))
     lost, scales = float(case.lost(case.mechanism)), case.mechanism.certify(case.policy).scales
-    here, there = (exact_rows(case.mechanism, table) for table in case.aggregates)
-    return min(lost, float(np.abs(here - there).sum() / float(scales[0]))) if len(scales) == 1 else lost
+    first, second = (exact_rows(case.mechanism, table) for table in case.aggregates)
+    return min(lost, float(np.abs(first - second).sum() / float(scales[0]))) if len(scales) == 1 else lost
 
 
 _FOLLOWED = 40

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 _RECOVERED = 0.5
 
 
-def draw_averaging_attack(found: Sequence[Comparison]) -> Any:
+def draw_averaging_attack(comparisons: Sequence[Comparison]) -> Any:
     """Draw the attacker's error against the number of cells: lines are what theory expects, marks were measured."""
     figure, axes = start_figure(8, 5)
-    cells = [row.cells for row in found]
-    promised = found[0].known.loss
-    plain, known = [row.plain for row in found], [row.known for row in found]
+    cells = [row.cells for row in comparisons]
+    promised = comparisons[0].known.loss
+    plain, known = [row.plain for row in comparisons], [row.known for row in comparisons]
     before = [one.one_cell_expected for one in plain]
     axes.plot(cells, before, color="0.45", ls=":", label="one plain count, not averaged")
     for ways, colour, mark, label in (

@@ -56,22 +56,22 @@ def run_test(name: str, seed: int, mutant: int | None, times: int, samples: int)
 
 def listed_tests(name: str, cases: int, mutants: int) -> list[Test]:
     """List the tests of a mechanism: its cases, its noise halved where that shows, and itself on the same tables."""
-    found = {seed: case for seed in range(_SEEDS) if (case := make_case(name, seed)) is not None}
-    sharp = {seed: case for seed, case in found.items() if case.sharp and not case.policy.known}
-    sharp_with_facts = {seed: case for seed, case in found.items() if case.sharp and case.policy.known}
+    cases_by_seed = {seed: case for seed in range(_SEEDS) if (case := make_case(name, seed)) is not None}
+    sharp = {seed: case for seed, case in cases_by_seed.items() if case.sharp and not case.policy.known}
+    sharp_with_facts = {seed: case for seed, case in cases_by_seed.items() if case.sharp and case.policy.known}
     most = max((parts(case.mechanism) for case in sharp.values()), default=0)
     tests: list[Test] = []
     telling: dict[int, int] = {}
     # Where the certificate is an upper bound, one part with half its noise may lose no more than it.
     alone = most if most > 1 and MECHANISMS[name].independent_rows else 0
-    for own, part in ((sharp, None), (sharp_with_facts, None), *((sharp, part) for part in range(alone))):
+    for candidates, part in ((sharp, None), (sharp_with_facts, None), *((sharp, part) for part in range(alone))):
         times = 1 if part is None else PARTS
-        for seed in showing(own, part, mutants):
+        for seed in showing(candidates, part, mutants):
             tests.append((name, seed, part, times))
             telling[seed] = max(times, telling.get(seed, 0))
     tests += [(name, seed, -1, times) for seed, times in telling.items()]
-    facts = [seed for seed, case in found.items() if case.policy.known][: cases // 2]
-    others = [seed for seed, case in found.items() if not case.policy.known][: cases - len(facts)]
+    facts = [seed for seed, case in cases_by_seed.items() if case.policy.known][: cases // 2]
+    others = [seed for seed, case in cases_by_seed.items() if not case.policy.known][: cases - len(facts)]
     return tests + [(name, seed, -1, 1) for seed in (*facts, *others) if seed not in telling]
 
 
@@ -97,7 +97,7 @@ def showing(sharp: dict[int, Case], part: int | None, many: int) -> list[int]:
 def audit(names: Sequence[str], *, cases: int, mutants: int, samples: int, workers: int, seen: Any) -> list[Finding]:
     """Run all tests over several processes."""
     with closing(finished(listed_tests, [(name, cases, mutants) for name in names], workers)) as listed:
-        by_name = {task[0]: own for task, own in listed}
+        by_name = {task[0]: tests_of_one for task, tests_of_one in listed}
     tests = [test for name in names for test in by_name[name]]
     if len(tests) > MOST_TESTS:
         raise click.UsageError(f"an audit has at most {MOST_TESTS:,} tests; these are {len(tests):,}.")

@@ -76,8 +76,8 @@ class Case:
         if mechanism.name not in _ONE_SCALE:
             return Fraction(0)
         (scale,) = mechanism.certify(self.policy).scales
-        here, there = (exact_rows(mechanism, table) for table in self.aggregates)
-        return int(np.abs(here - there).sum()) / scale if len(here) == len(there) else Fraction(0)
+        first, second = (exact_rows(mechanism, table) for table in self.aggregates)
+        return int(np.abs(first - second).sum()) / scale if len(first) == len(second) else Fraction(0)
 
     @property
     def words(self) -> str:
@@ -123,12 +123,12 @@ def _calibrate(source: random.Random, kind: type[Mechanism], query: Query, polic
     try:
         mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=records)
         certificate = mechanism.certify(policy)
-        found = _worst(mechanism, query, policy, source) if certificate.epsilon else []
+        worst = _worst(mechanism, query, policy, source) if certificate.epsilon else []
     except BlowfishError:
         return None
     cases: list[Case] = []
     crowded = crowd * _counts(query, policy.domain, base)
-    for moves, moved in found:
+    for moves, moved in worst:
         # Those who do not move fill the tables up to the public number of records.
         stay = [cells[0]] * (_TOGETHER - len(moves))
         sides = [x for x, _ in moves], [y for _, y in moves if y is not None]
@@ -154,7 +154,7 @@ _LARGE_EPSILONS = (Fraction(1), Fraction(2), Fraction(2), Fraction(2))
 
 
 def _queries(source: random.Random, domain: Domain, fewest: int) -> Iterator[Query]:
-    """Go through queries of every kind on a domain."""
+    """Generate queries of every kind on a domain."""
     weights = [[source.randint(-2, 3) for _ in range(domain.size)] for _ in range(2)]
     grids = [RangeGrid(a, b) for a in domain.names for b in domain.names if a != b]
     many = [fewest, fewest, 2]
@@ -175,57 +175,57 @@ def _worst(
     form: Any = query.on(policy.domain)
     axes = [policy.domain.axis(name) for name in form.domain.names]
 
-    def own(cell: Cell) -> Cell:
+    def seen(cell: Cell) -> Cell:
         return tuple(cell[axis] for axis in axes)
 
     if policy.known:
         sets = [*islice(moves_together(policy, _TOGETHER), _MOST_SETS)]
-        return [(max(sets, key=lambda moves: _change(form, own, moves)), None)] if sets else []
+        return [(max(sets, key=lambda moves: _change(form, seen, moves)), None)] if sets else []
     cells = [*policy.domain.cells()]
     edges = [(x, y) for x in cells for y in cells if x < y and policy.graph.adjacent(x, y)]
-    losses = [mechanism.loss(own(x), own(y)) for x, y in edges]
+    losses = [mechanism.loss(seen(x), seen(y)) for x, y in edges]
     rows = policy.rows_per_person
     if policy.size == "unknown":
-        heaviest = max(cells, key=lambda cell: form.weight(own(cell)))
-        if not losses or form.weight(own(heaviest)) >= max(form.change(own(x), own(y)) for x, y in edges):
+        heaviest = max(cells, key=lambda cell: form.weight(seen(cell)))
+        if not losses or form.weight(seen(heaviest)) >= max(form.change(seen(x), seen(y)) for x, y in edges):
             return [([(heaviest, None)] * rows, None)]
     most = max(losses, default=Fraction(0))
     if not most:
         return []
     worst = [edge for edge, loss in zip(edges, losses, strict=True) if loss == most]
     tried = source.sample(worst, min(_TRIED.get(mechanism.name, 1), len(worst)))
-    return [([(x, y)] * rows, (own(x), own(y))) for x, y in tried]
+    return [([(x, y)] * rows, (seen(x), seen(y))) for x, y in tried]
 
 
 _TRIED = {"grid-flow": 12, "lloyd": 12}
 """Where the loss is a bound, some of the worst pairs show more of it than others."""
 
 
-def _change(form: LinearForm, own: Any, moves: Sequence[tuple[Cell, Cell]]) -> int:
+def _change(form: LinearForm, seen: Any, moves: Sequence[tuple[Cell, Cell]]) -> int:
     net = [0] * form.outputs
     for x, y in moves:
-        net = [a + b - c for a, b, c in zip(net, form.column(own(y)), form.column(own(x)), strict=True)]
+        net = [a + b - c for a, b, c in zip(net, form.column(seen(y)), form.column(seen(x)), strict=True)]
     return sum(map(abs, net))
 
 
 def _counts(query: Query, domain: Domain, table: Sequence[Cell]) -> Counts:
-    own = query.own_domain(domain)
-    axes = [domain.axis(name) for name in own.names]
-    counts = np.zeros(own.shape, dtype=np.int64)
+    seen = query.own_domain(domain)
+    axes = [domain.axis(name) for name in seen.names]
+    counts = np.zeros(seen.shape, dtype=np.int64)
     for cell in table:
         counts[tuple(cell[axis] for axis in axes)] += 1
     return counts
 
 
 class Remembered(TableAggregates):
-    """Counts that answer a question once: between outputs only the noise changes."""
+    """Aggregates that remember their answers: between outputs only the noise changes."""
 
     def lattice_sums(self, lattice: Lattice) -> Counts:
-        """Add up once."""
+        """Add up, unless the answer is remembered."""
         return self._once(lattice, super().lattice_sums)
 
     def assignments(self, assignment: Assignment) -> Counts:
-        """Assign once."""
+        """Assign, unless the answer is remembered."""
         return self._once(assignment, super().assignments)
 
     def _once(self, question: Any, answer: Callable[[Any], Counts]) -> Counts:
@@ -274,11 +274,11 @@ def parts(mechanism: Mechanism) -> int:
 
 def weakened(case: Case, part: int | None) -> Mechanism:
     """Return the mechanism with half the noise on one of its parts (None: on all), as a mistake in it would draw."""
-    places = iter(range(10**6))
+    numbers = iter(range(10**6))
 
-    def replacement(found: re.Match[str]) -> str:
-        times = Fraction(1, 2) if part in (None, next(places)) else Fraction(1)
-        return f'"{found[1]}": "{Fraction(found[2]) * (times if found[1] == "scale" else 1 / times)}"'
+    def replacement(match: re.Match[str]) -> str:
+        times = Fraction(1, 2) if part in (None, next(numbers)) else Fraction(1)
+        return f'"{match[1]}": "{Fraction(match[2]) * (times if match[1] == "scale" else 1 / times)}"'
 
     written = json.loads(_NOISE.sub(replacement, json.dumps(case.mechanism.to_document())))
     records = None if case.policy.size == "unknown" else int(case.tables[0].sum())

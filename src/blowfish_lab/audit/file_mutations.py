@@ -1,4 +1,4 @@
-"""Policy files gone wrong: each is made from a sound one by a few changes, and is the same for the same seed."""
+"""Damaged policy files: each is made from a sound one by a few changes, and is the same for the same seed."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _TOKENS = [
     b"e999", b"-", b".", b"0", b"9" * 5000, b"\xed\xa0\x80", b"\xe2\x80\xa8", b"[" * 200, b"x" * 30_000,
 ]  # fmt: skip
 
-_MOST_PLACES = 40_000
+_MOST_SLOTS = 40_000
 
 
 @dataclass(frozen=True)
-class Place:
-    """A value inside a file: what holds it, and under which key or number."""
+class Slot:
+    """Where a value is inside a file: what holds it, and its key or index there."""
 
     holder: Any
     key: Any
@@ -54,44 +54,44 @@ def mutated_file(seed: int, number: int, corpus: Sequence[dict[str, Any]] = CORP
     source = random.Random(f"{seed}:{number}")  # noqa: S311
     body = deepcopy(source.choice(corpus))
     for _ in range(source.choice([0, 1, 1, 1, 1, 2, 2, 4])):
-        places = [*_places(body)]
-        if not places:
+        slots = [*_slots(body)]
+        if not slots:
             break
-        source.choice(_CHANGES)(source, places)
+        source.choice(_CHANGES)(source, slots)
     written = _written(source, body)
     for _ in range(source.choice([0, 0, 0, 0, 0, 0, 1, 3])):
-        written = source.choice(_SPOILERS)(source, written)
+        written = source.choice(_DAMAGES)(source, written)
     return written
 
 
-def _places(value: Any) -> Iterator[Place]:
+def _slots(value: Any) -> Iterator[Slot]:
     keys = [*value] if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in keys:
-        yield Place(value, key)
-        yield from _places(value[key])
+        yield Slot(value, key)
+        yield from _slots(value[key])
 
 
-def _replace(source: random.Random, places: list[Place]) -> None:
+def _replace(source: random.Random, slots: list[Slot]) -> None:
     odd = [*_NUMBERS, *_TEXTS, None, True, False, [], {}, [[]], [None], {"": None}]
-    source.choice(places).put(source.choice(odd))
+    source.choice(slots).put(source.choice(odd))
 
 
-def _number(source: random.Random, places: list[Place]) -> None:
+def _number(source: random.Random, slots: list[Slot]) -> None:
     """Change a number by a little or by very much; make a bound far away."""
-    numbers = [each for each in places if isinstance(each.get(), int | float) and not isinstance(each.get(), bool)]
-    chosen = source.choice(numbers or places)
+    numbers = [each for each in slots if isinstance(each.get(), int | float) and not isinstance(each.get(), bool)]
+    chosen = source.choice(numbers or slots)
     old = chosen.get() if numbers else 1
     factor = source.choice([-1, 2, 10, 1000, 10**6, 10**9, 10**12])
     chosen.put(source.choice([old + 1, old - 1, old * factor, source.choice(_NUMBERS), str(old), f"{old}e{factor}"]))
 
 
-def _drop(source: random.Random, places: list[Place]) -> None:
-    place = source.choice(places)
-    del place.holder[place.key]
+def _drop(source: random.Random, slots: list[Slot]) -> None:
+    chosen = source.choice(slots)
+    del chosen.holder[chosen.key]
 
 
-def _rename(source: random.Random, places: list[Place]) -> None:
-    keys = [each for each in places if isinstance(each.holder, dict)]
+def _rename(source: random.Random, slots: list[Slot]) -> None:
+    keys = [each for each in slots if isinstance(each.holder, dict)]
     if not keys:
         return
     chosen, other = source.choice(keys), source.choice(keys)
@@ -101,57 +101,57 @@ def _rename(source: random.Random, places: list[Place]) -> None:
         del chosen.holder[chosen.key]
 
 
-def _graft(source: random.Random, places: list[Place]) -> None:
-    """Put a part of this or another file here."""
-    others = places if source.random() < 0.5 else [*_places(source.choice(CORPUS))]
-    source.choice(places).put(deepcopy(source.choice(others).get()))
+def _graft(source: random.Random, slots: list[Slot]) -> None:
+    """Replace a value by a part of this or another file."""
+    others = slots if source.random() < 0.5 else [*_slots(source.choice(CORPUS))]
+    source.choice(slots).put(deepcopy(source.choice(others).get()))
 
 
-def _repeat(source: random.Random, places: list[Place]) -> None:
-    lists = [each.get() for each in places if isinstance(each.get(), list) and each.get()]
+def _repeat(source: random.Random, slots: list[Slot]) -> None:
+    lists = [each.get() for each in slots if isinstance(each.get(), list) and each.get()]
     if lists:
         chosen, times = source.choice(lists), source.choice([2, 2, 3, 50, 2000])
-        most = max(1, min(times, _MOST_PLACES // sum(1 for _ in _places(chosen))))
+        most = max(1, min(times, _MOST_SLOTS // sum(1 for _ in _slots(chosen))))
         chosen[:] = [deepcopy(part) for _ in range(most) for part in chosen]
 
 
-def _lengthen(source: random.Random, places: list[Place]) -> None:
+def _lengthen(source: random.Random, slots: list[Slot]) -> None:
     """Make a list of many different values."""
     many = source.choice([3, 30, 1000, 20_000])
     made: list[list[Any]] = [[*range(many)], [f"v{n}" for n in range(many)], [[n, n + 1] for n in range(many)]]
-    source.choice(places).put(source.choice(made))
+    source.choice(slots).put(source.choice(made))
 
 
-def _widen(source: random.Random, places: list[Place]) -> None:
+def _widen(source: random.Random, slots: list[Slot]) -> None:
     """Declare very many values."""
-    bounds = [each for each in places if each.key == "integer"]
+    bounds = [each for each in slots if each.key == "integer"]
     if bounds:
         source.choice(bounds).put([0, source.choice([10**3, 10**4, 10**5, 10**6, 10**7, 2**31, 10**12, 10**18])])
 
 
-def _wrap(source: random.Random, places: list[Place]) -> None:
-    place = source.choice(places)
-    value = place.get()
+def _wrap(source: random.Random, slots: list[Slot]) -> None:
+    chosen = source.choice(slots)
+    value = chosen.get()
     for _ in range(source.choice([1, 1, 2, 40, 150])):
         value = [value] if source.random() < 0.5 else {source.choice(["x", "full", "values", "range"]): value}
-    place.put(value)
+    chosen.put(value)
 
 
-def _unwrap(source: random.Random, places: list[Place]) -> None:
-    place = source.choice(places)
-    value = place.get()
+def _unwrap(source: random.Random, slots: list[Slot]) -> None:
+    chosen = source.choice(slots)
+    value = chosen.get()
     if value and isinstance(value, list | dict):
-        place.put(source.choice([*value.values()] if isinstance(value, dict) else value))
+        chosen.put(source.choice([*value.values()] if isinstance(value, dict) else value))
 
 
-_CHANGES: tuple[Callable[[random.Random, list[Place]], None], ...] = (
+_CHANGES: tuple[Callable[[random.Random, list[Slot]], None], ...] = (
     _replace, _number, _number, _number, _drop, _rename, _graft, _graft, _repeat, _lengthen, _widen, _widen, _wrap,
     _unwrap,
 )  # fmt: skip
 
 
 def _written(source: random.Random, body: Any) -> bytes:
-    large = sum(1 for _ in _places(body)) > _MOST_PLACES // 10
+    large = sum(1 for _ in _slots(body)) > _MOST_SLOTS // 10
     if large or source.random() < 0.5:
         text = json.dumps(body, ensure_ascii=source.random() < 0.5, indent=source.choice([None, 1]))
     else:
@@ -160,13 +160,13 @@ def _written(source: random.Random, body: Any) -> bytes:
 
 
 def _flip(source: random.Random, written: bytes) -> bytes:
-    place = source.randrange(len(written) or 1)
-    return written[:place] + bytes([source.randrange(256)]) + written[place + 1 :]
+    position = source.randrange(len(written) or 1)
+    return written[:position] + bytes([source.randrange(256)]) + written[position + 1 :]
 
 
 def _insert(source: random.Random, written: bytes) -> bytes:
-    place = source.randrange(len(written) + 1)
-    return written[:place] + source.choice(_TOKENS) + written[place:]
+    position = source.randrange(len(written) + 1)
+    return written[:position] + source.choice(_TOKENS) + written[position:]
 
 
 def _cut(source: random.Random, written: bytes) -> bytes:
@@ -180,4 +180,4 @@ def _copy(source: random.Random, written: bytes) -> bytes:
     return b"\n".join([*lines[:chosen], *[lines[chosen]] * source.choice([2, 2, 10]), *lines[chosen + 1 :]])
 
 
-_SPOILERS: tuple[Callable[[random.Random, bytes], bytes], ...] = (_flip, _flip, _insert, _insert, _cut, _copy)
+_DAMAGES: tuple[Callable[[random.Random, bytes], bytes], ...] = (_flip, _flip, _insert, _insert, _cut, _copy)

@@ -1,7 +1,7 @@
-"""Thousands of spoilt policy files: each is planned or refused in our own words, soon and in little memory.
+"""Thousands of damaged policy files: each must be planned or refused in our words, quickly and in little memory.
 
 ``python -m blowfish_lab.audit.files --instances 20000`` makes files (:mod:`.file_mutations`), reads each in a
-process of its own with bounded time and memory, checks it, explains it, plans its releases, and fails when one ends in
+separate process with bounded time and memory, checks it, explains it, plans its releases, and fails when one ends in
 anything but success or an error of ours. ``--only NUMBER`` shows one file, and what becomes of it.
 """
 
@@ -94,9 +94,9 @@ def _plan(planned: spec.PlannedRelease, loaded: spec.PolicyFile) -> None:
 
 
 def _read_back(loaded: spec.PolicyFile) -> None:
-    """A ledger keeps a policy as a file: it must be the same policy when it is read again."""
+    """Check that a policy survives being written and read: a ledger stores it as the text of a file."""
     if spec.loads(spec.dumps(loaded.policy)).policy.hash != loaded.policy.hash:
-        raise RuntimeError("the policy is another one after it was written and read")
+        raise RuntimeError("the policy changed when it was written and read back")
 
 
 def bounded(work: Callable[[], str]) -> tuple[str, str, float, int]:
@@ -121,7 +121,7 @@ def _in_child(work: Callable[[], str], writing: int) -> None:
         # Address space that libraries have set aside before does not count.
         most = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + MOST_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        # Both signals end the process. Time is its own, however busy the machine; waiting has a bound too.
+        # Both signals end the process. Its processor time counts, however busy the machine; waiting has a bound too.
         signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
         signal.setitimer(signal.ITIMER_REAL, 10 * MOST_SECONDS)
         with warnings.catch_warnings():
@@ -135,22 +135,22 @@ def _in_child(work: Callable[[], str], writing: int) -> None:
 
 
 def examine_many(first: int, number: int, seed: int, corpus: Sequence[dict[str, Any]] = CORPUS) -> list[Outcome]:
-    """Examine so many files in turn."""
-    found: list[Outcome] = []
+    """Examine several files in turn."""
+    outcomes: list[Outcome] = []
     with TemporaryDirectory(prefix="blowfish-files-") as folder:
         path = Path(folder) / "policy.yaml"
         _load_libraries(path)
-        for own in range(first, first + number):
-            path.write_bytes(mutated_file(seed, own, corpus))
-            found.append(Outcome(own, *bounded(lambda: examine(path))))
-    return found
+        for index in range(first, first + number):
+            path.write_bytes(mutated_file(seed, index, corpus))
+            outcomes.append(Outcome(index, *bounded(lambda: examine(path))))
+    return outcomes
 
 
 _loaded: list[bool] = []
 
 
 def _load_libraries(path: Path) -> None:
-    """Let this process load, once for all its children, what is loaded when it is needed first."""
+    """Import, once for all child processes, what is otherwise imported on first use."""
     if _loaded:
         return
     for body in CORPUS:
@@ -161,16 +161,16 @@ def _load_libraries(path: Path) -> None:
     gc.freeze()
 
 
-def report(found: Sequence[Outcome]) -> str:
-    """Write how many files ended how, and the most that one took."""
-    lines = [f"{count:8,} {word}" for word, count in Counter(outcome.word for outcome in found).most_common()]
-    slowest, largest = max(found, key=lambda each: each.seconds), max(found, key=lambda each: each.bytes)
+def report(outcomes: Sequence[Outcome]) -> str:
+    """Count the outcomes, and state the most time and memory that one file took."""
+    lines = [f"{count:8,} {word}" for word, count in Counter(each.word for each in outcomes).most_common()]
+    slowest, largest = max(outcomes, key=lambda each: each.seconds), max(outcomes, key=lambda each: each.bytes)
     return "\n".join([
         *lines,
-        f"mean: {sum(each.seconds for each in found) / len(found):.2f} s of processor time",
+        f"mean: {sum(each.seconds for each in outcomes) / len(outcomes):.2f} s of processor time",
         f"slowest: {slowest.seconds:.1f} s of processor time (file {slowest.number})",
         f"largest: {largest.bytes / 2**20:,.0f} MB (file {largest.number})",
-        f"{sum(bool(outcome.failure) for outcome in found):8,} failures",
+        f"{sum(bool(each.failure) for each in outcomes):8,} failures",
     ])  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def report(found: Sequence[Outcome]) -> str:
 @click.option("--only", type=int, help="Show this file alone, and what becomes of it.")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def main(instances: int, seed: int, first: int, workers: int, only: int | None, paths: tuple[Path, ...]) -> None:
-    """Spoil policy files (those of the corpus, and PATHS) and see that each is planned or refused as it should be."""
+    """Damage policy files (of the corpus, and PATHS) and check that each is planned or refused as it should be."""
     corpus = (*CORPUS, *(yaml.safe_load(path.read_text()) for path in paths))
     if only is not None:
         sys.stdout.buffer.write(mutated_file(seed, only, corpus) + b"\n")
@@ -190,19 +190,19 @@ def main(instances: int, seed: int, first: int, workers: int, only: int | None, 
         return
     last = first + instances
     tasks = [(start, min(_AT_ONCE, last - start), seed, corpus) for start in range(first, last, _AT_ONCE)]
-    found: list[Outcome] = []
+    collected: list[Outcome] = []
     with (
         closing(finished(examine_many, tasks, workers)) as done,
         click.progressbar(length=instances, label="Files", file=sys.stderr) as bar,
     ):
         for _, outcomes in done:
-            found += outcomes
+            collected += outcomes
             bar.update(len(outcomes))
             for outcome in outcomes:
                 if outcome.failure:
                     click.echo(f"\nfile {outcome.number} of seed {seed}: {outcome.failure}", err=True)
-    click.echo(report(found))
-    sys.exit(any(outcome.failure for outcome in found))
+    click.echo(report(collected))
+    sys.exit(any(outcome.failure for outcome in collected))
 
 
 if __name__ == "__main__":

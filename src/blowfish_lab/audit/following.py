@@ -1,4 +1,4 @@
-"""Following a mechanism that goes by its own noisy numbers: what its later steps would have shown without noise.
+"""Following a mechanism that continues from its noisy numbers: what its later steps would have shown without noise.
 
 Whoever sees an output knows every noisy number that led to the next question, and so the question itself. An attacker
 who knows both tables works out its exact answers on each of them, and compares.
@@ -31,9 +31,9 @@ class Followed:
     @property
     def gain(self) -> float:
         """The logarithm of how much likelier the first table is, for noise of these scales."""
-        here, there = (np.abs(self.noisy - each) for each in self.exact)
+        first, second = (np.abs(self.noisy - each) for each in self.exact)
         # Equal outputs must score equally, whatever the order of additions did to the last digit.
-        return round(float(((there - here) / self.scales).sum()), 9)
+        return round(float(((second - first) / self.scales).sum()), 9)
 
     @property
     def loss(self) -> float:
@@ -52,8 +52,8 @@ def follower(case: Case) -> Follow | None:
 
 
 def _rounds(mechanism: NoisyLloyd, tables: tuple[Remembered, ...], records: int) -> Follow:
-    own = [float(mechanism.size_scale), *[float(mechanism.sum_scale)] * len(mechanism.reaches)]
-    scales = np.tile(own, mechanism.rounds * len(mechanism.start))
+    scales_of_a_cluster = [float(mechanism.size_scale), *[float(mechanism.sum_scale)] * len(mechanism.reaches)]
+    scales = np.tile(scales_of_a_cluster, mechanism.rounds * len(mechanism.start))
 
     def follow(row: Numbers) -> Followed:
         rounds, centres = list(row.reshape(mechanism.rounds, -1)), mechanism.start
@@ -74,11 +74,11 @@ def _mesh(mechanism: SoftMesh, tables: tuple[Remembered, ...]) -> Follow:
     def follow(row: Numbers) -> Followed:
         mesh, nodes = mechanism.parse(row)
         level = next(level for level in mechanism.levels if level.depth == mesh.depth)
-        here, there = (
+        first, second = (
             np.concatenate([look, mesh.restrict(table.lattice_sums(mechanism.lattice(level)))])
             for look, table in zip(looks, tables, strict=True)
         )
         scales = np.repeat([float(mechanism.first.scale), float(level.scale)], [mechanism.rows, len(nodes)])
-        return Followed(np.concatenate([row[: mechanism.rows], nodes]), (here, there), scales)
+        return Followed(np.concatenate([row[: mechanism.rows], nodes]), (first, second), scales)
 
     return follow

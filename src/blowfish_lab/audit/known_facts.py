@@ -47,7 +47,7 @@ _RECORDS = {2: 5, 3: 5, 4: 5, 5: 4, 6: 4, 8: 3}
 
 @dataclass
 class Tally:
-    """What was found: results, exact ones and refusals by method, and every result that is wrong."""
+    """Counts of results, of exact ones and of refusals by method, and every result that is wrong."""
 
     results: Counter[str] = field(default_factory=Counter[str])
     exact: Counter[str] = field(default_factory=Counter[str])
@@ -55,7 +55,7 @@ class Tally:
     wrong: list[str] = field(default_factory=list[str])
 
     def add(self, other: Tally) -> None:
-        """Add what was found elsewhere."""
+        """Add the counts of another process."""
         self.results += other.results
         self.exact += other.exact
         self.nullities += other.nullities
@@ -90,8 +90,8 @@ def instances(number: int, seed: int) -> Iterator[Instance]:
         )
         # Policies that the facts do not cross, or whose classes they settle, are the easy ones: fewer are enough.
         model = fact_model(policy, domain.names)
-        told = any(isinstance(fact, KnownMarginal) and set(fact.attributes) == set(domain.names) for fact in known)
-        if source.random() < (0.1 if told or not model.crossed else 0.4 if model.incidence.nullity == 0 else 1):
+        settled = any(isinstance(fact, KnownMarginal) and set(fact.attributes) == set(domain.names) for fact in known)
+        if source.random() < (0.1 if settled or not model.crossed else 0.4 if model.incidence.nullity == 0 else 1):
             made += 1
             yield Instance(policy, records, large=made % 3 == 0)
 
@@ -106,20 +106,24 @@ def check(instance: Instance, tally: Tally) -> None:
     for query, truth in zip(queries, true, strict=True):
         try:
             with _as_if_large() if instance.large else nullcontext():
-                found = sensitivity(query, policy)
+                derived = sensitivity(query, policy)
         except RefusalError:
             tally.results["refused"] += 1
             continue
-        method = f"{found.theorem}{', edges not listed' if instance.large else ''}"
+        method = f"{derived.theorem}{', edges not listed' if instance.large else ''}"
         tally.results[method] += 1
-        tally.exact[method] += found.exact
+        tally.exact[method] += derived.exact
         at_limit = policy.size == instance.records
-        if found.value < truth or (found.exact and at_limit and found.value > truth):
-            tally.wrong.append(f"{query} {policy}: {found} but the truth is {truth} with {instance.records} records")
-        if found.exact and found.witness is not None and _witnessed(query, domain, found.witness) != found.value:
-            tally.wrong.append(f"{query} {policy}: the witness of {found} does not attain it")
-        if found.exact and found.witness is not None and not _neighbours(policy, found.witness):
-            tally.wrong.append(f"{query} {policy}: the witness of {found} is no pair of neighbours")
+        if derived.value < truth or (derived.exact and at_limit and derived.value > truth):
+            tally.wrong.append(f"{query} {policy}: {derived} but the truth is {truth} with {instance.records} records")
+        if (
+            derived.exact
+            and derived.witness is not None
+            and _witnessed(query, domain, derived.witness) != derived.value
+        ):
+            tally.wrong.append(f"{query} {policy}: the witness of {derived} does not attain it")
+        if derived.exact and derived.witness is not None and not _neighbours(policy, derived.witness):
+            tally.wrong.append(f"{query} {policy}: the witness of {derived} is no pair of neighbours")
 
 
 @contextmanager
@@ -143,8 +147,8 @@ def _witnessed(query: Query, domain: Domain, witness: Sequence[Sequence[dict[str
     outputs = [0] * form.outputs
     for sign, records in ((-1, witness[0]), (1, witness[1])):
         for record in records:
-            own = form.domain.cell({name: record[name] for name in form.domain.names})
-            outputs = [a + sign * b for a, b in zip(outputs, form.column(own), strict=True)]
+            cell = form.domain.cell({name: record[name] for name in form.domain.names})
+            outputs = [a + sign * b for a, b in zip(outputs, form.column(cell), strict=True)]
     return form.unit * sum(map(abs, outputs))
 
 
@@ -153,11 +157,11 @@ def _neighbours(policy: Policy, witness: Sequence[Sequence[dict[str, Any]]]) -> 
     if len(witness[0]) > 12:
         return True
     names = tuple(witness[0][0])
-    own = policy.domain.project(names)
+    domain = policy.domain.project(names)
     known = [fact for fact in policy.known if set(fact.attributes) <= set(names)]
-    if len(known) < len(policy.known) or policy.graph.domain != own:
+    if len(known) < len(policy.known) or policy.graph.domain != domain:
         return True
-    before, after = ([own.cell(record) for record in side] for side in witness)
+    before, after = ([domain.cell(record) for record in side] for side in witness)
     return move_together(policy, [*zip(before, after, strict=True)])
 
 
@@ -205,8 +209,8 @@ def random_secrets(source: random.Random, domain: Domain) -> Secrets:
     if kind == 3:
         labels = {name: [source.randint(0, 1) for _ in range(domain[name].size)] for name in domain}
         cut = {
-            name: [block for side in (0, 1) if (block := [p for p, label in enumerate(own) if label == side])]
-            for name, own in labels.items()
+            name: [block for side in (0, 1) if (block := [p for p, label in enumerate(sides) if label == side])]
+            for name, sides in labels.items()
         }
         return Partition(blocks=cut)
     if kind == 4:
@@ -227,7 +231,7 @@ def report(tally: Tally) -> str:
 
 
 def check_many(number: int, seed: int) -> Tally:
-    """Check so many random policies."""
+    """Check several random policies."""
     warnings.simplefilter("ignore")
     tally = Tally()
     for instance in instances(number, seed):
@@ -248,8 +252,8 @@ def main(number: int, seed: int, workers: int) -> None:
         closing(finished(check_many, tasks, workers)) as results,
         click.progressbar(length=number, label="Policies", file=sys.stderr) as bar,
     ):
-        for (many, _), found in results:
-            tally.add(found)
+        for (many, _), part in results:
+            tally.add(part)
             bar.update(many)
     click.echo(report(tally))
     for wrong in tally.wrong[:10]:

@@ -39,8 +39,8 @@ def can_be_matched(effects: Sequence[Effect]) -> bool | None:
     differ = choices[:, None] ^ choices[None, :]
     between = (differ[:, None, :] & differ[:, :, None]) == 0
     minimal = between.sum(axis=2) == 1
-    found = maximum_bipartite_matching(csr_array(minimal), perm_type="column")
-    return bool((np.asarray(found) >= 0).all())
+    partners = maximum_bipartite_matching(csr_array(minimal), perm_type="column")
+    return bool((np.asarray(partners) >= 0).all())
 
 
 def all_effects(counts: int, records: int) -> Iterator[tuple[Effect, ...]]:
@@ -83,9 +83,9 @@ def main(instances: int, seed: int) -> None:
     for title, tried in (("all effects of few records", few), ("random effects", _random(source, instances))):
         matched = 0
         for effects in tried:
-            found = can_be_matched(effects)
-            matched += found is True
-            if found is False:
+            matchable = can_be_matched(effects)
+            matched += matchable is True
+            if matchable is False:
                 click.echo(f"NOT MATCHED: {effects}")
                 sys.exit(1)
         click.echo(f"{title}: {matched:,} matched, none failed.")

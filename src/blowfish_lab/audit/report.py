@@ -1,4 +1,4 @@
-"""What an audit found: one finding for each test, one verdict for each mechanism, and the report."""
+"""The results of an audit: one finding for each test, one verdict for each mechanism, and the report."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from blowfish_lab.audit.attacker import TRAINING
 FALSE_ALARMS = 1e-4
 """The probability that an audit of sound mechanisms raises any alarm, at most."""
 MOST_TESTS = 500
-"""Among so many tests the probability of a false alarm is shared."""
+"""The probability of a false alarm is shared among this many tests."""
 TELLING = 0.5
 """An audit says something about a mechanism when a bound reaches this part of a certificate."""
 PARTS = 3
-"""One part halved is harder to see: so many times as many samples are drawn."""
+"""How many times as many samples are drawn where one part is halved, which is harder to see."""
 WHOLE = "all noise halved"
 WHOLE_WITH_FACTS = "all noise halved, known facts"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one test found: the loss is above ``bound``, whatever the mechanism claims."""
+    """The result of one test: the loss is above ``bound``, whatever the mechanism claims."""
 
     mechanism: str
     case: str
@@ -74,17 +74,17 @@ class Verdict:
 
 def verdict(name: str, findings: Sequence[Finding]) -> Verdict:
     """Sum up the tests of one mechanism."""
-    own = [finding for finding in findings if finding.mechanism == name]
-    real = [finding for finding in own if not finding.mutant]
-    kinds = dict.fromkeys(finding.mutant for finding in own if finding.mutant)
-    mutants = {kind: [finding.alarm for finding in own if finding.mutant == kind] for kind in kinds}
+    tests = [finding for finding in findings if finding.mechanism == name]
+    real = [finding for finding in tests if not finding.mutant]
+    kinds = dict.fromkeys(finding.mutant for finding in tests if finding.mutant)
+    mutants = {kind: [finding.alarm for finding in tests if finding.mutant == kind] for kind in kinds}
     return Verdict(
         name,
         len(real),
         max((finding.bound / finding.claimed for finding in real), default=0.0),
         tuple(finding for finding in real if finding.alarm),
         {kind: (sum(caught), len(caught)) for kind, caught in mutants.items()},
-        sum(finding.seconds for finding in own),
+        sum(finding.seconds for finding in tests),
     )
 
 

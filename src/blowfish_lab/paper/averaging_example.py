@@ -28,16 +28,16 @@ class AveragingExample(Figure):
 
     def measure(self, point: Point, run: Run) -> Measured:
         """Attack both ways of adding noise."""
-        found = compare(int(point[0]), 1, runs=300 if run.quick else 2_000, source=SystemSource())
-        return {"plain": _written(found.plain), "known": _written(found.known)}
+        comparison = compare(int(point[0]), 1, runs=300 if run.quick else 2_000, source=SystemSource())
+        return {"plain": _written(comparison.plain), "known": _written(comparison.known)}
 
     def complete(self, measured: Measured) -> bool:
         """Need both attacks."""
         try:
-            found = [_read(measured[way]) for way in ("plain", "known")]
+            attacks = [_read(measured[way]) for way in ("plain", "known")]
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             return False
-        finite = all(are_numbers(asdict(one), *_NUMBERS) and min(one.scale, one.loss) >= 0 for one in found)
+        finite = all(are_numbers(asdict(one), *_NUMBERS) and min(one.scale, one.loss) >= 0 for one in attacks)
         return super().complete(measured) and finite
 
     def units(self) -> str:
@@ -48,8 +48,8 @@ class AveragingExample(Figure):
         """One row for each length."""
         made: list[Row] = []
         for point in self.points(run):
-            own = measured[point]
-            plain, known = own["plain"], own["known"]
+            attacks = measured[point]
+            plain, known = attacks["plain"], attacks["known"]
             made.append(
                 {
                     "cells": int(point[0]),
@@ -62,8 +62,8 @@ class AveragingExample(Figure):
                     "ours: averaged, expected": known["averaged_expected"],
                     "ours: all counts found": known["recovered"],
                     "ours: real loss": known["loss"],
-                    "seconds": own["seconds"],
-                    "_own": own,
+                    "seconds": attacks["seconds"],
+                    "_attacks": attacks,
                 }
             )
         return made
@@ -72,9 +72,10 @@ class AveragingExample(Figure):
         """Draw the attacker's error against the number of cells."""
         from blowfish_lab.audit.averaging_picture import draw_averaging_attack
 
-        owns = [(row["cells"], row.pop("_own")) for row in rows]
-        found = [Comparison(cells, _read(own["plain"]), _read(own["known"])) for cells, own in owns]
-        return draw_averaging_attack(found)
+        measured = [(row["cells"], row["_attacks"]) for row in rows]
+        return draw_averaging_attack(
+            [Comparison(cells, _read(attacks["plain"]), _read(attacks["known"])) for cells, attacks in measured]
+        )
 
 
 def _written(one: Attacked) -> dict[str, Any]:

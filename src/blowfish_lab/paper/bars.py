@@ -21,16 +21,16 @@ def draw_bars(
 ) -> Any:
     """Draw grouped bars; what is only a bound is hatched, what is no number is written."""
     figure, axes = start_figure(9, 1.8 + 0.8 * len(rows))
-    places, height = np.arange(len(rows)), 0.8 / len(columns)
+    positions, height = np.arange(len(rows)), 0.8 / len(columns)
     for offset, (name, colour) in enumerate(columns.items()):
         values = [row[name] for row in rows]
         widths = [length(value) for value in values]
-        bars = axes.barh(places + (offset - 1) * height, widths, height=height * 0.9, color=colour, label=name)
+        bars = axes.barh(positions + (offset - 1) * height, widths, height=height * 0.9, color=colour, label=name)
         for bar, value in zip(bars, values, strict=True):
             if isinstance(value, str):
                 bar.set(facecolor="white", edgecolor=colour, hatch="////")
         axes.bar_label(bars, [str(value) for value in values], padding=3, fontsize=8)
-    axes.set_yticks(places, [plain_text(label) for label in labels], fontsize=8)
+    axes.set_yticks(positions, [plain_text(label) for label in labels], fontsize=8)
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.set_xlabel(quantity)

@@ -40,7 +40,7 @@ class ClusteringData:
         return int(self.weights.sum())
 
     @cached_property
-    def places(self) -> Floats:
+    def points(self) -> Floats:
         """The values at the positions."""
         return self.values(self.positions.astype(np.float64))
 
@@ -62,8 +62,8 @@ class ClusteringData:
 
     def objective(self, centres: Floats) -> float:
         """Add up the squared distances of all records to the nearest centre."""
-        near = centres[nearest_centre(self.places, centres)]
-        return float(self.weights @ ((self.places - near) ** 2).sum(axis=1))
+        near = centres[nearest_centre(self.points, centres)]
+        return float(self.weights @ ((self.points - near) ** 2).sum(axis=1))
 
     @cached_property
     def reference(self) -> float:
@@ -75,9 +75,9 @@ class ClusteringData:
         """Run the non-private algorithm once."""
         centres: Floats = generator.uniform(*self.box, (K, len(self.domain.names)))
         for _ in range(ROUNDS):
-            labels = nearest_centre(self.places, centres)
+            labels = nearest_centre(self.points, centres)
             sizes = np.bincount(labels, self.weights, minlength=K)
-            sums = np.stack([np.bincount(labels, self.weights * axis, minlength=K) for axis in self.places.T], axis=1)
+            sums = np.stack([np.bincount(labels, self.weights * axis, minlength=K) for axis in self.points.T], axis=1)
             centres = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1e-12)[:, None], centres)
         return centres
 

@@ -52,9 +52,9 @@ class Curves(Figure):
     def measure(self, point: Point, run: Run) -> Measured:
         """Repeat, and return mean and quartiles."""
         method, policy, epsilon = point
-        found = self.repeated(method, policy, epsilon, run)
-        lower, upper = np.quantile(found, (0.25, 0.75))
-        return {"mean": float(found.mean()), "lower": float(lower), "upper": float(upper), "repeats": len(found)}
+        errors = self.repeated(method, policy, epsilon, run)
+        lower, upper = np.quantile(errors, (0.25, 0.75))
+        return {"mean": float(errors.mean()), "lower": float(lower), "upper": float(upper), "repeats": len(errors)}
 
     def complete(self, measured: Measured) -> bool:
         """Need mean, quartiles and repeats."""

@@ -36,12 +36,12 @@ def fingerprints(run: Run, names: Iterable[str]) -> dict[str, str]:
     """Return size and hash of data files, by name; stand-ins have none."""
     if run.data is None:
         return {}
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name in names:
         with _reading(name), _file(run, name).open("rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
-            found[name] = f"{file.tell()} bytes, sha256 {digest}"
-    return found
+            by_name[name] = f"{file.tell()} bytes, sha256 {digest}"
+    return by_name
 
 
 @lru_cache(maxsize=8)
@@ -86,8 +86,8 @@ def points_in_a_box() -> npt.NDArray[np.float64]:
     """Make the paper's synthetic data: 1000 points around 4 random centres in (0, 1)^4, deviation 0.2."""
     generator = np.random.default_rng(11)
     centres = generator.uniform(0, 1, (4, 4))
-    places = centres[generator.integers(0, 4, 1000)] + generator.normal(0, 0.2, (1000, 4))
-    return np.clip(places, 0, 1 - 1e-9)
+    points = centres[generator.integers(0, 4, 1000)] + generator.normal(0, 0.2, (1000, 4))
+    return np.clip(points, 0, 1 - 1e-9)
 
 
 @contextmanager
@@ -131,7 +131,7 @@ _HOLDS = {
 def _file(run: Run, name: str) -> Path:
     path = Path(run.data or ".") / name
     if not path.is_file():
-        raise DataError(f"{path} is not there.", hint="leave --data out for synthetic stand-ins.")
+        raise DataError(f"{path} does not exist.", hint="leave --data out for synthetic stand-ins.")
     return path
 
 
@@ -149,8 +149,8 @@ def _synthetic_tweets() -> Integers:
     towns = generator.uniform(10, _SIDE - 10, (40, 2))
     shares = generator.dirichlet(np.full(40, 0.3))
     chosen = towns[generator.choice(40, _TWEETS, p=shares)] + generator.normal(0, 2.5, (_TWEETS, 2))
-    places = np.clip(np.rint(chosen), 0, _SIDE - 1).astype(np.int64)
-    return np.bincount(places[:, 0] * _SIDE + places[:, 1], minlength=_SIDE**2).reshape(_SIDE, _SIDE)
+    cells = np.clip(np.rint(chosen), 0, _SIDE - 1).astype(np.int64)
+    return np.bincount(cells[:, 0] * _SIDE + cells[:, 1], minlength=_SIDE**2).reshape(_SIDE, _SIDE)
 
 
 def _synthetic_skin() -> Integers:

@@ -68,19 +68,19 @@ class Examples(Figure):
     def measure(self, point: Point, run: Run) -> Measured:
         """Derive the sensitivity under both relations, and check by the definition what attains it."""
         example = next(each for each in self.examples() if each.words == point[0])
-        found: Measured = {"bound": policy_graph(example.policy("secret-moves")).bound}
+        measured: Measured = {"bound": policy_graph(example.policy("secret-moves")).bound}
         checked: list[str] = []
         for column, compensation in _RELATIONS.items():
             policy = example.policy(compensation)
             try:
-                own = sensitivity(Histogram(*policy.domain.names), policy)
+                derived = sensitivity(Histogram(*policy.domain.names), policy)
             except RefusalError:
-                found[column] = "refused"
+                measured[column] = "refused"
                 continue
-            found[column] = int(own.value) if own.exact else f"at most {int(own.value)}"
-            if own.exact:
-                checked.append("yes" if attains(policy, own) else "NO")
-        return {**found, "checked": " / ".join(checked)}
+            measured[column] = int(derived.value) if derived.exact else f"at most {int(derived.value)}"
+            if derived.exact:
+                checked.append("yes" if attains(policy, derived) else "NO")
+        return {**measured, "checked": " / ".join(checked)}
 
     def complete(self, measured: Measured) -> bool:
         """Need the bound, the sensitivities and what was checked."""
@@ -100,17 +100,17 @@ class Examples(Figure):
         """One row for each example."""
         made: list[Row] = []
         for example in self.examples():
-            own = measured[example.words,]
+            point = measured[example.words,]
             made.append(
                 {
                     "example": example.words,
                     PRINTED: example.printed,
                     "where": example.source,
-                    BOUND: own["bound"] if own["bound"] is not None else "not sparse",
-                    ALONG: own[ALONG],
-                    ANYWHERE: own[ANYWHERE],
-                    CHECKED: own["checked"],
-                    "seconds": own["seconds"],
+                    BOUND: point["bound"] if point["bound"] is not None else "not sparse",
+                    ALONG: point[ALONG],
+                    ANYWHERE: point[ANYWHERE],
+                    CHECKED: point["checked"],
+                    "seconds": point["seconds"],
                 }
             )
         return made
@@ -126,14 +126,16 @@ class Examples(Figure):
         return draw_bars(labels, rows, columns, self.title, "sensitivity of the histogram", caption)
 
 
-def attains(policy: Policy, found: Sensitivity) -> bool:
+def attains(policy: Policy, claimed: Sensitivity) -> bool:
     """Say whether the records that are said to attain a sensitivity make neighbours by the definition, and do."""
-    if found.witness is None:
-        return not found.value
-    before, after = (tuple(policy.domain.cell(_whole(policy, record)) for record in side) for side in found.witness)
+    if claimed.witness is None:
+        return not claimed.value
+    before, after = (tuple(policy.domain.cell(_whole(policy, record)) for record in side) for side in claimed.witness)
     # Those who stay fill stated counts up; the witness holds only those who move.
     stays = [KnownMarginal(*fact.attributes) if isinstance(fact, KnownMarginal) else fact for fact in policy.known]
-    return are_neighbours(replace(policy, known=tuple(stays)), before, after) and _change(before, after) == found.value
+    return (
+        are_neighbours(replace(policy, known=tuple(stays)), before, after) and _change(before, after) == claimed.value
+    )
 
 
 def _whole(policy: Policy, record: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Every figure and example of the reproduction, by name; each lives in a file of its own."""
+"""Every figure and example of the reproduction, by name; each is in a separate file."""
 
 from __future__ import annotations
 

@@ -55,29 +55,29 @@ class KMeansCurves(Curves):
     def repeated(self, method: str, policy: str, epsilon: str, run: Run) -> Floats:
         """Cluster many times."""
         named = self.named[policy]
-        found = clustering_data(named.data, run)
-        objectives = [found.objective(_centres(method, found, named, epsilon)) for _ in range(run.clusterings)]
-        return np.array(objectives) / found.reference
+        data = clustering_data(named.data, run)
+        objectives = [data.objective(_centres(method, data, named, epsilon)) for _ in range(run.clusterings)]
+        return np.array(objectives) / data.reference
 
 
-def _centres(method: str, found: ClusteringData, named: Named, epsilon: str) -> Floats:
+def _centres(method: str, data: ClusteringData, named: Named, epsilon: str) -> Floats:
     """Find centres once, in one of three ways."""
     if named.exact and method != OURS:
-        return found.lloyd(np.random.default_rng())
+        return data.lloyd(np.random.default_rng())
     if method == SOUND:
-        return _sound(found, epsilon)
+        return _sound(data, epsilon)
     seed = int(np.random.default_rng().integers(2**31))
-    return (_printed if method == PRINTED else _ours)(found, named, epsilon, seed)
+    return (_printed if method == PRINTED else _ours)(data, named, epsilon, seed)
 
 
-def _printed(found: ClusteringData, named: Named, epsilon: str, seed: int) -> Floats:
-    low, high = found.box
-    places = np.repeat(found.places, found.weights, axis=0)
+def _printed(data: ClusteringData, named: Named, epsilon: str, seed: int) -> Floats:
+    low, high = data.box
+    values = np.repeat(data.points, data.weights, axis=0)
     return not_private_published_sulq_kmeans(
-        places,
+        values,
         K,
         epsilon=float(epsilon),
-        claimed_sensitivity=named.claimed(found),
+        claimed_sensitivity=named.claimed(data),
         low=low,
         high=high,
         seed=seed,
@@ -85,33 +85,33 @@ def _printed(found: ClusteringData, named: Named, epsilon: str, seed: int) -> Fl
     )
 
 
-def _sound(found: ClusteringData, epsilon: str) -> Floats:
+def _sound(data: ClusteringData, epsilon: str) -> Floats:
     generator = np.random.default_rng()
     centres = sound_sulq_kmeans(
-        found.positions,
-        found.weights,
-        found.domain.shape,
+        data.positions,
+        data.weights,
+        data.domain.shape,
         K,
         epsilon=Fraction(epsilon),
         rounds=ROUNDS,
         generator=generator,
     )
-    return found.values(centres)
+    return data.values(centres)
 
 
-def _ours(found: ClusteringData, named: Named, epsilon: str, seed: int) -> Floats:
-    mechanism = _calibrated(found, named.secrets, epsilon)
+def _ours(data: ClusteringData, named: Named, epsilon: str, seed: int) -> Floats:
+    mechanism = _calibrated(data, named.secrets, epsilon)
     if not isinstance(mechanism, Synopsis):
         raise TypeError(f"{mechanism.name} releases no synopsis.")
-    noisy = mechanism.draw(found.aggregates, SystemSource())
-    return cluster(mechanism.points(noisy, found.records), K, seed=seed).centers
+    noisy = mechanism.draw(data.aggregates, SystemSource())
+    return cluster(mechanism.points(noisy, data.records), K, seed=seed).centers
 
 
 @lru_cache(maxsize=64)
-def _calibrated(found: ClusteringData, secrets: Secrets, epsilon: str) -> Mechanism:
-    query = KMeans(list(found.domain.names), k=K)
+def _calibrated(data: ClusteringData, secrets: Secrets, epsilon: str) -> Mechanism:
+    query = KMeans(list(data.domain.names), k=K)
     with warnings.catch_warnings():
         # Where blocks are single cells nothing is secret, as in the paper.
         warnings.simplefilter("ignore", BlowfishWarning)
-        policy = Policy(found.domain, secrets=secrets)
-    return make_plan(query, policy, epsilon=epsilon, records=found.records).mechanism
+        policy = Policy(data.domain, secrets=secrets)
+    return make_plan(query, policy, epsilon=epsilon, records=data.records).mechanism

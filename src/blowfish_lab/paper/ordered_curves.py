@@ -64,8 +64,8 @@ class OrderedCurves(Curves):
         if method != OURS:
             return super().measure(point, run)
         counts = self.counts(run)
-        own = our_mechanism(len(counts), self.thresholds[policy], epsilon, int(counts.sum()))
-        return {**super().measure(point, run), "expected": float(own.expected_error().mse)}
+        mechanism = our_mechanism(len(counts), self.thresholds[policy], epsilon, int(counts.sum()))
+        return {**super().measure(point, run), "expected": float(mechanism.expected_error().mse)}
 
     def complete(self, measured: Measured) -> bool:
         """Need the expectation too, where there is one."""
@@ -88,13 +88,13 @@ class OrderedCurves(Curves):
             mechanism = paper_mechanism(len(counts), theta, epsilon)
         else:
             mechanism = our_mechanism(len(counts), theta, epsilon, records)
-        generator, source, found = np.random.default_rng(), SystemSource(), list[float]()
+        generator, source, errors = np.random.default_rng(), SystemSource(), list[float]()
         for _ in range(run.repeats):
             noisy = mechanism.measure(counts, source)
             # The paper asks its tree as it is; ours hands out the ordered estimate.
             estimate = (mechanism.estimate if method == SOUND else mechanism.ordered_estimate)(noisy, records)
-            found.append(random_range_error(np.append(0.0, estimate) - truth, run.ranges, generator))
-        return np.array(found)
+            errors.append(random_range_error(np.append(0.0, estimate) - truth, run.ranges, generator))
+        return np.array(errors)
 
 
 def policy_of(size: int, theta: int | None) -> Policy:

@@ -26,17 +26,17 @@ def draw_panels(panels: Sequence[Panel], colours: Mapping[str, str], title: str,
     lines = -(-len(panels) // columns)
     figure, axes = start_figure(3.6 * columns + 2.4, 3.1 * lines + 1.1, lines, columns, sharex=True, sharey=True)
     grid = np.atleast_1d(axes).reshape(-1)
-    for place in grid[len(panels) :]:
-        place.set_axis_off()
-    for place in grid[max(0, len(panels) - columns) : len(panels)]:
-        place.tick_params(labelbottom=True)
-        place.set_xlabel("epsilon")
-    for place, panel in zip(grid, panels, strict=False):
-        _draw(place, panel, colours)
-        place.set_title(plain_text(panel.title), fontsize=10)
-        place.set_yscale("log")
+    for cell in grid[len(panels) :]:
+        cell.set_axis_off()
+    for cell in grid[max(0, len(panels) - columns) : len(panels)]:
+        cell.tick_params(labelbottom=True)
+        cell.set_xlabel("epsilon")
+    for cell, panel in zip(grid, panels, strict=False):
+        _draw(cell, panel, colours)
+        cell.set_title(plain_text(panel.title), fontsize=10)
+        cell.set_yscale("log")
     # What is published is not in every panel.
-    drawn = {text: mark for place in grid for mark, text in zip(*place.get_legend_handles_labels(), strict=True)}
+    drawn = {text: mark for cell in grid for mark, text in zip(*cell.get_legend_handles_labels(), strict=True)}
     shown = [name for name in colours if name in drawn]
     figure.legend([drawn[name] for name in shown], shown, fontsize=8, loc="outside right upper")
     figure.supxlabel(plain_text(fill(caption, 55 * columns)), fontsize=8, color="0.25")
@@ -50,11 +50,11 @@ def _draw(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
         drawn = [row for row in panel.rows if isinstance(row.get(name), int | float)]
         if not drawn:
             continue
-        places, values = [row["epsilon"] for row in drawn], [row[name] for row in drawn]
+        epsilons, values = [row["epsilon"] for row in drawn], [row[name] for row in drawn]
         measured = f"{name}, lower quartile" in drawn[0]
         axes.plot(
-            places, values, color=colour, marker="." if measured else "*", ls="-" if measured else ":", label=name
+            epsilons, values, color=colour, marker="." if measured else "*", ls="-" if measured else ":", label=name
         )
         if measured:
             ends = [[row[f"{name}, {side} quartile"] for row in drawn] for side in ("lower", "upper")]
-            axes.fill_between(places, *ends, color=colour, alpha=0.15, lw=0)
+            axes.fill_between(epsilons, *ends, color=colour, alpha=0.15, lw=0)

@@ -20,10 +20,10 @@ Floats = npt.NDArray[np.float64]
 
 def widths(size: int, fan_out: int) -> list[int]:
     """Return the widths of the nodes from the root down to single values."""
-    found = [size]
-    while found[-1] > 1:
-        found.append(-(-found[-1] // fan_out))
-    return found
+    levels = [size]
+    while levels[-1] > 1:
+        levels.append(-(-levels[-1] // fan_out))
+    return levels
 
 
 def plain_tree_errors(counts: npt.NDArray[np.int64], fan_out: int, epsilon: Fraction, run: Run) -> Floats:

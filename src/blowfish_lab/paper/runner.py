@@ -38,17 +38,17 @@ def reproduce(
     make_folder(out)
     identities = {figure.name: run.identity(fingerprints(run, figure.real_data)) for figure in chosen}
     todo = [(figure, point) for figure in chosen for point in figure.points(run)]
-    found: dict[tuple[str, Point], Measured] = {}
+    points: dict[tuple[str, Point], Measured] = {}
     missing: list[tuple[Figure, Point]] = []
     for figure, point in todo:
         kept = _kept(_file(out, figure, point, run), figure, point, identities[figure.name])
         if kept is None:
             missing.append((figure, point))
         else:
-            found[figure.name, point] = kept
+            points[figure.name, point] = kept
     seen(len(todo) - len(missing), len(todo))
     left = Counter(figure.name for figure, _ in missing)
-    made = {figure.name: _write(figure, found, run, out) for figure in chosen if not left[figure.name]}
+    made = {figure.name: _write(figure, points, run, out) for figure in chosen if not left[figure.name]}
     tasks = [(figure.name, point, run) for figure, point in missing]
     with closing(finished(measure, tasks, workers)) as results:
         for (name, point, _), measured in results:
@@ -57,16 +57,16 @@ def reproduce(
             make_folder(file.parent)
             written = {"run": identities[name], "point": point, "measured": measured}
             write_atomically(file, json.dumps(written, indent=1).encode())
-            found[name, point] = measured
-            seen(len(found), len(todo))
+            points[name, point] = measured
+            seen(len(points), len(todo))
             left[name] -= 1
             if not left[name]:
-                made[name] = _write(figure, found, run, out)
+                made[name] = _write(figure, points, run, out)
     return [made[figure.name] for figure in chosen]
 
 
 def measure(name: str, point: Point, run: Run) -> Measured:
-    """Measure one point of a figure, in a process of its own."""
+    """Measure one point of a figure, in a worker process."""
     start = perf_counter()
     measured = FIGURES[name].measure(point, run)
     return {**measured, "seconds": round(perf_counter() - start, 3)}
@@ -82,23 +82,25 @@ def _kept(file: Path, figure: Figure, point: Point, identity: dict[str, Any]) ->
     """Read a finished point, if it is this one and made in the same way; a damaged file counts as none."""
     try:
         written: Any = json.loads(file.read_text())
-        own = written["run"] == identity and written["point"] == [*point]
-        measured: Any = written["measured"] if own else None
+        same = written["run"] == identity and written["point"] == [*point]
+        measured: Any = written["measured"] if same else None
         return measured if figure.complete(measured) else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
-def _write(figure: Figure, found: dict[tuple[str, Point], Measured], run: Run, out: Path) -> Produced:
-    own = {point: measured for (name, point), measured in found.items() if name == figure.name}
-    rows = figure.rows(own, run)
+def _write(figure: Figure, points: dict[tuple[str, Point], Measured], run: Run, out: Path) -> Produced:
+    measured_points = {point: measured for (name, point), measured in points.items() if name == figure.name}
+    drawn = figure.rows(measured_points, run)
+    # Columns that begin with an underscore are for the picture only.
+    rows = [{name: value for name, value in row.items() if not name.startswith("_")} for row in drawn]
     folder = out / figure.name
     make_folder(folder)
     header = list(dict.fromkeys(column for row in rows for column in row))
     labels = {"data": "synthetic" if run.synthetic else "real"} if figure.real_data else {}
     cells = [[*labels.values(), *(row.get(column, "") for column in header)] for row in rows]
     write_atomically(folder / f"figure-{figure.name}.csv", csv_table([*labels, *header], cells))
-    write_atomically(folder / f"figure-{figure.name}.png", png(figure.picture(rows, run)))
+    write_atomically(folder / f"figure-{figure.name}.png", png(figure.picture(drawn, run)))
     write_atomically(folder / f"figure-{figure.name}.md", table(figure, rows, run).encode())
     return Produced(figure, rows, folder)
 

@@ -28,14 +28,14 @@ class Named:
     """Whether nothing is secret: sizes and sums have sensitivity 0, and no noise is added to either."""
 
 
-def _diameter(found: ClusteringData) -> float:
-    low, high = found.box
+def _diameter(data_set: ClusteringData) -> float:
+    low, high = data_set.box
     return float((high - low).sum())
 
 
 def everything(data: str) -> Named:
     """Full-domain secrets: the paper's Laplace mechanism."""
-    return Named(data, FullDomain(), lambda found: 2 * _diameter(found))
+    return Named(data, FullDomain(), lambda data_set: 2 * _diameter(data_set))
 
 
 def within(data: str, theta: Any, **scale: Any) -> Named:
@@ -43,13 +43,13 @@ def within(data: str, theta: Any, **scale: Any) -> Named:
     # Distances on a map are in kilometres, the values in cells; the claim is 2 theta in the units of the values.
     widest = max((Fraction(1) / Fraction(each) for each in scale.values()), default=Fraction(1))
     secrets = DistanceThreshold(theta, scale=scale or None)
-    return Named(data, secrets, lambda found: 2 * float(Fraction(str(theta)) * widest))
+    return Named(data, secrets, lambda data_set: 2 * float(Fraction(str(theta)) * widest))
 
 
 def attributes(data: str) -> Named:
     """Secrets of pairs that differ in one attribute."""
     return Named(
-        data, Attributes(), lambda found: 2 * float(max(high - low for low, high in zip(*found.box, strict=True)))
+        data, Attributes(), lambda data_set: 2 * float(max(high - low for low, high in zip(*data_set.box, strict=True)))
     )
 
 
@@ -57,7 +57,7 @@ def blocks(longitude: int, latitude: int) -> Named:
     """Secrets inside the blocks of the map that are so many cells wide and high."""
     secrets = Partition(widths={"longitude": longitude, "latitude": latitude})
     return Named(
-        "twitter", secrets, lambda found: 2.0 * (longitude - 1 + latitude - 1), exact=longitude == latitude == 1
+        "twitter", secrets, lambda data_set: 2.0 * (longitude - 1 + latitude - 1), exact=longitude == latitude == 1
     )
 
 

@@ -4,7 +4,7 @@ from blowfish_privacy.ledger.account import Account, OverBudgetError
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
 from blowfish_privacy.ledger.ledger import Ledger, Loss
 from blowfish_privacy.ledger.opening import create_ledger, open_ledger
-from blowfish_privacy.ledger.shelf import PolicyLoader
+from blowfish_privacy.ledger.policy_cache import PolicyLoader
 from blowfish_privacy.ledger.sqlite import SqliteLedger
 from blowfish_privacy.ledger.verification import Report
 

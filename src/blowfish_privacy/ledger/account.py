@@ -15,7 +15,7 @@ from blowfish_privacy.support.exact import show
 
 @dataclass(frozen=True)
 class Account:
-    """The balance: never more than a summary of the rows, which are the truth."""
+    """The balance: a summary of the rows, which are the authority."""
 
     measure: Measure
     budget: Fraction
@@ -41,7 +41,7 @@ class Account:
 
     @property
     def remaining(self) -> Fraction:
-        """What is left."""
+        """The part of the budget that is left."""
         return self.budget - self.spent
 
     def after_entry(self, entry: Entry) -> Account:
@@ -67,7 +67,7 @@ class Balance(Protocol):
 
     @property
     def remaining(self) -> Fraction:
-        """What is left."""
+        """The part of the budget that is left."""
         ...
 
 
@@ -80,7 +80,7 @@ class OverBudgetError(BudgetError):
 
     @classmethod
     def of(cls, requested: Fraction, account: Balance) -> OverBudgetError:
-        """Word the error, and keep its numbers."""
+        """Make the error for a charge that exceeds what is left, and keep both amounts."""
         remaining = account.remaining
         error = cls(
             f"the release costs {show(requested)}, but of the budget of {show(account.budget)} only "
@@ -97,7 +97,7 @@ class OverBudgetError(BudgetError):
         return self.requested - self.remaining
 
     def within(self, where: str) -> OverBudgetError:
-        """Return the same error, with the place it was found in front of its message."""
+        """Return the same error, with ``where`` in front of its message."""
         error = type(self)(f"{where}: {self.message}", hint=self.hint)
         error.requested, error.remaining = self.requested, self.remaining
         return error

@@ -1,4 +1,4 @@
-"""What may be done with a charge that is found in a ledger."""
+"""Looking up charges in a ledger, and checking what may still be done with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def already_made(store: Store, wanted: Entry) -> Entry | None:
     made = store.entry(wanted.key)
     if made is not None and not made.repeats(wanted):
         raise LedgerError(
-            f"the key {wanted.key!r} was used for another release: entry {made.number}, {made.description!r}, "
+            f"the key {wanted.key!r} was used for a different release: entry {made.number}, {made.description!r}, "
             f"epsilon {show(made.epsilon)}.",
             hint="a retry must ask for exactly the same; a new release needs a new key.",
         )
@@ -22,7 +22,7 @@ def already_made(store: Store, wanted: Entry) -> Entry | None:
 
 
 def paid(made: Entry, price: Price) -> Entry:
-    """Take a charge that was made before, if it paid all that it costs."""
+    """Accept a charge that was made before, if it paid the full price."""
     due = made.epsilon * price.factor
     if made.charged < due:
         raise LedgerError(
@@ -33,7 +33,7 @@ def paid(made: Entry, price: Price) -> Entry:
 
 
 def charge_of(store: Store, key: str) -> Entry:
-    """Find the charge that something is recorded for."""
+    """Find the charge with this key; a document or failure cannot be recorded without one."""
     entry = store.entry(key)
     if entry is None:
         raise LedgerError("there is no charge with this key.", hint="charge first, then record.")
@@ -41,17 +41,17 @@ def charge_of(store: Store, key: str) -> Entry:
 
 
 def check_not_replaced(store: Store, entry: Entry) -> None:
-    """Refuse to hand out what was set aside, if the budget has come to belong to another policy meanwhile."""
+    """Refuse to hand out an entry that was set aside, if the budget now belongs to another policy."""
     base = store.base() if store.failure(entry.number) is not None else None
     if base is not None and base.hash != entry.policy.hash:
         raise RefusalError(
-            f"entry {entry.number} failed, and the budget has been spent under another policy since.",
+            f"entry {entry.number} failed, and the budget has since been spent under another policy.",
             hint="release under the ledger's policy. Nothing was handed out.",
         )
 
 
 def intact(document: Document) -> str:
-    """Return the text of a document that is as it was handed out."""
+    """Return the text of a document, unless it was changed after it was handed out."""
     if sha256(document.text) != document.sha256:
         raise LedgerError(
             f"the document stored for entry {document.entry} was changed after it was handed out.",

@@ -3,8 +3,8 @@
 A budget bounds the loss between neighbours of the ledger's policy: tables that differ in one person, moved along one
 edge of its graph G1 (without known facts). A release that is epsilon-private for a policy with graph G2 loses at most
 epsilon * d_G2(x, y) between a person's values x and y: walk the shortest chain, epsilon per step. So it costs epsilon
-times the *stretch*, the largest d_G2 over the edges of G1. Where that is infinite, or no rule here finds it, the charge
-is refused.
+times the *stretch*, the largest d_G2 over the edges of G1. Where that is infinite, or none of these rules finds it,
+the charge is refused.
 
 Options of the policies, when neither has known facts:
 
@@ -12,7 +12,7 @@ Options of the policies, when neither has known facts:
   rows are moved in ceil(m1 / m2) groups, each along its chain: the factor is the stretch times that number;
 - an unknown number of records adds a value "absent" next to all others: whatever is unconnected is then two steps
   apart, and the steps from and to "absent" are edges of the ledger's graph too if its number of records is secret. A
-  release that treats the number of records as public is no use to a ledger that keeps it secret.
+  release that treats the number of records as public cannot be charged to a ledger that keeps it secret.
 
 With known facts tables with one person changed need not be neighbours at all, so only equal policies add up.
 """
@@ -125,10 +125,10 @@ def _check_comparable(base: Policy, policy: Policy) -> None:
             hint=_OWN_LEDGER,
         )
     if base.canonical()["domain"] != policy.canonical()["domain"]:
-        raise RefusalError("this policy's domain is not the one of the ledger's policy.", hint=_OWN_LEDGER)
+        raise RefusalError("this policy's domain is not that of the ledger's policy.", hint=_OWN_LEDGER)
     if base.domain != policy.domain:
         raise RefusalError(
-            "this policy declares the ledger's domain in another order.",
+            "this policy declares the ledger's domain in a different order.",
             hint="declare attributes and categories in the same order.",
         )
     if base.size == "unknown" and policy.size != "unknown":

@@ -65,7 +65,7 @@ class Entry:
     detail: str = "{}"
     chain: str = ""
     version: int = 2
-    """Of the way its hash is computed."""
+    """The version of the way its hash is computed."""
     loss: Loss = NOTHING
 
     @property
@@ -94,7 +94,7 @@ class Entry:
         return Loss.of({ALL: charged})
 
     def repeats(self, other: Entry) -> bool:
-        """Say whether another entry asks for the same."""
+        """Say whether another entry asks for the same release."""
         return (self.policy.hash, self.epsilon, self.description, self.detail) == (
             other.policy.hash,
             other.epsilon,

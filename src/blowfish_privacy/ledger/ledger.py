@@ -1,8 +1,8 @@
 """What a ledger is, whatever it is stored in.
 
 A ledger holds a budget, entries (charges), documents (what was handed out for a charge) and failures (charges whose
-data contradicted what their policy states). A kind of storage supplies
-transactions (:class:`~blowfish_privacy.ledger.store.Store`); all rules are here, so that every kind keeps them.
+data contradicted what their policy states). A kind of storage supplies transactions
+(:class:`~blowfish_privacy.ledger.store.Store`); all rules are in this file, so that they hold for every kind.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from blowfish_privacy.ledger.amounts import write_amount
 from blowfish_privacy.ledger.charges import already_made, charge_of, check_not_replaced, intact, paid
 from blowfish_privacy.ledger.composition import Price, check_parallel
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
+from blowfish_privacy.ledger.policy_cache import PolicyCache, PolicyLoader
 from blowfish_privacy.ledger.request import storable, wanted_entry
-from blowfish_privacy.ledger.shelf import PolicyLoader, PolicyShelf
-from blowfish_privacy.ledger.standing import Standing
+from blowfish_privacy.ledger.snapshot import Snapshot
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.ledger.verification import Report, Rows, price_problems, verify_rows
 from blowfish_privacy.policies import Policy
@@ -48,7 +48,7 @@ class Ledger(ABC):
 
     def __init__(self, *, budget: Fraction, load_policy: PolicyLoader | None, clock: Clock | None) -> None:
         self.budget = budget
-        self._shelf = PolicyShelf(load_policy)
+        self._policies = PolicyCache(load_policy)
         self._clock = clock or system_clock
 
     @property
@@ -65,19 +65,19 @@ class Ledger(ABC):
         """Open a transaction that excludes other writers; its end makes it durable, an exception undoes it."""
 
     def _write(self, action: Callable[[Store], Result]) -> Result:
-        """Run an action in a transaction of its own. It must find out by itself whether it was done before."""
+        """Run an action in a new transaction. The action itself must check whether it was already done."""
         with self._writing() as store:
             return action(store)
 
     @property
     def spent(self) -> Fraction:
-        """What is spent."""
+        """The part of the budget that is spent."""
         with self._reading() as store:
             return store.account().spent
 
     @property
     def remaining(self) -> Fraction:
-        """What is left."""
+        """The part of the budget that is left."""
         with self._reading() as store:
             return store.account().remaining
 
@@ -99,10 +99,10 @@ class Ledger(ABC):
 
     def price(self, policy: Policy) -> Price:
         """Say what a release under a policy costs for each epsilon, or refuse; nothing is charged."""
-        self._shelf.add(policy)
+        self._policies.add(policy)
         with self._reading() as store:
-            standing = Standing.of(store)
-        return standing.price(self._shelf, policy)
+            snapshot = Snapshot.of(store)
+        return snapshot.price(self._policies, policy)
 
     def charge(
         self, *, loss: Loss, policy: Policy, key: str, description: str, mechanism: str, policy_text: str = ""
@@ -179,7 +179,7 @@ class Ledger(ABC):
 
         def add(store: Store) -> None:
             entry = charge_of(store, key)
-            if not self._shelf.policy(entry.policy).known:
+            if not self._policies.policy(entry.policy).known:
                 raise LedgerError("only a release under a policy with known facts can fail on them.")
             if store.failure(entry.number) is not None:
                 return
@@ -224,8 +224,8 @@ class Ledger(ABC):
             damage, rows = store.damage(), Rows.of(store)
         report = verify_rows(rows)
         if not damage and report.ok:
-            # A new shelf, so that policies are read back from what is stored and not from what this process remembers.
-            report = replace(report, problems=tuple(price_problems(rows, PolicyShelf(self._shelf.load_policy))))
+            # A new cache, so that policies are read back from what is stored, not from this process's memory.
+            report = replace(report, problems=tuple(price_problems(rows, PolicyCache(self._policies.load_policy))))
         return replace(report, problems=(*damage, *report.problems))
 
     def _spent_by_policy(self) -> list[tuple[Policy, Fraction]]:
@@ -233,23 +233,23 @@ class Ledger(ABC):
         for entry in self.entries():
             stored, epsilon = spent.get(entry.policy.hash, (entry.policy, Fraction(0)))
             spent[entry.policy.hash] = stored if stored.text else entry.policy, epsilon + entry.epsilon
-        return [(self._shelf.policy(stored), epsilon) for stored, epsilon in spent.values()]
+        return [(self._policies.policy(stored), epsilon) for stored, epsilon in spent.values()]
 
     def _charge(self, wanted: Entry, policy: Policy) -> Entry:
-        self._shelf.add(policy)
+        self._policies.add(policy)
         with self._reading() as store:
-            made, standing = already_made(store, wanted), Standing.of(store)
+            made, snapshot = already_made(store, wanted), Snapshot.of(store)
             if made is not None and store.document(made.number) is not None:
                 # Nothing more will be read under it.
                 return made
         # Finding the price may take seconds: not while others wait to write.
-        price = standing.price(self._shelf, policy)
+        price = snapshot.price(self._policies, policy)
         if made is not None:
             return paid(made, price)
         return self._write(lambda store: already_made(store, wanted) or self._append(store, wanted, policy))
 
     def _append(self, store: Store, wanted: Entry, policy: Policy) -> Entry:
-        price, before = Standing.of(store).price(self._shelf, policy), store.account()
+        price, before = Snapshot.of(store).price(self._policies, policy), store.account()
         charged = price.charged(wanted.loss)
         if charged.largest > before.remaining:
             raise OverBudgetError.of(charged.largest, before)
@@ -264,7 +264,7 @@ class Ledger(ABC):
 
 
 def system_clock() -> datetime:
-    """Return the time now."""
+    """Return the current time, in UTC."""
     return datetime.now(UTC)
 
 

@@ -23,7 +23,7 @@ def write_loss(loss: Loss) -> str:
 def read_loss(measure: str, text: str) -> Loss:
     """Read what :func:`write_loss` writes, and nothing else."""
     if measure not in Measure.kinds:
-        raise LedgerError("an entry has a measure of loss that is not known here.", hint="use a newer version.")
+        raise LedgerError("an entry has an unknown measure of loss.", hint="use a newer version.")
     try:
         amounts = dict(_read(**row) for row in json.loads(text))
     except (ValueError, TypeError, RecursionError):

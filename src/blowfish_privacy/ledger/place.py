@@ -1,8 +1,8 @@
 """Where the file of a ledger is: noticing a second path, a copy, a file put back.
 
 SQLite names its journal by the path that a file is opened under. One file under two paths has two journals, and what
-one path leaves behind in a crash would later undo what was charged through the other. So a ledger knows its place and
-is used there alone: the folder it lies in, its name there, and the file itself. A folder mounted elsewhere is the same
+one path leaves behind in a crash would later undo what was charged through the other. So a ledger records its place and
+is only used there: its folder, its name in that folder, and the file itself. A folder mounted elsewhere is the same
 folder, and a safe mount.
 """
 
@@ -21,7 +21,7 @@ LOGS = ("-journal", "-wal")
 
 @dataclass(frozen=True)
 class Place:
-    """A folder, a name in it, and a file, by their inode numbers; a device's number changes from start to start."""
+    """A folder, a name in it, and a file, by their inode numbers; the numbers of devices change at a restart."""
 
     folder: str
     name: str
@@ -29,13 +29,13 @@ class Place:
 
     @classmethod
     def of(cls, path: Path) -> Place:
-        """Look where a file is; refuse one that has a second name."""
+        """Find the place of a file; refuse a file with a second name."""
         state = os.lstat(path)
         if not stat.S_ISREG(state.st_mode):
             raise LedgerError(f"{path.name} is not a file.", hint="give the ledger a file name of its own.")
         if state.st_nlink > 1:
             raise LedgerError(
-                f"{path.name} has {state.st_nlink} names (hard links), and a ledger is used under one only.",
+                f"{path.name} has {state.st_nlink} names (hard links), but a ledger may have only one.",
                 hint="remove the others. A crash while it was made leaves one in a folder .ledger-... beside it.",
             )
         return cls(str(os.stat(path.parent).st_ino), path.name, str(state.st_ino))
@@ -46,7 +46,7 @@ class Place:
             return
         if (self.folder, self.name) == (recorded.folder, recorded.name):
             raise LedgerError(
-                f"{self.name} is not the file that was here before: it was restored from a backup, or replaced by a "
+                f"{self.name} is not the file that was there before: it was restored from a backup, or replaced by a "
                 "copy. Charges made since the copy are not in it, and could be spent again.",
                 hint="put the right file back. Where it is lost, count what your records say is missing as spent, "
                 f"release no more than the rest, and run: blowfish ledger moved {self.name}.",
@@ -60,24 +60,24 @@ class Place:
         )
 
     def check_move(self, recorded: Place, path: Path) -> None:
-        """Refuse a move that visibly left something behind."""
+        """Refuse a move that evidently left the original or its log behind."""
         old = path.with_name(recorded.name)
         if self.folder != recorded.folder or self.name == recorded.name:
             return
         if old.exists() and str(old.stat().st_ino) == recorded.file:
             raise LedgerError(
-                f"{path.name} is a copy of {old.name}, which is still here: both would spend the budget twice.",
+                f"{path.name} is a copy of {old.name}, which still exists: both would spend the budget twice.",
                 hint=f"use {old.name}, or remove it first.",
             )
         for log in logs(old):
             raise LedgerError(
                 f"{path.name} was moved without its log {log.name}.",
-                hint="give both their old names back, and open it.",
+                hint="give both their old names back, then open it.",
             )
 
 
 def logs(path: Path) -> list[Path]:
-    """Find the logs with something in them that lie beside a ledger's path."""
+    """List the logs beside a ledger's path that are not empty."""
     return [log for ending in LOGS if _size(log := path.with_name(path.name + ending))]
 
 
@@ -85,5 +85,5 @@ def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except FileNotFoundError:
-        # A writer that ends removes its journal at any moment.
+        # A writer that finishes removes its journal at any moment.
         return 0

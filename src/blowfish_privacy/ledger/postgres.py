@@ -1,8 +1,8 @@
 """A ledger in a schema of a PostgreSQL database, for a team on many hosts.
 
-``postgresql://user@host/database?ledger=census``: the name is that of the schema. Every operation has a connection and
-a transaction of its own. A connection that is lost, even while a commit was under way, is followed by the same
-operation on a new one, which waits for the old transaction to end and finds by its key what that did.
+``postgresql://user@host/database?ledger=census``: the name is that of the schema. Every operation opens a
+connection for one transaction. If the connection is lost, even during a commit, the operation is repeated on a new one:
+it waits for the old transaction to end, and finds out by the key what that one did.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from blowfish_privacy.errors import LedgerError, brief
 from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.ledger import Clock, Ledger, system_clock, write_time
+from blowfish_privacy.ledger.policy_cache import PolicyLoader
 from blowfish_privacy.ledger.postgres_making import check_durable, inspect, make, quoted
 from blowfish_privacy.ledger.postgres_schema import DEFAULT_NAME, grants
 from blowfish_privacy.ledger.postgres_store import PostgresStore
-from blowfish_privacy.ledger.shelf import PolicyLoader
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.support.exact import positive, show
-from blowfish_privacy.support.postgresql import Address, driver, trouble
+from blowfish_privacy.support.postgresql import Address, driver, error_in_words
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -68,7 +68,7 @@ class PostgresLedger(Ledger):
         """Make a ledger and open it; the options are those of :meth:`open`."""
         address, name = _parsed(url)
         budget = positive(budget, "the budget", error=LedgerError)
-        with _plainly(), _transaction(address, timeout) as connection:
+        with _wording_errors(), _transaction(address, timeout) as connection:
             check_durable(connection)
             make(connection, name, Account.opening(budget, write_time((clock or system_clock)())))
         return cls.open(url, load_policy=load_policy, timeout=timeout, clock=clock)
@@ -83,11 +83,11 @@ class PostgresLedger(Ledger):
         timeout: float = TIMEOUT,
         clock: Clock | None = None,
     ) -> PostgresLedger:
-        """Open a ledger that is there; see :meth:`SqliteLedger.open`."""
+        """Open an existing ledger; see :meth:`SqliteLedger.open`."""
         address, name = _parsed(url)
         if budget is not None:
             budget = positive(budget, "the budget", error=LedgerError)
-        with _plainly(), _transaction(address, timeout) as connection:
+        with _wording_errors(), _transaction(address, timeout) as connection:
             check_durable(connection)
             account = inspect(connection, name)
         if budget not in (None, account.budget):
@@ -109,13 +109,16 @@ class PostgresLedger(Ledger):
         """Let a role of the database spend and read. It can neither change nor remove a row."""
         if role.strip().casefold() in ("public", "") or not role.isprintable():
             raise LedgerError("a ledger is opened to a role, not to everybody.", hint="name one role.")
-        with _plainly(), _transaction(self._address, self._timeout) as connection:
+        with _wording_errors(), _transaction(self._address, self._timeout) as connection:
             for statement in grants(quoted(self.name), quoted(role)):
                 connection.execute(statement.encode())
 
     @contextmanager
     def _reading(self) -> Generator[Store]:
-        with _plainly(), closing(_connect(self._address, self._timeout, isolation="repeatable read")) as connection:
+        with (
+            _wording_errors(),
+            closing(_connect(self._address, self._timeout, isolation="repeatable read")) as connection,
+        ):
             yield self._store(connection)
 
     @contextmanager
@@ -128,9 +131,9 @@ class PostgresLedger(Ledger):
             yield store
 
     def _write(self, action: Callable[[Store], Result]) -> Result:
-        """Run an action, and run it again when the server may not have done it."""
+        """Run an action, and run it again if the server may not have committed it."""
         psycopg = driver(LedgerError)
-        with _plainly():
+        with _wording_errors():
             for attempt in range(_ATTEMPTS - 1):
                 try:
                     return super()._write(action)
@@ -146,7 +149,7 @@ class PostgresLedger(Ledger):
 
 
 def _parsed(url: str) -> tuple[Address, str]:
-    """Read an address of a ledger, and the ledger's name in it."""
+    """Split the address of a ledger into that of the database and the ledger's name."""
     address = Address.parse(url, ours=("ledger",), error=LedgerError)
     name = address.options.get("ledger", DEFAULT_NAME)
     if not _NAME.fullmatch(name):
@@ -183,12 +186,12 @@ def _transient(error: Exception) -> bool:
 
 
 @contextmanager
-def _plainly() -> Generator[None]:
-    """Turn what PostgreSQL says into words, without its traceback."""
+def _wording_errors() -> Generator[None]:
+    """Turn PostgreSQL's errors into ours, without their traceback."""
     psycopg = driver(LedgerError)
     try:
         yield
     except psycopg.Error as error:
-        said, hint = trouble(error)
+        said, hint = error_in_words(error)
         kind = type(error).__name__
         raise LedgerError(f"the ledger: {said} ({kind}).", hint=f"{hint} Then {_SAME_KEY}") from None

@@ -1,4 +1,4 @@
-"""Making a ledger in PostgreSQL, and opening one that is there."""
+"""Making a ledger in PostgreSQL, and opening an existing one."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def check_durable(connection: Connection[Any]) -> None:
 
 
 def make(connection: Connection[Any], name: str, account: Account) -> None:
-    """Make a ledger unless its schema is there; others who make the same one wait, and then find it."""
+    """Make a ledger, unless its schema exists; others who make the same one wait, and then find that it does."""
     _wait_for_makers(connection, name)
     if connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", (name,)).fetchone() is not None:
         raise LedgerError(
-            f"the schema {name!r} is there already.",
+            f"the schema {name!r} already exists.",
             hint=EXISTS,
         )
     for statement in statements(quoted(name)):
@@ -50,24 +50,24 @@ def make(connection: Connection[Any], name: str, account: Account) -> None:
 
 
 def inspect(connection: Connection[Any], name: str) -> Account:
-    """Read the balance of a schema that is certainly a ledger of ours."""
-    found = connection.execute(
+    """Read the balance, once it is certain that the schema is one of our ledgers."""
+    schema = connection.execute(
         "SELECT obj_description(oid, 'pg_namespace'), has_schema_privilege('public', oid, 'USAGE'), "
         "has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = %s",
         (name,),
     ).fetchone()
-    if found is None:
+    if schema is None:
         raise LedgerError(
             f"there is no ledger {name!r} in the database.",
             hint=MISSING,
         )
-    mark, is_open, may_use = found
+    mark, is_open, may_use = schema
     if may_use and mark in OLD_MARKS:
         _migrate(connection, name)
     elif mark not in (MARK, *OLD_MARKS):
         raise LedgerError(
-            f"the schema {name!r} is not a ledger, or one of another version.",
-            hint="give the ledger a schema of its own: ?ledger=name.",
+            f"the schema {name!r} is not a ledger, or was made by a different version.",
+            hint="choose a schema that nothing else uses: ?ledger=name.",
         )
     if not may_use:
         raise LedgerError(
@@ -119,11 +119,11 @@ def _wait_for_makers(connection: Connection[Any], name: str) -> None:
 def _one(cursor: Any) -> Any:
     row = cursor.fetchone()
     if row is None:
-        raise LedgerError("PostgreSQL gave no answer.", hint="try again.")
+        raise LedgerError("PostgreSQL returned no row.", hint="try again.")
     return row
 
 
 def quoted(name: str) -> str:
-    """Write a name as SQL has it."""
+    """Quote a name for SQL."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'

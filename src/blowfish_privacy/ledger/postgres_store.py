@@ -25,14 +25,14 @@ class PostgresStore(SqlStore):
 
     def damage(self) -> list[str]:
         """Look for references to rows that are not there, which only a damaged disk leaves behind."""
-        loose = {
+        orphans = {
             "entries": "SELECT FROM entries AS e LEFT JOIN policies AS p ON p.id = e.policy WHERE p.id IS NULL",
             "documents": "SELECT FROM documents AS d LEFT JOIN entries AS e ON e.number = d.entry "
             "WHERE e.number IS NULL",
             "failures": "SELECT FROM failures AS x LEFT JOIN entries AS e ON e.number = x.entry WHERE e.number IS NULL",
         }
         return [
-            f"a row of the table {table} refers to a missing one."
-            for table, query in loose.items()
+            f"a row of the table {table} refers to a row that is missing."
+            for table, query in orphans.items()
             if self._connection.execute(query.encode()).fetchone() is not None
         ]

@@ -1,4 +1,4 @@
-"""Checking at the door what a caller asks a ledger for."""
+"""Checking what a caller asks a ledger for, before anything is looked up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def wanted_entry(
     mechanism: str,
     detail: str = "{}",
 ) -> Entry:
-    """Write down what a charge asks for; its number, time and price are not known yet."""
+    """Make the entry that a charge asks for; its number, time and price are filled in when it is made."""
     if not storable(key, "the key") or len(key) > _LONGEST_KEY:
         raise LedgerError(f"the key must have 1 to {_LONGEST_KEY} characters.")
     return Entry(
@@ -41,14 +41,14 @@ def wanted_entry(
 
 
 def _checked(loss: object) -> Loss:
-    """Take a loss of amounts from 0 up; what a policy makes public may be released at 0."""
+    """Accept a loss whose amounts are positive; it may be empty, since what a policy makes public costs nothing."""
     if not isinstance(loss, Loss) or not all(type(amount) is Fraction and amount > 0 for _, amount in loss):
         raise LedgerError("a charge needs a loss, whose amounts are positive fractions.", hint="a certificate has one.")
     return loss
 
 
 def storable(value: str, what: str) -> str:
-    """Take a text that every kind of storage gives back byte for byte."""
+    """Accept a text that every kind of storage gives back byte for byte."""
     try:
         if isinstance(value, str) and b"\0" not in value.encode():
             return value

@@ -1,4 +1,4 @@
-"""How what a ledger stores is laid out in the rows of a database."""
+"""How accounts, entries, documents and failures are laid out in the rows of a database."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from blowfish_privacy.ledger.losses import read_loss, write_loss
 from blowfish_privacy.privacy.loss import Measure
 
 VERSIONS = (1, 2)
-"""Ways in which the hash of an entry is computed."""
+"""The versions of the way in which the hash of an entry is computed."""
 
 
 def read_account(row: Any) -> Account:
     """Read a balance: budget, created, spent; entries, documents, failures, each with its head."""
     measure, budget, created, spent, *rest = _typed(row, (str, str, str, str, int, str, int, str, int, str))
     if measure not in Measure.kinds:
-        raise LedgerError("the budget has a measure of loss that is not known here.", hint="use a newer version.")
+        raise LedgerError("the budget has an unknown measure of loss.", hint="use a newer version.")
     return Account(Measure.kinds[measure], read_amount(budget), created, read_amount(spent), *rest)
 
 
@@ -40,7 +40,7 @@ def account_row(account: Account) -> tuple[str | int, ...]:
 
 
 def entry_row(row: Entry) -> tuple[str | int, ...]:
-    """Write an entry: its own fields, then the hash, text and canonical form that its policy is found by."""
+    """Write an entry: its fields, then the hash, text and canonical form that identify its policy."""
     return (
         *(row.number, row.key, row.made, write_amount(row.epsilon), write_amount(row.charged), row.rule),
         *(row.description, row.mechanism, row.detail, row.chain, row.version, row.loss.measure.name),
@@ -55,7 +55,7 @@ def read_entry(row: Any) -> Entry:
     policy = StoredPolicy(*rest[:3])
     epsilon, charged, rule, description, mechanism, detail, chain, version, measure, loss = rest[3:]
     if version not in VERSIONS:
-        raise LedgerError("an entry was written in a way that is not known here.", hint="use a newer version.")
+        raise LedgerError("an entry has an unknown format.", hint="use a newer version.")
     amounts = read_amount(epsilon), read_amount(charged)
     stated = Entry.on_all_pairs(amounts[1]) if version == 1 else read_loss(measure, loss)
     return Entry(number, key, made, policy, *amounts, rule, description, mechanism, detail, chain, version, stated)
@@ -72,7 +72,7 @@ def read_failure(row: Any) -> Failure:
 
 
 def _typed(row: Any, types: tuple[type, ...]) -> Any:
-    """Check what a database may not: that a column holds what it was declared for."""
+    """Check what a database may not: that every column holds values of its declared type."""
     if not all(isinstance(value, kind) for value, kind in zip(row, types, strict=True)):
-        raise LedgerError("a row is not as it was written.", hint="the ledger was changed by other software.")
+        raise LedgerError("a row holds values of the wrong type.", hint="the ledger was changed by other software.")
     return row

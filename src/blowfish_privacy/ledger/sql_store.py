@@ -42,10 +42,10 @@ class SqlStore(Store):
 
     @abstractmethod
     def _ask(self, query: str, values: tuple[str | int, ...] = ()) -> Any:
-        """Run a query whose values stand where it has question marks; return a cursor."""
+        """Run a query with values for its question marks; return a cursor."""
 
     def open_account(self, account: Account) -> None:
-        """Write the first balance."""
+        """Write the balance of a new ledger."""
         self._ask(
             "INSERT INTO account (one, measure, budget, created, spent, entries, entries_head, documents, "
             "documents_head, failures, failures_head) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -53,19 +53,19 @@ class SqlStore(Store):
         )
 
     def account(self) -> Account:
-        """Read the one row."""
+        """Read the row of the account."""
         row: Any = self._ask(_ACCOUNT).fetchone()
         if row is None:
             raise LedgerError("the ledger has lost its balance.", hint="restore it from a backup.")
         return read_account(row)
 
     def base(self) -> StoredPolicy | None:
-        """Look at the first entry not set aside, and for a text among the policies of the same hash."""
+        """Find the policy of the first entry that is not set aside, with a text if any policy of its hash has one."""
         row = self._ask(_BASE).fetchone()
         return None if row is None else StoredPolicy(*row)
 
     def entry(self, key: str) -> Entry | None:
-        """Look up the key."""
+        """Find an entry by its key."""
         row = self._ask(f"{_ENTRIES} WHERE e.key = ?", (key,)).fetchone()
         return None if row is None else read_entry(row)
 
@@ -74,7 +74,7 @@ class SqlStore(Store):
         return map(read_entry, self._ask(f"{_ENTRIES} ORDER BY e.number"))
 
     def document(self, entry: int) -> Document | None:
-        """Look up the entry."""
+        """Find a document by its entry."""
         row = self._ask(f"{_DOCUMENTS} WHERE entry = ?", (entry,)).fetchone()
         return None if row is None else read_document(row)
 
@@ -83,7 +83,7 @@ class SqlStore(Store):
         return map(read_document, self._ask(f"{_DOCUMENTS} ORDER BY number"))
 
     def failure(self, entry: int) -> Failure | None:
-        """Look up the entry."""
+        """Find a failure by its entry."""
         row = self._ask(f"{_FAILURES} WHERE entry = ?", (entry,)).fetchone()
         return None if row is None else read_failure(row)
 
@@ -92,7 +92,7 @@ class SqlStore(Store):
         return map(read_failure, self._ask(f"{_FAILURES} ORDER BY number"))
 
     def failed_policies(self) -> frozenset[str]:
-        """Look at the entries that failed."""
+        """Collect the policies of the entries that failed."""
         rows = self._ask(
             "SELECT DISTINCT p.hash FROM failures AS x JOIN entries AS e ON e.number = x.entry "
             "JOIN policies AS p ON p.id = e.policy"

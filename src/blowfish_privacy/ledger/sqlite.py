@@ -1,6 +1,6 @@
 """A ledger in one SQLite file.
 
-Every operation opens its own connection, so nothing is shared between threads or across a fork. Nothing but SQLite ever
+Every operation opens a new connection, so nothing is shared between threads or across a fork. Nothing but SQLite ever
 opens the file: closing any other handle on it would drop the locks of this process's connections.
 """
 
@@ -17,8 +17,8 @@ from pathlib import Path
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
 from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.ledger import Clock, Ledger, system_clock, write_time
-from blowfish_privacy.ledger.shelf import PolicyLoader
-from blowfish_privacy.ledger.sqlite_access import TIMEOUT, findable, plainly, transaction
+from blowfish_privacy.ledger.policy_cache import PolicyLoader
+from blowfish_privacy.ledger.sqlite_access import TIMEOUT, transaction, wording_file_errors, wording_sqlite_errors
 from blowfish_privacy.ledger.sqlite_making import inspect, make, record_move
 from blowfish_privacy.ledger.sqlite_store import SqliteStore
 from blowfish_privacy.support.exact import positive, show
@@ -46,10 +46,10 @@ class SqliteLedger(Ledger):
     ) -> SqliteLedger:
         """Make a ledger and open it; the options are those of :meth:`open`."""
         budget = positive(budget, "the budget", error=LedgerError)
-        place = _resolved(path)
-        with plainly(place), findable(place):
-            make(place, Account.opening(budget, write_time((clock or system_clock)())))
-        return cls.open(place, load_policy=load_policy, timeout=timeout, clock=clock)
+        resolved = _resolved(path)
+        with wording_sqlite_errors(resolved), wording_file_errors(resolved):
+            make(resolved, Account.opening(budget, write_time((clock or system_clock)())))
+        return cls.open(resolved, load_policy=load_policy, timeout=timeout, clock=clock)
 
     @classmethod
     def open(
@@ -61,34 +61,34 @@ class SqliteLedger(Ledger):
         timeout: float = TIMEOUT,
         clock: Clock | None = None,
     ) -> SqliteLedger:
-        """Open a ledger that is there; ``budget``, if given, must be the one it was made with.
+        """Open an existing ledger; ``budget``, if given, must be the one it was made with.
 
         ``load_policy`` reads policies back from the texts given with charges; pair losses and charges under other
-        policies than the first need it. A wait for other writers ends after ``timeout`` seconds.
+        policies than the first need it. Waiting for other writers ends after ``timeout`` seconds.
         """
-        place = _resolved(path)
+        resolved = _resolved(path)
         if budget is not None:
             budget = positive(budget, "the budget", error=LedgerError)
-        with plainly(place), findable(place):
-            account = inspect(place, timeout)
-            _warn_if_open_to_others(place)
+        with wording_sqlite_errors(resolved), wording_file_errors(resolved):
+            account = inspect(resolved, timeout)
+            _warn_if_open_to_others(resolved)
         if budget not in (None, account.budget):
             raise LedgerError(
-                f"{place.name} has a budget of {show(account.budget)}, not of {show(budget)}.",
+                f"{resolved.name} has a budget of {show(account.budget)}, not of {show(budget)}.",
                 hint="a budget is fixed when its ledger is made: leave it out, or state the same.",
             )
-        return cls(place, account.budget, load_policy=load_policy, timeout=timeout, clock=clock)
+        return cls(resolved, account.budget, load_policy=load_policy, timeout=timeout, clock=clock)
 
     @classmethod
     def moved(cls, path: str | os.PathLike[str], *, timeout: float = TIMEOUT) -> SqliteLedger:
-        """Record that a ledger was moved here, and open it.
+        """Record that a ledger was moved to this path, and open it.
 
         Only the custodian can know that no other copy or name of it is in use: two would spend the budget twice.
         """
-        place = _resolved(path)
-        with plainly(place), findable(place):
-            record_move(place, timeout)
-        return cls.open(place, timeout=timeout)
+        resolved = _resolved(path)
+        with wording_sqlite_errors(resolved), wording_file_errors(resolved):
+            record_move(resolved, timeout)
+        return cls.open(resolved, timeout=timeout)
 
     @property
     def name(self) -> str:
@@ -112,9 +112,8 @@ class SqliteLedger(Ledger):
 
 def _resolved(path: str | os.PathLike[str]) -> Path:
     """Follow symbolic links: they name the same file in the same place."""
-    place = Path(path)
-    with findable(place):
-        return Path(os.path.realpath(place))
+    with wording_file_errors(Path(path)):
+        return Path(os.path.realpath(path))
 
 
 def _warn_if_open_to_others(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reaching the file of a ledger: connections, transactions in the right place, and SQLite's errors in words.
+"""Access to the file of a ledger: connections, transactions where the ledger belongs, and SQLite's errors in words.
 
 The journal is SQLite's rollback journal: the locks are on the file itself, whatever it is called, and what is committed
 is in the file. ``synchronous = EXTRA`` makes the removal of the journal durable too: a journal that comes back after a
@@ -38,7 +38,7 @@ _WORDS = {
 
 
 def connect(path: Path, timeout: float) -> sqlite3.Connection:
-    """Open the file; nothing of it is read yet."""
+    """Open the file, without reading any of it yet."""
     # mode=rw: a ledger that was deleted must not come back empty.
     connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=timeout, isolation_level=None)
     try:
@@ -53,30 +53,30 @@ def connect(path: Path, timeout: float) -> sqlite3.Connection:
 @contextmanager
 def transaction(path: Path, timeout: float, begin: str) -> Generator[SqliteStore]:
     """Begin a transaction on a ledger that is in its place; without a commit its end undoes everything."""
-    place = approach(path)
-    with plainly(path), closing(connect(path, timeout)) as connection:
+    place = place_to_open(path)
+    with wording_sqlite_errors(path), closing(connect(path, timeout)) as connection:
         connection.execute(begin)
         store = SqliteStore(connection)
         place.check(store.place())
         yield store
 
 
-def approach(path: Path) -> Place:
+def place_to_open(path: Path) -> Place:
     """Say where a ledger's file is, once it is certain that SQLite may open it there.
 
-    SQLite plays a journal that it finds beside the file into it, at the first reading. One that was left under a path
-    the ledger no longer has would undo charges, so the recorded place is looked up before, without touching anything.
+    At the first read, SQLite applies any journal that it finds beside the file. One that was left under a path that the
+    ledger no longer has would undo charges, so the recorded place is read first, without touching anything.
     """
-    with findable(path):
-        place, left = Place.of(path), logs(path)
-    recorded = _recorded(path) if left else None
+    with wording_file_errors(path):
+        place, leftovers = Place.of(path), logs(path)
+    recorded = _recorded(path) if leftovers else None
     if recorded is None:
         return place
     place.check(recorded)
-    for log in left:
+    for log in leftovers:
         if log.name.endswith("-wal"):
             raise LedgerError(
-                f"beside {path.name} lies {log.name}, which this version does not write.",
+                f"there is a log {log.name} beside {path.name}, which this version does not write.",
                 hint=f"if other software wrote to this ledger, let it end: sqlite3 {path.name} 'PRAGMA "
                 "journal_mode = DELETE'. If the log is a leftover of another file, move it away.",
             )
@@ -89,23 +89,23 @@ def _recorded(path: Path) -> Place | None:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             return SqliteStore(connection).place()
     except (sqlite3.Error, LedgerError):
-        # Half-written by a writer that was killed, whose journal will mend it, or of format 1.
+        # Half-written by a writer that was killed, whose journal will repair it, or of format 1.
         return None
 
 
-def check_no_remains(path: Path) -> None:
-    """SQLite would play a log that a deleted ledger left behind into the new one."""
+def check_no_orphan_log(path: Path) -> None:
+    """Refuse a log that a deleted ledger left behind: SQLite would apply it to the new one."""
     for ending in LOGS:
         if path.with_name(path.name + ending).exists() and not path.exists():
             raise LedgerError(
-                f"{path.name} is missing, but its log {path.name}{ending} is there.",
+                f"{path.name} is missing, but its log {path.name}{ending} exists.",
                 hint="restore both from a backup, or choose another name for a new ledger.",
             )
 
 
 @contextmanager
-def plainly(path: Path) -> Generator[None]:
-    """Turn what SQLite says into words, without its traceback."""
+def wording_sqlite_errors(path: Path) -> Generator[None]:
+    """Turn SQLite's errors into ours, without their traceback."""
     try:
         yield
     except sqlite3.Error as error:
@@ -116,8 +116,8 @@ def plainly(path: Path) -> Generator[None]:
 
 
 @contextmanager
-def findable(path: Path) -> Generator[None]:
-    """Turn what the operating system says into words, without its traceback."""
+def wording_file_errors(path: Path) -> Generator[None]:
+    """Turn the operating system's errors into ours, without their traceback."""
     try:
         yield
     except FileNotFoundError:

@@ -85,7 +85,7 @@ def migrate(connection: sqlite3.Connection, place: Place) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     _take_steps(connection, version)
     if version == 1:
-        SqliteStore(connection).settle(place)
+        SqliteStore(connection).record_place(place)
     connection.execute("COMMIT")
 
 

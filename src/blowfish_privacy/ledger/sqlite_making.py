@@ -1,4 +1,4 @@
-"""Making the file of a ledger, opening one that is there, and recording that it was moved."""
+"""Making the file of a ledger, opening an existing one, and recording that it was moved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.hints import EXISTS
 from blowfish_privacy.ledger.place import Place, logs
-from blowfish_privacy.ledger.sqlite_access import DAMAGED, TIMEOUT, approach, check_no_remains, connect
+from blowfish_privacy.ledger.sqlite_access import DAMAGED, TIMEOUT, check_no_orphan_log, connect, place_to_open
 from blowfish_privacy.ledger.sqlite_formats import APPLICATION, VERSION, create_tables, migrate
 from blowfish_privacy.ledger.sqlite_store import SqliteStore
 from blowfish_privacy.ledger.verification import Rows, verify_rows
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 def make(path: Path, account: Account) -> None:
     """Make a ledger under another name first: it appears complete or not at all, and nothing is ever overwritten."""
-    check_no_remains(path)
+    check_no_orphan_log(path)
     if not path.parent.is_dir():
         raise LedgerError(f"{path.name}: the folder {path.parent} does not exist.", hint="make it first.")
     if path.exists():
@@ -47,16 +47,16 @@ def make(path: Path, account: Account) -> None:
 
 
 def inspect(path: Path, timeout: float) -> Account:
-    """Read the balance of a file that is certainly a ledger of ours, brought to this version's format if need be."""
-    check_no_remains(path)
-    place = approach(path)
+    """Read the balance, once it is certain that the file is one of our ledgers, of this version's format."""
+    check_no_orphan_log(path)
+    place = place_to_open(path)
     if path.stat().st_size == 0:
         raise LedgerError(
-            f"{path.name} is empty: it is no ledger, or lost its contents.",
+            f"{path.name} is empty: it is not a ledger, or has lost its contents.",
             hint="restore it from a backup, or choose another name.",
         )
     if _read(path, timeout, _format) < VERSION:
-        _leave_log(path, timeout)
+        _leave_write_ahead_log(path, timeout)
         with closing(connect(path, timeout)) as connection:
             migrate(connection, place)
 
@@ -69,25 +69,25 @@ def inspect(path: Path, timeout: float) -> Account:
 
 
 def record_move(path: Path, timeout: float) -> None:
-    """Record the present place of a ledger whose rows all add up."""
-    check_no_remains(path)
+    """Record the current place of a ledger, if its rows verify."""
+    check_no_orphan_log(path)
     place = Place.of(path)
     for log in logs(path):
         raise LedgerError(
-            f"beside {path.name} lies {log.name}, which a crash left behind.",
-            hint=f"if it was moved together with this very file, let it be played in: sqlite3 {path.name} .tables. "
+            f"there is a log {log.name} beside {path.name}, which a crash left behind.",
+            hint=f"if it was moved together with this file, let SQLite apply it: sqlite3 {path.name} .tables. "
             "If it belongs to another copy, move it away: it would undo charges.",
         )
     with closing(connect(path, timeout)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         if _format(path, connection) < VERSION:
-            # Format 1 knows no place: opening it records the present one.
+            # Format 1 records no place: opening the file will.
             return
         store = SqliteStore(connection)
         place.check_move(store.place(), path)
         for problem in (*store.damage(), *verify_rows(Rows.of(store)).problems):
             raise LedgerError(f"{path.name}: {problem}", hint="restore the ledger, with its log, from a backup.")
-        store.settle(place)
+        store.record_place(place)
         connection.execute("COMMIT")
 
 
@@ -97,22 +97,24 @@ def _write(draft: Path, account: Account, place: Place) -> None:
         create_tables(connection)
         store = SqliteStore(connection)
         store.open_account(account)
-        store.settle(place)
+        store.record_place(place)
         connection.execute("COMMIT")
 
 
 def _check_draft(draft: Path, account: Account) -> None:
-    """Read back what is to become a ledger: a disk may fail without saying so."""
+    """Read back what was written before it becomes a ledger: a disk may fail silently."""
     with closing(connect(draft, TIMEOUT)) as connection:
         connection.execute("BEGIN")
         store = SqliteStore(connection)
         _check_whole(draft, connection)
         if _format(draft, connection) != VERSION or store.account() != account or store.damage():
-            raise LedgerError("the new ledger is not as it was written.", hint="check the disk and its free space.")
+            raise LedgerError(
+                "the new ledger differs from what was written.", hint="check the disk and its free space."
+            )
 
 
 def _exists(path: Path) -> LedgerError:
-    return LedgerError(f"{path.name} is there already.", hint=EXISTS)
+    return LedgerError(f"{path.name} already exists.", hint=EXISTS)
 
 
 def _sync(path: Path) -> None:
@@ -132,19 +134,19 @@ def _format(path: Path, connection: sqlite3.Connection) -> int:
     )
     if application != APPLICATION:
         raise LedgerError(
-            f"{path.name} is a database of other software, not a ledger.",
+            f"{path.name} is a database of another program, not a ledger.",
             hint="give the ledger a file name of its own.",
         )
     if not 1 <= version <= VERSION:
         raise LedgerError(
-            f"{path.name} has ledger format {version}, and this version knows formats up to {VERSION}.",
+            f"{path.name} has ledger format {version}, and this version reads formats up to {VERSION}.",
             hint="use the version of blowfish-privacy that made it, or a newer one.",
         )
     return version
 
 
 def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
-    """Notice a last page cut short, which SQLite does not."""
+    """Refuse a file whose last page is cut short, which SQLite does not notice."""
     (page,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size % page:
         said, hint = DAMAGED
@@ -157,8 +159,8 @@ def _read(path: Path, timeout: float, look: Callable[[Path, sqlite3.Connection],
         return look(path, connection)
 
 
-def _leave_log(path: Path, timeout: float) -> None:
-    """Play in and leave the write-ahead log that format 1 used, as soon as nobody else has the file open."""
+def _leave_write_ahead_log(path: Path, timeout: float) -> None:
+    """Apply and stop using the write-ahead log of format 1, as soon as nobody else has the file open."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         try:
@@ -168,9 +170,9 @@ def _leave_log(path: Path, timeout: float) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
-        # Others who wait for the same get a moment without this connection.
+        # Others who are waiting for this get a moment without our connection.
         time.sleep(SystemRandom().uniform(0.002, 0.03))
     raise LedgerError(
-        f"{path.name} is to be brought to ledger format {VERSION}, but other processes use it.",
+        f"{path.name} must be migrated to ledger format {VERSION}, but other processes are using it.",
         hint="end them, and try again.",
     )

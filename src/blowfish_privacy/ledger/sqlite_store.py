@@ -23,10 +23,10 @@ class SqliteStore(SqlStore):
         """Read where the file was recorded to be."""
         row = self._ask("SELECT folder, name, file FROM place").fetchone()
         if row is None:
-            raise LedgerError("the ledger has lost its place.", hint="restore it from a backup.")
+            raise LedgerError("the ledger no longer records where it belongs.", hint="restore it from a backup.")
         return Place(*row)
 
-    def settle(self, place: Place) -> None:
+    def record_place(self, place: Place) -> None:
         """Record where the file is."""
         self._ask("INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?)", (place.folder, place.name, place.file))
 
@@ -35,6 +35,6 @@ class SqliteStore(SqlStore):
 
     def damage(self) -> list[str]:
         """Let SQLite check its pages and references."""
-        found = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check(10)") if line != "ok"]
-        loose = self._connection.execute("PRAGMA foreign_key_check").fetchall()
-        return [*found, *(f"a row of the table {table} refers to a missing one." for table, *_ in loose)]
+        broken = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check(10)") if line != "ok"]
+        orphans = self._connection.execute("PRAGMA foreign_key_check").fetchall()
+        return [*broken, *(f"a row of the table {table} refers to a row that is missing." for table, *_ in orphans)]

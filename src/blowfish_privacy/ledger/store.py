@@ -10,7 +10,7 @@ from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
 
 
 class Store(ABC):
-    """One open transaction."""
+    """One open transaction on the rows of a ledger."""
 
     @abstractmethod
     def account(self) -> Account:
@@ -57,4 +57,4 @@ class Store(ABC):
 
     @abstractmethod
     def damage(self) -> list[str]:
-        """List what the storage itself finds broken."""
+        """List the damage that the storage itself can detect."""

@@ -10,14 +10,14 @@ from itertools import count
 from blowfish_privacy.errors import BlowfishError, LedgerError
 from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
-from blowfish_privacy.ledger.shelf import PolicyShelf
+from blowfish_privacy.ledger.policy_cache import PolicyCache
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.support.exact import show
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a verification found. The amounts are recomputed from the rows."""
+    """The outcome of a verification. The amounts are recomputed from the rows."""
 
     problems: tuple[str, ...]
     entries: int
@@ -33,7 +33,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Rows:
-    """All rows of a ledger, copied in one go: others may write while they are checked."""
+    """All rows of a ledger, copied in one transaction, so that others may write while they are checked."""
 
     account: Account
     base: StoredPolicy | None = None
@@ -45,7 +45,7 @@ class Rows:
 
     @classmethod
     def of(cls, store: Store) -> Rows:
-        """Copy them."""
+        """Copy all rows within a transaction; a row that cannot be read is reported, not raised."""
         account = store.account()
         try:
             rows = tuple(store.entries()), tuple(store.documents()), tuple(store.failures())
@@ -80,19 +80,19 @@ def verify_rows(rows: Rows) -> Report:
     return Report(tuple(problems), len(rows.entries), len(rows.documents), account.budget, spent)
 
 
-def price_problems(rows: Rows, shelf: PolicyShelf) -> Iterator[str]:
+def price_problems(rows: Rows, policies: PolicyCache) -> Iterator[str]:
     """Find entries that paid less than they cost, as far as policies can be read back."""
     base, set_aside = rows.base, {row.entry for row in rows.failures} - {row.entry for row in rows.documents}
     for entry in rows.entries:
-        if base is None or entry.number in set_aside or not (base.text and entry.policy.text and shelf.load_policy):
+        if base is None or entry.number in set_aside or not (base.text and entry.policy.text and policies.load_policy):
             continue
         try:
-            factor = shelf.price(base, shelf.policy(entry.policy)).factor
+            factor = policies.price(base, policies.policy(entry.policy)).factor
         except BlowfishError as error:
             yield f"entry {entry.number}: {error.message}"
         else:
             if entry.charged < entry.epsilon * factor:
-                yield f"entry {entry.number} was charged less than {factor} times its epsilon, which it costs."
+                yield f"entry {entry.number} was charged less than its price, {factor} times its epsilon."
 
 
 def _chain_problems(
@@ -101,29 +101,29 @@ def _chain_problems(
     previous = first
     for number, row in zip(count(1), rows, strict=False):
         if row.number != number:
-            yield f"{what} {number} is missing or renumbered: {row.number} stands in its place."
+            yield f"{what} {number} is missing or renumbered: row {row.number} is in its position."
         if row.link(previous) != row.chain:
-            yield f"{what} {row.number} was changed, or what came before it: its hash does not fit."
+            yield f"{what} {row.number} was changed, or a row before it: its hash does not match."
         previous = row.chain
     if len(rows) != expected:
         yield f"there are {len(rows)} rows of kind {what}, but the balance counts {expected}."
     if previous != head:
-        yield f"the last {what} is not the one that the balance knows: rows at the end are missing or were added."
+        yield f"the last {what} is not the one in the balance: rows at the end are missing or were added."
 
 
 def _entry_problems(entry: Entry) -> Iterator[str]:
     if sha256(entry.policy.canonical) != entry.policy.hash:
         yield f"the policy stored with entry {entry.number} does not have the hash it claims."
     if entry.charged != entry.loss.largest:
-        yield f"entry {entry.number} was charged something else than the largest loss it states."
+        yield f"entry {entry.number} was not charged the largest loss it states."
     if entry.charged < entry.epsilon:
-        yield f"entry {entry.number} charged less than its epsilon."
+        yield f"entry {entry.number} was charged less than its epsilon."
 
 
 def _document_problems(documents: Sequence[Document], entries: Set[int]) -> Iterator[str]:
     for document in documents:
         if sha256(document.text) != document.sha256:
-            yield f"the document of entry {document.entry} was changed: its hash does not fit."
+            yield f"the document of entry {document.entry} was changed: its hash does not match."
     yield from _stray("document", documents, entries)
 
 

@@ -17,7 +17,7 @@ class Certificate:
     """The privacy loss, derived again from the noise scales a mechanism holds and the worst change they must hide."""
 
     loss: Loss
-    """On every class of secret pairs."""
+    """The loss on every class of secret pairs."""
     policy_hash: str
     mechanism: str
     scales: tuple[Fraction, ...]
@@ -29,7 +29,7 @@ class Certificate:
 
     @property
     def epsilon(self) -> Fraction:
-        """What no secret pair loses more than."""
+        """The largest loss on any secret pair."""
         return self.loss.largest
 
     @property

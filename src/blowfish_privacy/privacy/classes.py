@@ -1,8 +1,8 @@
 """Classes of secret pairs that releases treat alike.
 
 Where every secret pair changes one attribute, a release that looks at some attributes says nothing about the pairs that
-change another. So pairs are sorted by the attribute they change, and losses are counted for each class apart. Where a
-pair may change several attributes at once, or known facts make records move together, there is one class.
+change another. So pairs are classed by the attribute they change, and losses are counted for each class separately.
+Where a pair may change several attributes at once, or known facts make records move together, there is one class.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class PairClass:
 
     kind: Kind
     attribute: str = ""
-    """The one that these pairs change, if they are told by it."""
+    """The attribute that these pairs change, in a class of kind "attribute"."""
 
     def words(self) -> str:
         """Name the class."""
@@ -42,12 +42,12 @@ def changing(attribute: str) -> PairClass:
 def classes_met(policy: Policy, names: Collection[str]) -> tuple[PairClass, ...]:
     """List the classes with pairs that a query of some attributes may tell apart."""
     presence = (PRESENCE,) if policy.size == "unknown" else ()
-    if not told_by_attribute(policy):
+    if not one_attribute_at_a_time(policy):
         return (*((ALL,) if policy.graph.has_edges else ()), *presence)
     return (*(changing(name) for name in policy.domain if name in names and policy.graph.changes(name)), *presence)
 
 
-def told_by_attribute(policy: Policy) -> bool:
+def one_attribute_at_a_time(policy: Policy) -> bool:
     """Say whether every two neighbours differ in one attribute of one person, or in a person's presence."""
     from blowfish_privacy.known_facts.theorems.dispatch import crosses
 

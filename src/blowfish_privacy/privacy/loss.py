@@ -21,7 +21,7 @@ class Measure(ABC):
     """How the loss on a secret pair is counted. Amounts of one measure add up from release to release."""
 
     name: ClassVar[str]
-    """What an amount is called, here and in a ledger."""
+    """What an amount is called, in words and in a ledger."""
     kinds: ClassVar[dict[str, Measure]] = {}
     """Every measure, by its name."""
 
@@ -35,7 +35,7 @@ class Measure(ABC):
         """Bound the loss between two values several secret pairs apart, where each pair loses the amount."""
 
     def words(self, amount: Fraction) -> str:
-        """Say an amount."""
+        """Write an amount with the name of its measure."""
         return f"{self.name} {show(amount)}"
 
 
@@ -61,7 +61,7 @@ class Loss:
 
     @classmethod
     def of(cls, amounts: Mapping[PairClass, Fraction], measure: Measure = EPSILON) -> Loss:
-        """Keep what is not zero, in an order of its own."""
+        """Keep the amounts that are not zero, in the order of their classes."""
         return cls(measure, tuple((pairs, amounts[pairs]) for pairs in sorted(amounts) if amounts[pairs]))
 
     @classmethod
@@ -71,7 +71,7 @@ class Loss:
 
     @property
     def largest(self) -> Fraction:
-        """What no secret pair loses more than."""
+        """The largest loss on any secret pair."""
         return max((amount for _, amount in self.amounts), default=Fraction(0))
 
     def on(self, pairs: PairClass) -> Fraction:

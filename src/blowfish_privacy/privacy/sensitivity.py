@@ -3,7 +3,7 @@
 ``S(W, P) = max over edges (x, y) of ||W_x - W_y||_1``, on the graph projected onto the query's attributes: a query that
 looks at some attributes sees a move along the others as no move. Where records come and go (unknown size) the largest
 ``||W_x||_1`` counts too; m rows per person multiply all by m. A query names its worst edge; how much that edge
-changes is recomputed from the query's own columns, and the contract tests compare it with every edge.
+changes is recomputed from the query's columns, and the contract tests compare it with every edge.
 
 Known facts make several records move together (:mod:`blowfish_privacy.known_facts`).
 """
@@ -28,7 +28,7 @@ Records: TypeAlias = tuple[dict[str, Any], ...]
 
 
 class Norm(Enum):
-    """How a change of several numbers is one number."""
+    """How a change of several numbers is measured by one."""
 
     L1 = "the sum of the absolute changes"
     L2 = "the root of the sum of the squared changes"
@@ -67,20 +67,20 @@ def sensitivity_of(form: LinearForm, policy: Policy) -> Sensitivity:
         if together is not None:
             return _together(form, policy, together)
     edge, is_worst = form.worst_edge(policy.graph.project(form.domain.names))
-    found = Sensitivity(Fraction(0), is_worst, "no secret pair changes the query [he2014, section 5]", None)
+    largest = Sensitivity(Fraction(0), is_worst, "no secret pair changes the query [he2014, section 5]", None)
     if edge is not None and form.change(*edge) > 0:
         witness = ((form.domain.record(edge[0]),), (form.domain.record(edge[1]),))
         kind = "worst secret pair" if is_worst else "bound by the worst pair of all"
-        found = Sensitivity(form.change(*edge), is_worst, f"{kind} [he2014, Definition 5.1]", witness)
+        largest = Sensitivity(form.change(*edge), is_worst, f"{kind} [he2014, Definition 5.1]", witness)
     if policy.size == "unknown":
         cell = form.heaviest()
-        if form.weight(cell) > found.value:
+        if form.weight(cell) > largest.value:
             witness = ((), (form.domain.record(cell),))
-            found = Sensitivity(form.weight(cell), found.exact, "a record that comes or goes", witness)
-    if policy.rows_per_person > 1 and found.value:
-        theorem = f"{found.theorem}, times {policy.rows_per_person} rows per person"
-        found = Sensitivity(policy.rows_per_person * found.value, found.exact, theorem, found.witness)
-    return found
+            largest = Sensitivity(form.weight(cell), largest.exact, "a record that comes or goes", witness)
+    if policy.rows_per_person > 1 and largest.value:
+        theorem = f"{largest.theorem}, times {policy.rows_per_person} rows per person"
+        largest = Sensitivity(policy.rows_per_person * largest.value, largest.exact, theorem, largest.witness)
+    return largest
 
 
 def sensitivity_by_class(form: LinearForm, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
@@ -103,13 +103,13 @@ def sensitivity_by_class(form: LinearForm, policy: Policy, largest: Fraction) ->
     return changes
 
 
-def _together(form: LinearForm, policy: Policy, found: LargestChange) -> Sensitivity:
+def _together(form: LinearForm, policy: Policy, change: LargestChange) -> Sensitivity:
     """Write what moves together as records, before and after."""
     from blowfish_privacy.known_facts.classes.fact_model import relevant_domain
 
     witness = None
-    if found.moves and found.value:
-        own = relevant_domain(policy, form.domain.names)
-        before, after = zip(*found.moves, strict=True)
-        witness = (tuple(map(own.record, before)), tuple(map(own.record, after)))
-    return Sensitivity(form.unit * found.value, found.exact, found.method, witness)
+    if change.moves and change.value:
+        domain = relevant_domain(policy, form.domain.names)
+        before, after = zip(*change.moves, strict=True)
+        witness = (tuple(map(domain.record, before)), tuple(map(domain.record, after)))
+    return Sensitivity(form.unit * change.value, change.exact, change.method, witness)

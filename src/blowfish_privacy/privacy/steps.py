@@ -32,12 +32,12 @@ def steps(policy: Policy, names: tuple[str, ...]) -> Steps:
     if not policy.known:
         return Steps(graph, policy.rows_per_person, forced=False)
     form = HistogramForm(policy.domain.project(names))
-    found = under_facts(form, policy)
-    if found is None or not found.together:
-        return Steps(graph, policy.rows_per_person, forced=found is not None)
-    if not found.value:
+    change = under_facts(form, policy)
+    if change is None or not change.together:
+        return Steps(graph, policy.rows_per_person, forced=change is not None)
+    if not change.value:
         return Steps(Public().on(form.domain), 1, forced=True)
     moved = most_secret_moves(policy, names)
     if moved is not None:
         return Steps(graph, moved, forced=True)
-    return Steps(FullDomain().on(form.domain), found.value // 2, forced=True)
+    return Steps(FullDomain().on(form.domain), change.value // 2, forced=True)

@@ -72,7 +72,7 @@ def _power_of_ten(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) 
 def costs(query: Query, policy: Policy) -> bool:
     """Say, before anything is known of the data, whether a release is sure to cost the epsilon asked for.
 
-    Where no secret pair shows in the answer it costs nothing; what is not covered here, a plan refuses with a reason.
+    Where no secret pair shows in the answer it costs nothing; where this cannot be told, a plan refuses with a reason.
     """
     try:
         return sensitivity(query, policy).value > 0

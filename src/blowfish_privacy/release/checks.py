@@ -1,4 +1,4 @@
-"""What is checked before and after a charge, so that what runs is what was planned and promised."""
+"""Checks before and after a charge: what runs must be what was planned and promised."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_length(values: int) -> None:
     """Refuse so many values that the document could be longer than a ledger can store."""
     if values > MOST_VALUES:
         raise QueryError(
-            f"a document of {values:,} values may be too long for a ledger, which can store {MOST_VALUES:,}.",
+            f"a document of {values:,} values may be too long for a ledger, which can store {MOST_VALUES:,} values.",
             hint="ask for fewer attributes together, or declare coarser ones.",
         )
 
@@ -41,7 +41,7 @@ def describe(plan: Plan) -> str:
 def certified(plan: Plan) -> Mechanism:
     """Rebuild the mechanism from the query asked and the scales held, and prove the plan's certificate with it.
 
-    What runs is what was proved here, so a plan whose parts do not belong together is refused before any charge.
+    What runs is what was just proved, so a plan whose parts do not belong together is refused before any charge.
     """
     kind = MECHANISMS[plan.mechanism.name]
     mechanism = kind.from_document(plan.query, plan.policy, plan.mechanism.to_document(), plan.records)
@@ -77,14 +77,14 @@ def check_order(engine: Engine, policy: Policy, ledger: Ledger) -> None:
 
 
 def compare_facts(engine: Engine, plan: Plan, ledger: Ledger) -> None:
-    """Compare the data with the counts that everybody is said to know; say that one is wrong, never which.
+    """Compare the data with the counts that the policy states; say that one is wrong, never which.
 
     The answer is exact: the ledger counts what fails before anybody hears of it.
     """
     if not [*contradicted(plan.policy, lambda names: counted(engine, plan, [names])[0])]:
         return
     ledger.fail(plan.key)
-    # Which of the facts would be one more exact answer for each of them.
+    # To say which fact is wrong would be another exact answer about each of them.
     raise DataError(
         "the data contradict a fact whose count the policy states.",
         hint="blowfish data check tells the custodian which, before anything is spent. Correct the fact, or the "

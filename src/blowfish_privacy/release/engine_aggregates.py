@@ -1,4 +1,4 @@
-"""What a mechanism is told about the data of an engine, under the charge that was made before."""
+"""The aggregates that a mechanism may ask an engine for, under a charge that was made before."""
 
 from __future__ import annotations
 

@@ -57,10 +57,10 @@ def number(value: float) -> str:
 
 def compare(plan: Plan) -> str:
     """Compare the error with that of plain differential privacy at the same epsilon, in a few words."""
-    own, plain = plan.expected_error().rmse, plan.plain_error()
-    if plain is None or not own:
-        return "published exactly" if not own else "-"
-    ratio = plain.rmse / own
+    error, plain = plan.expected_error().rmse, plan.plain_error()
+    if plain is None or not error:
+        return "published exactly" if not error else "-"
+    ratio = plain.rmse / error
     if isclose(ratio, 1, rel_tol=0.005):
         return "the same"
     return f"{number(ratio)} times more accurate" if ratio > 1 else f"{number(1 / ratio)} times less accurate"
@@ -75,18 +75,18 @@ def _what(plan: Plan) -> Iterator[str]:
 
 
 def _noise(plan: Plan) -> Iterator[str]:
-    found = plan.certificate.sensitivity
+    worst = plan.certificate.sensitivity
     if not plan.epsilon:
         return
-    bound = "" if found.exact else " at most"
+    bound = "" if worst.exact else " at most"
     answer = plan.query.changed if plan.query.divided else "the answer"
     step = "one secret step, with the records that must move along," if plan.policy.known else "one secret step"
-    yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer} by{bound} {rounded(found.value)}"
-    if found.witness is not None:
-        how = "for example" if found.exact else "nothing changes it more than"
-        yield f"  ({how} {_moves(*found.witness)}; {found.theorem})."
+    yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer} by{bound} {rounded(worst.value)}"
+    if worst.witness is not None:
+        how = "for example" if worst.exact else "nothing changes it more than"
+        yield f"  ({how} {_moves(*worst.witness)}; {worst.theorem})."
     else:
-        yield f"  ({found.theorem})."
+        yield f"  ({worst.theorem})."
     yield f"{plan.mechanism.words()} Proof: {plan.certificate.proof}."
 
 

@@ -1,7 +1,7 @@
 """The form of a whole policy file: what pydantic checks, and what the published JSON Schema says.
 
 Attributes, secrets, known facts and queries are unions over the kinds that are defined when a file is read, in this
-package or elsewhere; each kind states its own form.
+package or elsewhere; each kind states its form.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from blowfish_privacy.errors import SpecError, brief, nearest
 from blowfish_privacy.graphs.graph import SECRETS_FORM, Secrets
 from blowfish_privacy.known_facts.facts.fact import FACT_FORM, Fact
 from blowfish_privacy.queries import Query
-from blowfish_privacy.support.file_forms import OWN, TAG, Form, Published, Several, Wanted, wrong
+from blowfish_privacy.support.file_forms import OUR_ERROR, TAG, Form, Published, Several, Wanted, wrong
 from blowfish_privacy.support.file_kinds import OneOf
 from blowfish_privacy.support.file_values import Above0, Positive
 from blowfish_privacy.support.limits import ATTRIBUTES, RECORDS, RELEASES
@@ -73,7 +73,7 @@ class _MechanismName:
         return {"enum": [*self.names, None], "description": "A mechanism for this query."}
 
 
-# As in Python, without what other languages understand differently: letters beyond ASCII are not told apart here.
+# As in Python, but only with syntax that all languages agree on: letters beyond ASCII are not told apart.
 _NAME_SCHEMA = {"type": "string", "pattern": r"^[^\x00-/:-@\[-^`{-\x7f][^\x00-\x1f!-,/:-@\[-^`{-\x7f]{0,99}$"}
 _SHARED = ("name", "epsilon", "error", "mechanism")
 
@@ -94,13 +94,13 @@ def release_form(kind: type[Query]) -> Any:
 _RELEASE_EXAMPLE = "{name: ages, histogram: [age], epsilon: 0.1}"
 _RELEASE = OneOf("Release", Query.kinds, "a release", _RELEASE_EXAMPLE, "query", _SHARED, release_form)
 _QUERY = OneOf("Query", Query.kinds, "a query", "{histogram: [age]}")
-_PLACE = Annotated[str | None, Published({"type": ["string", "null"], "not": {"pattern": "\0"}}), Wanted("text")]
+_LOCATION = Annotated[str | None, Published({"type": ["string", "null"], "not": {"pattern": "\0"}}), Wanted("text")]
 
 FILE = Form(
     {"version": Annotated[int, Interval(ge=1, le=1), Published({"const": 1}), Wanted("1")], "policy": POLICY},
     {
-        "data": _PLACE,
-        "ledger": _PLACE,
+        "data": _LOCATION,
+        "ledger": _LOCATION,
         "budget": Annotated[Above0 | None, Wanted("a number above 0")],
         "releases": Several(list, _RELEASE, "releases", f"releases: [{_RELEASE_EXAMPLE}]", most=RELEASES),
     },
@@ -122,7 +122,7 @@ def no_line(_path: Path) -> str:
     return ""
 
 
-def checked(reader: Any, body: Any, line: Callable[[Path], str] = no_line, place: Path = ()) -> Any:
+def checked(reader: Any, body: Any, line: Callable[[Path], str] = no_line, prefix: Path = ()) -> Any:
     """Check a part of a file with a pydantic ``TypeAdapter``, or say what is wrong with it and where."""
     from pydantic import ValidationError
 
@@ -130,9 +130,11 @@ def checked(reader: Any, body: Any, line: Callable[[Path], str] = no_line, place
         return reader.validate_python(body, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-    path = (*place, *(part for part in first["loc"] if not str(part).startswith(TAG)))
+    path = (*prefix, *(part for part in first["loc"] if not str(part).startswith(TAG)))
     where = dotted(path)
-    said = first.get("ctx", {}) if first["type"] == OWN else {"message": "must have another form.", "hint": ""}
+    said = (
+        first.get("ctx", {}) if first["type"] == OUR_ERROR else {"message": "must have a different form.", "hint": ""}
+    )
     message = said["message"]
     if message.startswith("must "):
         message = f"{where or 'the file'} {message}"
@@ -148,12 +150,12 @@ def check_file(body: Any, line: Callable[[Path], str]) -> dict[str, Any]:
 
 def check_policy(body: Any) -> dict[str, Any]:
     """Check the form of a policy, as a document holds it."""
-    return checked(_reader(POLICY, _known_kinds()), body, place=("policy",))
+    return checked(_reader(POLICY, _known_kinds()), body, prefix=("policy",))
 
 
 def check_query(body: Any) -> dict[str, Any]:
     """Check the form of a query, as a document holds it."""
-    return checked(_reader(_QUERY, _known_kinds()), body, place=("query",))
+    return checked(_reader(_QUERY, _known_kinds()), body, prefix=("query",))
 
 
 def _known_kinds() -> tuple[type, ...]:

@@ -105,10 +105,10 @@ def make_plan(
     kinds = candidates(query, mechanism)
 
     def calibrate(amount: Fraction) -> Mechanism:
-        found = choose(amount)
-        if found.blind:
+        best = choose(amount)
+        if best.blind:
             raise TooFewError.of(records or 0, amount)
-        return found
+        return best
 
     def choose(amount: Fraction) -> Mechanism:
         suited = [kind for kind in kinds if mechanism or kind.suits(query, policy, epsilon=amount, records=records)]

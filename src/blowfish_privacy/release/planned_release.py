@@ -44,7 +44,7 @@ def read_release(entry: dict[str, Any], policy: Policy) -> PlannedRelease:
 
 
 def check_names(names: list[str]) -> None:
-    """Refuse names that are equal, or that many file systems take for equal: in another case, or otherwise coded."""
+    """Refuse names that are equal, or that many file systems take for equal: only their case or encoding differs."""
     seen: dict[str, str] = {}
     for name in names:
         folded = normalize("NFKC", name).casefold()

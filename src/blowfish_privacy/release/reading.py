@@ -20,7 +20,7 @@ from blowfish_privacy.release.document import FORMAT, OF_A_PART, VERSION
 from blowfish_privacy.release.file_form import check_query
 
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
-"""What reading a document may raise where a part of it is missing or has another form."""
+"""What reading a document may raise where a part of it is missing or has the wrong form."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,19 +43,19 @@ class Release:
 def parse(text: str) -> dict[str, Any]:
     """Read the text of a document."""
     try:
-        body = json.loads(text, object_pairs_hook=_once)
+        body = json.loads(text, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError, TypeError):
         body = None
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise SpecError("this is not a release document.", hint="give the .release.json file that a release wrote.")
     if type(body.get("version")) is not int or body["version"] != VERSION:
-        raise SpecError(f"this document has another version; this package reads version {VERSION}.")
+        raise SpecError(f"this document has a different version; this package reads version {VERSION}.")
     return body
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("duplicate key")
     return dict(pairs)
 
 
@@ -69,30 +69,30 @@ def read(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
 
 
 def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
-    own = body if part is None else {**body, **{key: part[key] for key in OF_A_PART}}
-    _check_labels(own, part)
+    stated = body if part is None else {**body, **{key: part[key] for key in OF_A_PART}}
+    _check_labels(stated, part)
     with warnings.catch_warnings():
         # Who published the document was warned; its card and its notices say it.
         warnings.simplefilter("ignore", BlowfishWarning)
-        policy = spec.policy_from_section(own["policy"])
-    query = Query.read(check_query(own["query"]))
-    kind = MECHANISMS[own["mechanism"]["name"]]
-    records = _checked_records(own["records"], policy)
-    mechanism = kind.from_document(query, policy, own["mechanism"], records)
-    noisy = _whole_numbers(own["values"])
+        policy = spec.policy_from_section(stated["policy"])
+    query = Query.read(check_query(stated["query"]))
+    kind = MECHANISMS[stated["mechanism"]["name"]]
+    records = _checked_records(stated["records"], policy)
+    mechanism = kind.from_document(query, policy, stated["mechanism"], records)
+    noisy = _whole_numbers(stated["values"])
     if not mechanism.fits(noisy):
-        raise SpecError("the document is damaged: it has another number of values than its query.")
-    place = None if part is None else (body["parallel"]["attribute"], part["value"])
+        raise SpecError("the document is damaged: the number of values does not match the query.")
+    shared = None if part is None else (body["parallel"]["attribute"], part["value"])
     certificate = mechanism.certify(policy)
-    return Release(own["name"], query, policy, mechanism, certificate, records, noisy, place, own)
+    return Release(stated["name"], query, policy, mechanism, certificate, records, noisy, shared, stated)
 
 
-def _check_labels(own: dict[str, Any], part: dict[str, Any] | None) -> None:
-    """Check what results hand on as it is."""
-    texts = [own["name"], own["guarantee"]["statement"], *own["notices"]]
+def _check_labels(stated: dict[str, Any], part: dict[str, Any] | None) -> None:
+    """Check the texts that results pass on unchanged."""
+    texts = [stated["name"], stated["guarantee"]["statement"], *stated["notices"]]
     if part is not None and not isinstance(part["value"], str | int):
-        raise SpecError("the document is damaged: a part is not that of one value.")
-    if not isinstance(own["notices"], list) or not all(isinstance(text, str) for text in texts):
+        raise SpecError("the document is damaged: the value of a part is neither text nor a whole number.")
+    if not isinstance(stated["notices"], list) or not all(isinstance(text, str) for text in texts):
         raise SpecError("the document is damaged: its name, statement or notices are not text.")
 
 
@@ -113,7 +113,7 @@ def _whole_numbers(values: Any) -> npt.NDArray[np.int64]:
 
 
 def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
-    """Return the parts of a parallel release, or nothing but the release itself."""
+    """Return the parts of a parallel release, or None for the release itself."""
     if "parallel" not in body:
         return [None]
     parallel = body["parallel"]
@@ -122,5 +122,5 @@ def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
     named = isinstance(parallel, dict) and isinstance(parallel.get("attribute"), str)
     whole = isinstance(parts, list) and all(isinstance(part, dict) and set(part) == keys for part in parts)
     if not parts or not named or not whole:
-        raise SpecError("the document is damaged: its parts have another form.")
+        raise SpecError("the document is damaged: its parts have the wrong form.")
     return list(parts)

@@ -1,4 +1,4 @@
-"""What a plan can say of errors that depend on the data: simulated on public synthetic data, nothing is read."""
+"""Errors that depend on the data, simulated for a plan on public synthetic data; nothing is read."""
 
 from __future__ import annotations
 

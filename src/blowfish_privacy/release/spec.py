@@ -1,4 +1,4 @@
-"""The policy file: one YAML file says everything."""
+"""The policy file: policy, data, ledger, budget and releases in one YAML file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def load(path: str | FilePath) -> PolicyFile:
     """Read a policy file, or say what is wrong with it and where."""
     try:
         with FilePath(path).open(encoding="utf-8") as file:
-            # No more than what shows that it is too much: a device has no size, and no end.
+            # One character more than allowed shows that a file is too long; a device has no size and no end.
             text = file.read(FILE_CHARACTERS + 1)
     except OSError as error:
         problem = f"{path} cannot be read: {error.strerror}."
@@ -52,7 +52,7 @@ def load(path: str | FilePath) -> PolicyFile:
 def loads(text: str) -> PolicyFile:
     """Read the text of a policy file."""
     body = yaml_text.parse(text)
-    at = _Places(lambda path: f"line {yaml_text.line_of(text, path)}: " if path else "")
+    at = _Locator(lambda path: f"line {yaml_text.line_of(text, path)}: " if path else "")
     body = check_file(body, at.line)
     for key in ("data", "ledger"):
         if "\0" in (body.get(key) or ""):
@@ -66,11 +66,11 @@ def loads(text: str) -> PolicyFile:
 
 
 def policy_from_section(section: Any) -> Policy:
-    """Build the policy that a document describes; every error says where it was found."""
-    return _read_policy(check_policy(section), _Places())
+    """Build the policy that a document describes; errors begin with the path of the part."""
+    return _read_policy(check_policy(section), _Locator())
 
 
-def _read_policy(section: dict[str, Any], at: _Places) -> Policy:
+def _read_policy(section: dict[str, Any], at: _Locator) -> Policy:
     declared = section["domain"].items()
     attributes = {name: at(("policy", "domain", name), Attribute.read, body) for name, body in declared}
     domain = at(("policy", "domain"), Domain, attributes)
@@ -82,8 +82,8 @@ def _read_policy(section: dict[str, Any], at: _Places) -> Policy:
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Says of every error where in a file it was found."""
+class _Locator:
+    """Builds parts of a file, and puts the line and the path of a part in front of its errors."""
 
     line: Callable[[Path], str] = no_line
 

@@ -29,24 +29,24 @@ def problems(text: str) -> list[str]:
     """Check a document: form, hashes, and everything that can be worked out again."""
     body = reading.parse(text)
     try:
-        found = _problems(body)
+        defects = _problems(body)
     except BlowfishError as error:
-        found = [error.message]
+        defects = [error.message]
     except reading.DAMAGE:
-        found = ["The document is damaged: a part is missing or has the wrong form."]
+        defects = ["The document is damaged: a part is missing or has the wrong form."]
     if body.get("sha256") != document.seal(body):
-        found.insert(0, "The content was changed after it was written: its hash does not match.")
-    return found
+        defects.insert(0, "The content was changed after it was written: its hash does not match.")
+    return defects
 
 
 def _problems(body: dict[str, Any]) -> list[str]:
-    found = _label_problems(body)
+    defects = _label_problems(body)
     parts = reading.parts_of(body)
     releases = [reading.read(body, part) for part in parts]
-    found += [problem for release in releases for problem in _part_problems(release)]
+    defects += [problem for release in releases for problem in _part_problems(release)]
     if PREDICTABLE in body["notices"] or body["randomness"] != SystemSource.kind:
-        found.append("It was made with predictable noise, so it protects nobody.")
-    return found + (_parallel_problems(body, releases) if "parallel" in body else [])
+        defects.append("It was made with predictable noise, so it protects nobody.")
+    return defects + (_parallel_problems(body, releases) if "parallel" in body else [])
 
 
 def _label_problems(body: dict[str, Any]) -> list[str]:
@@ -65,10 +65,10 @@ def _label_problems(body: dict[str, Any]) -> list[str]:
         and package["name"] == document.PACKAGE
         and isinstance(package["version"], str),
     }
-    found = [f"What it states as {key} has the wrong form." for key, right in forms.items() if not right]
+    defects = [f"What it states as {key} has the wrong form." for key, right in forms.items() if not right]
     if set(body) - {"sha256", "parallel"} != document.KEYS:
-        found.append("It states things that release documents do not state.")
-    return found
+        defects.append("It has keys that release documents do not have, or lacks some that they do.")
+    return defects
 
 
 def _is_time(text: str) -> bool:
@@ -83,25 +83,27 @@ def _part_problems(release: Release) -> list[str]:
     plan = Plan(release.query, release.policy, release.mechanism, release.certificate, release.records, release.name)
     source = Randomness(str(body["randomness"]), private=body["randomness"] == SystemSource.kind)
     expected = document.write(plan, release.noisy, source=source, time=str(body["time"]), entry=0)
-    found = [f"What it states as {key} is not what follows." for key in _COMPARED if body[key] != expected[key]]
+    defects = [
+        f"What it states as {key} does not follow from the rest." for key in _COMPARED if body[key] != expected[key]
+    ]
     for key, value in expected["guarantee"].items():
         if body["guarantee"].get(key) != value:
-            found.append(f"The stated guarantee is not the one proved: {key}.")
+            defects.append(f"The stated guarantee is not the one proved: {key}.")
     if set(body["guarantee"]) != set(expected["guarantee"]) or set(body["error"]) != set(expected["error"]):
-        found.append("It states a guarantee or an error in another form.")
+        defects.append("Its guarantee or error has the wrong form.")
     for key in ("mse", "rmse", "within_95_in_100"):
         if not math.isclose(float(body["error"][key]), expected["error"][key], rel_tol=_CLOSE, abs_tol=1e-12):
-            found.append(f"The stated error is not that of the noise: {key}.")
+            defects.append(f"The stated error is not that of the noise: {key}.")
     if body["error"]["of"] != expected["error"]["of"]:
-        found.append("The stated error is the error of something else.")
+        defects.append("The stated error is the error of something else.")
     stated = release.policy.records
     if stated is not None and release.records != stated and release.part is None:
-        found.append("The number of records is not the one that the policy states.")
+        defects.append("The number of records is not the one that the policy states.")
     if not release.certificate.epsilon and release.query.adds_up:
         counts = release.noisy
         if counts.min(initial=0) < 0 or (release.records is not None and int(counts.sum()) != release.records):
-            found.append("Its exact counts are not counts of its records.")
-    return found
+            defects.append("Its exact counts are not counts of its records.")
+    return defects
 
 
 def _parallel_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
@@ -109,23 +111,23 @@ def _parallel_problems(body: dict[str, Any], releases: list[Release]) -> list[st
     check_parallel(releases[0].policy, attribute)
     values = [release.part[1] for release in releases if release.part is not None]
     declared = releases[0].policy.domain[attribute]
-    names = [str(declared.value(place)) for place in range(declared.size)]
-    found: list[str] = []
+    names = [str(declared.value(position)) for position in range(declared.size)]
+    defects: list[str] = []
     if len(set(map(str, values))) < len(values) or not set(map(str, values)) <= set(names):
-        found.append("Its parts are not distinct values of the attribute.")
+        defects.append("Its parts are not distinct values of the attribute.")
     left_out = body["parallel"]["left_out"]
     if type(left_out) is not int or len(values) + left_out != declared.size:
-        found.append(f"Its parts are not those of all values of {quoted(str(attribute))}.")
+        defects.append(f"Its parts are not those of all values of {quoted(str(attribute))}.")
     stated = releases[0].policy.records
     if stated is not None and len(values) == declared.size and sum(each.records or 0 for each in releases) != stated:
-        found.append("The parts do not have as many records as the policy states.")
+        defects.append("The parts do not have as many records as the policy states.")
     if attribute in releases[0].query.attributes:
-        found.append("Its query looks at the attribute that its parts share.")
+        defects.append("Its query looks at the attribute that its parts share.")
     whole = document.join(
         attribute,
         {part["value"]: {**body, **part} for part in body["parallel"]["parts"]},
         left_out=declared.size - len(values),
     )
     if any(body[key] != whole[key] for key in body):
-        found.append("The whole does not state what its costliest part proves.")
-    return found
+        defects.append("The whole does not state what its costliest part proves.")
+    return defects

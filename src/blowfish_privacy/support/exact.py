@@ -1,4 +1,4 @@
-"""Exact numbers: what a user writes becomes a fraction, once, at the door.
+"""Exact numbers: what a user writes becomes a fraction, once, on entry.
 
 Strings, decimals and fractions are taken exactly. A float is taken at its printed decimal value, so that
 0.1 means one tenth and ten spends of 0.1 fit a budget of 1.

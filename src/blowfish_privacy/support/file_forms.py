@@ -13,20 +13,20 @@ from typing import Any
 from blowfish_privacy.errors import brief, nearest
 
 TAG = "\0"
-"""Begins the name of a choice of a union, to tell it from a key where pydantic says the place of an error."""
-OWN = "form"
-"""The type of errors that are in our own words."""
+"""Begins the name of a choice of a union, to tell it from a key in the location that pydantic gives of an error."""
+OUR_ERROR = "form"
+"""The type of errors in our words, not in those of pydantic."""
 
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """Says what a value must be, where it is something else: pydantic's own words are never shown."""
+    """Says what a value must be, where it is something else: pydantic's words are never shown."""
 
     words: str
     hint: str | None = None
 
     def check(self, value: Any, inner: Callable[[Any], Any]) -> Any:
-        """Check a value, whatever is wrong inside it."""
+        """Check a value, and replace whatever error pydantic raises."""
         from pydantic_core import ValidationError
 
         try:
@@ -59,7 +59,7 @@ class Published:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A mapping with these keys, each with its own form."""
+    """A mapping with these keys, and a form for each."""
 
     required: Mapping[str, Any]
     optional: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -72,7 +72,7 @@ class Form:
         return (*self.required, *self.optional)
 
     def check(self, body: Any) -> Any:
-        """Refuse what is no mapping, and keys that are unknown or missing: here the right key can be suggested."""
+        """Refuse what is not a mapping, and keys that are unknown or missing, with the nearest key as a hint."""
         if not isinstance(body, dict):
             raise wrong(f"must be a mapping, got {got(body)}.", self._hint)
         for key in body:
@@ -143,7 +143,7 @@ class Several:
 
 @dataclass(frozen=True, eq=False)
 class Bare:
-    """A keyword that stands alone: ``full``."""
+    """A keyword without options: ``full``."""
 
     keyword: str
 
@@ -154,20 +154,20 @@ class Bare:
         said = {"message": f"{self.keyword} takes no options.", "hint": f"write: {self.keyword}"}
         literal = core_schema.literal_schema([self.keyword])
         return core_schema.custom_error_schema(
-            literal, OWN, custom_error_message="{message}", custom_error_context=said
+            literal, OUR_ERROR, custom_error_message="{message}", custom_error_context=said
         )
 
 
 def wrong(message: str, hint: str | None = None) -> Exception:
-    """Say in our own words what is wrong with a part of a file.
+    """Say in our words what is wrong with a part of a file.
 
-    The message goes on from the place: ``must be ..``, ``.key is missing``, or else a sentence after a colon.
+    The message continues the location: ``must be ..``, ``.key is missing``, or else a sentence after a colon.
     """
     from pydantic_core import PydanticCustomError
 
-    return PydanticCustomError(OWN, "{message}", {"message": message, "hint": hint or ""})
+    return PydanticCustomError(OUR_ERROR, "{message}", {"message": message, "hint": hint or ""})
 
 
 def got(value: object) -> str:
-    """Write what a file has in place of what is wanted."""
+    """Quote what a file has instead of what is wanted."""
     return "nothing" if value is None else brief(value)

@@ -14,7 +14,7 @@ from blowfish_privacy.support.file_forms import TAG, Form, got, wrong
 
 @dataclass(frozen=True, eq=False)
 class Anything:
-    """A keyword that stands alone, or any mapping that has it: what a class reads that states no form."""
+    """A keyword, or any mapping that has it: for a class that states no form."""
 
     keyword: str
 
@@ -91,7 +91,7 @@ def _closest(names: Sequence[str], kinds: Iterable[str]) -> str:
 
 
 def register(kinds: dict[str, Any], kind: Any, unstated: Callable[[str], Any] = lambda word: Form({word: Any})) -> None:
-    """Enter a class under its keyword, if it has one, with a form of which little is asked where it states none."""
+    """Enter a class under its keyword, if it has one, with a lenient form if it states none."""
     if "keyword" in vars(kind):
         kinds[kind.keyword] = kind
         if "file_form" not in vars(kind):

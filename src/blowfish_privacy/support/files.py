@@ -1,4 +1,4 @@
-"""Writing files so that they are whole or not there."""
+"""Writing files completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.temporary import unfinished
 
 _FORMULAS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'")
-"""How a cell begins that a spreadsheet may run; and the apostrophe that keeps it from that."""
+"""First characters of cells that a spreadsheet may run, and the apostrophe that prevents it."""
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 IN_THE_LEDGER = "nothing was lost: the release is in the ledger."
@@ -52,7 +52,7 @@ def _harmless(text: str) -> str:
 
 
 def write_atomically(path: str | Path, content: bytes, *, hint: str | None = None) -> None:
-    """Write a file beside its place, make it durable, and move it there in one step. Its mode follows the umask."""
+    """Write a file under a temporary name, make it durable, and rename it in one step. Its mode follows the umask."""
     if not isinstance(path, str | os.PathLike):
         raise DataError("the path of a file to write is not valid.")
     target = Path(path)

@@ -1,4 +1,4 @@
-"""Where a PostgreSQL server is, and how it is talked to, by the engine and by the ledger.
+"""The address of a PostgreSQL server and connections to it, for the engine and for the ledger.
 
 An address never holds a password: it would end up in policy files, shell histories and error reports. libpq finds it
 in the environment (``PGPASSWORD``), the password file (``~/.pgpass``) or a service file (``?service=name``).
@@ -39,12 +39,12 @@ _FOREIGN = re.compile(
 
 
 def is_address(text: str) -> bool:
-    """Say whether a text is meant as an address of PostgreSQL."""
+    """Say whether a text is an address of PostgreSQL, well formed or not."""
     return text.casefold().startswith(_SCHEMES)
 
 
 def check_length(text: str, error: type[BlowfishError]) -> None:
-    """Refuse a path or an address that is too long to be meant, without quoting it."""
+    """Refuse a path or an address that is too long, without quoting it."""
     if len(text) > TEXT_CHARACTERS:
         raise error(
             f"a path or an address has at most {TEXT_CHARACTERS:,} characters, got {len(text):,}.",
@@ -57,7 +57,7 @@ def refuse_address(text: str, error: type[BlowfishError]) -> None:
     check_length(text, error)
     if _FOREIGN.search(text):
         raise error(
-            "this is neither a path nor an address that is known here.",
+            "this is neither a path nor an address that can be opened.",
             hint="write a path without spaces around it, postgresql://user@host/database?..., or spark:PATH.",
         )
     try:
@@ -67,12 +67,12 @@ def refuse_address(text: str, error: type[BlowfishError]) -> None:
     else:
         broken = False
     if broken:
-        raise error("a path must be text that can be written down.", hint="take the broken characters out.")
+        raise error("a path must be valid text.", hint="remove the broken characters.")
 
 
 @dataclass(frozen=True)
 class Address:
-    """How to reach a database: what libpq is told, and the parameters that are ours."""
+    """How to reach a database: the settings for libpq, and the parameters that are ours."""
 
     settings: Mapping[str, str]
     options: Mapping[str, str]
@@ -122,8 +122,8 @@ def driver(error: type[BlowfishError]) -> Any:
     raise error("PostgreSQL needs the psycopg package.", hint=hint)
 
 
-def trouble(problem: Exception) -> tuple[str, str]:
-    """Word what PostgreSQL reports, and what to do; its own words are left out, as they may quote rows."""
+def error_in_words(problem: Exception) -> tuple[str, str]:
+    """Say what PostgreSQL reports, and what to do about it; its words are left out, as they may quote rows."""
     state = getattr(problem, "sqlstate", None)
     if state is not None:
         for length in (5, 2):
@@ -139,7 +139,7 @@ def trouble(problem: Exception) -> tuple[str, str]:
 
 _AWAY = ("the PostgreSQL server cannot be reached", "check host, port, and that the server runs; then try again.")
 _DENIED = (
-    "the PostgreSQL server did not let us in",
+    "the PostgreSQL server refused the login",
     "check the user, and the password in ~/.pgpass, PGPASSWORD or the service file.",
 )
 _STATES = {
@@ -152,7 +152,7 @@ _STATES = {
     "57": ("the PostgreSQL server stopped or ended the connection", "try again; nothing is charged twice."),
     "53": ("the PostgreSQL server is short of memory, disk or connections", "try again later."),
     "55P03": ("others kept the rows locked for too long", "try again."),
-    "25006": ("PostgreSQL refused to write in a transaction that only reads", "a source of data must only select."),
+    "25006": ("PostgreSQL refused to write in a read-only transaction", "a source of data must only select."),
     "42601": ("PostgreSQL could not parse the query", "test it with psql."),
 }
 _SAID = {
@@ -181,7 +181,7 @@ def _split(url: str, ours: tuple[str, ...], error: type[BlowfishError]) -> tuple
         if name not in ours:
             rest.append(part)
         elif name in options:
-            raise error(f"the PostgreSQL address says {name} twice.", hint="say it once; write & inside it as %26.")
+            raise error(f"the PostgreSQL address has {name} twice.", hint="keep one; write & inside it as %26.")
         else:
             options[name] = unquote(value)
     return base, options, "&".join(rest)

@@ -1,4 +1,4 @@
-"""Text that was written by somebody else, and is to be shown."""
+"""Making text that somebody else wrote safe to show."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ _CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 def printable(text: str) -> str:
     r"""Show control characters as escapes, such as ``\x1b``, so that no text can command what shows it."""
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _CONTROLS.sub(lambda control: control[0].encode("unicode_escape").decode(), text)

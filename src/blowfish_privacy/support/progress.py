@@ -1,4 +1,4 @@
-"""What is under way, told to whoever waits for it. The library itself shows nothing.
+"""Reporting what is under way to whoever waits for it. The library itself shows nothing.
 
 A caller hands over a sink for as long as a ``with`` block lasts, and everything done inside reports to it::
 
@@ -6,8 +6,8 @@ A caller hands over a sink for as long as a ``with`` block lasts, and everything
         session.release(plan)
 
 The sink travels in a context variable, so no signature carries it, and two threads, or two requests of a page, that
-each hand over their own do not hear each other. A new thread starts without one (``asyncio.to_thread`` takes it along),
-and so does a worker process: what runs there is part of a task that was begun here.
+each hand over a sink do not hear each other. A new thread starts without one (``asyncio.to_thread`` takes it along),
+and so does a worker process: what runs there is part of a task that began in its parent.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ProgressSink(Protocol):
     """
 
     def begin(self, title: str) -> Task:
-        """Hear that a task begins; most are over in a moment, so a display had better wait a little."""
+        """Hear that a task begins; most end within a moment, so a display should wait a little."""
         ...
 
 

@@ -15,7 +15,7 @@ from secrets import token_hex
 
 try:
     import fcntl
-except ImportError:  # such systems have no locks on folders: nothing is swept there
+except ImportError:  # no locks on folders on this system, so nothing is swept
     fcntl = None
 
 PREFIX = "blowfish-private-"
@@ -93,7 +93,7 @@ def _locked(path: str, *, wait: bool) -> int | None:
 
 @contextmanager
 def unfinished(path: str) -> Generator[None]:
-    """Remove a file when the body ends, whatever ends it, unless it has been moved to its place."""
+    """Remove a file when the body ends, whatever ends it, unless it has been renamed."""
     _unfinished.add(path)
     try:
         yield
@@ -103,13 +103,13 @@ def unfinished(path: str) -> Generator[None]:
 
 
 def remove_private() -> None:
-    """Remove what is private at once, whoever still writes it."""
+    """Remove all private folders at once, even while something is writing to them."""
     for folder in list(_folders):
         folder.empty()
 
 
 def remove_everything() -> None:
-    """Remove all that must not outlive this process, which ends now."""
+    """Remove all that must not outlive this process, just before it ends."""
     remove_private()
     for path in list(_unfinished):
         _unlink(path)

@@ -1,4 +1,4 @@
-"""Working off a list of tasks in several processes, in a way that can be interrupted."""
+"""Running a list of tasks in several processes, so that it can be interrupted."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def finished(
 ) -> Generator[tuple[tuple[Any, ...], Result], None, None]:
     """Go through tasks and their results as they finish; use it within ``contextlib.closing``.
 
-    An interruption takes back what has not begun, ends what runs, hands out what is finished, and is raised then.
+    An interruption cancels what has not begun, ends what is running, yields what is finished, and is then raised.
     If this process is killed, its workers end too.
     """
     if not tasks:
         return
     before = {child.pid for child in active_children()}
     _start_server()
-    # Servers are forked clean, so that threads of libraries cannot be caught half-way.
+    # A fork server is a clean process: no thread of a library can be caught half-way through its work.
     context = get_context("forkserver")
     pool = ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context, initializer=_prepare_worker)
     futures: dict[Future[Result], tuple[Any, ...]] = {}
@@ -61,7 +61,7 @@ def _succeeded(future: Future[Any]) -> bool:
 
 
 def _start_server() -> None:
-    """Start the server that forks workers where no interruption reaches it: workers take that over from it."""
+    """Start the server that forks workers with interruptions blocked: the workers inherit that."""
     resource_tracker.ensure_running()
     signal.pthread_sigmask(signal.SIG_BLOCK, _OF_THE_TERMINAL)
     try:
@@ -71,7 +71,7 @@ def _start_server() -> None:
 
 
 def _prepare_worker() -> None:
-    """Leave interruptions to the process that gave the work, and end when that process is gone, however it went."""
+    """Leave interruptions to the parent process, and end when the parent is gone, however it ended."""
     for each in _OF_THE_TERMINAL:
         signal.signal(each, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()

@@ -41,8 +41,8 @@ def parse(text: str) -> Any:
         return _Reader(text).document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        place = "" if mark is None else f"{_place(mark)}: "
-        problem = f"{place}{error.problem or 'not valid YAML'}."
+        position = "" if mark is None else f"{_position(mark)}: "
+        problem = f"{position}{error.problem or 'not valid YAML'}."
     except (yaml.YAMLError, UnicodeEncodeError):
         problem = "the file is not valid YAML."
     raise SpecError(problem, hint="see the examples folder for a file that works.")
@@ -107,7 +107,7 @@ class _Reader:
         if self._values > FILE_VALUES or level > FILE_LEVELS:
             many = f"more than {FILE_VALUES:,} values" if self._values > FILE_VALUES else ""
             raise SpecError(
-                f"{_place(event.start_mark)}: the file has {many or f'more than {FILE_LEVELS} levels of nesting'}.",
+                f"{_position(event.start_mark)}: the file has {many or f'more than {FILE_LEVELS} levels of nesting'}.",
                 hint=_SMALLER if many else "see the examples folder for a file that works.",
             )
         if event.anchor is not None:
@@ -160,13 +160,13 @@ def _check_decimal_point(event: yaml.ScalarEvent, name: object, value: object) -
     """Refuse ``{epsilon: 0,4}``, which YAML takes for epsilon 0 and a key 4 without a value."""
     if type(value) is int:
         raise SpecError(
-            f"{_place(event.start_mark)}: {brief(name)}: {brief(value)},{brief(event.value)} is not a number: "
+            f"{_position(event.start_mark)}: {brief(name)}: {brief(value)},{brief(event.value)} is not a number: "
             "the comma ends it.",
             hint="write decimals with a point, as in 0.4, and thousands without a mark, as in 1000.",
         )
 
 
-def _place(mark: Any) -> str:
+def _position(mark: Any) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}"
 
 
@@ -175,7 +175,7 @@ def _refuse(event: Any, problem: str) -> NoReturn:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text so that :func:`parse` reads it back as text."""
+    """Quotes text that :func:`parse` would otherwise read as something else."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 

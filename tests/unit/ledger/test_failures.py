@@ -128,7 +128,7 @@ def test_a_retry_that_reads_while_another_policy_is_charged_hands_nothing_out(le
     # The retry has found its charge and reads, under corrected data; meanwhile the corrected policy is charged.
     ask = {"loss": Loss.alike((ALL,), Fraction(1, 4)), "description": "d", "mechanism": "laplace", "policy_text": ""}
     ledger.charge(policy=second, key="b", **ask)
-    with pytest.raises(RefusalError, match="entry 1 failed, and the budget has been spent under another policy"):
+    with pytest.raises(RefusalError, match="entry 1 failed, and the budget has since been spent under another policy"):
         ledger.record("a", "noise")
     assert ledger.record("b", "noise") == "noise"
     with pytest.raises(RefusalError):

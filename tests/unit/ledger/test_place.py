@@ -171,7 +171,7 @@ def test_a_copy_or_a_move_is_refused_until_it_is_recorded(tmp_path: Path, where:
     how(ledger.path, place)
     refused(place, r"is not in its place: the ledger was recorded as a\.ledger in .* ledger moved")
     if how is shutil.copy2 and where == "b.ledger":
-        with pytest.raises(LedgerError, match=r"is a copy of a\.ledger, which is still here"):
+        with pytest.raises(LedgerError, match=r"is a copy of a\.ledger, which still exists"):
             SqliteLedger.moved(place)
         return
     assert SqliteLedger.moved(place).spent == Fraction(1, 10)

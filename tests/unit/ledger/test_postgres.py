@@ -38,7 +38,7 @@ def opened(url: str, budget: int | None = 1) -> PostgresLedger:
     try:
         return PostgresLedger.create(url, budget=Fraction(budget), load_policy=load)
     except LedgerError as error:
-        if "is there already" not in error.message:
+        if "already exists" not in error.message:
             raise
     return PostgresLedger.open(url, budget=Fraction(budget), load_policy=load)
 
@@ -181,7 +181,7 @@ def test_of_many_hosts_one_makes_a_ledger(url: str) -> None:
     makers = [subprocess.Popen([sys.executable, "-c", code, url], **pipes) for _ in range(4)]
     said = [maker.communicate(timeout=60) for maker in makers]
     assert sorted(out for out, _ in said) == [b"", b"", b"", b"0\n"]
-    assert sum(b"is there already" in error for _, error in said) == 3
+    assert sum(b"already exists" in error for _, error in said) == 3
     assert opened(url, 2).spent == 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
-from blowfish_privacy.ledger import SqliteLedger, shelf, sqlite_access
+from blowfish_privacy.ledger import SqliteLedger, policy_cache, sqlite_access
 from blowfish_privacy.ledger import ledger as ledger_module
 from unit.ledger.samples import ledger_at as make
 from unit.ledger.samples import load, request
@@ -94,7 +94,7 @@ def test_an_existing_ledger_is_never_made_again(tmp_path: Path, charged: bool) -
     if charged:
         ledger.charge(**request("a"))
     before = contents(tmp_path)
-    with pytest.raises(LedgerError, match=r"a\.ledger is there already\. Hint: .* without create"):
+    with pytest.raises(LedgerError, match=r"a\.ledger already exists\. Hint: .* without create"):
         SqliteLedger.create(tmp_path / "a.ledger", budget=ONE)
     assert contents(tmp_path) == before
 
@@ -159,7 +159,7 @@ def test_a_deleted_ledger_does_not_come_back(tmp_path: Path) -> None:
 def test_a_log_that_a_deleted_ledger_left_is_not_played_into_a_new_one(tmp_path: Path, ending: str) -> None:
     (tmp_path / f"a.ledger{ending}").write_bytes(b"what a killed process left behind")
     for use in (make, SqliteLedger.open, SqliteLedger.moved):
-        with pytest.raises(LedgerError, match=rf"its log a\.ledger{ending} is there"):
+        with pytest.raises(LedgerError, match=rf"its log a\.ledger{ending} exists"):
             use(tmp_path / "a.ledger")
 
 
@@ -172,7 +172,7 @@ def test_of_two_makers_at_once_one_makes_the_ledger(tmp_path: Path, monkeypatch:
         link(source, target)
 
     monkeypatch.setattr(os, "link", late)
-    with pytest.raises(LedgerError, match="is there already"):
+    with pytest.raises(LedgerError, match="already exists"):
         make(path)
     assert make(path).spent == Fraction(1, 10)
     assert list(contents(tmp_path)) == ["a.ledger"]
@@ -205,7 +205,7 @@ def test_nobody_waits_while_a_price_is_worked_out_or_rows_are_checked(
 
         return wrapped
 
-    monkeypatch.setattr(shelf, "price", charging(shelf.price))
+    monkeypatch.setattr(policy_cache, "price", charging(policy_cache.price))
     monkeypatch.setattr(ledger_module, "verify_rows", charging(ledger_module.verify_rows))
     ledger.price(load("full"))
     make(tmp_path / "a.ledger").charge(**request("wide", "1/100", "full"))

@@ -64,5 +64,5 @@ def test_changed_files_have_another_identity(tmp_path):
     assert run.identity(data.fingerprints(run, ["adult.csv"])) == first
     write(tmp_path, "adult.csv", [*LOSSES[:-1], "4355"])
     assert run.identity(data.fingerprints(run, ["adult.csv"])) != first
-    with pytest.raises(DataError, match="not there"):
+    with pytest.raises(DataError, match="does not exist"):
         data.fingerprints(run, ["skin.tsv"])

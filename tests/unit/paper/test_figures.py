@@ -78,6 +78,13 @@ def test_finished_points_are_kept_and_damaged_ones_made_again(tmp_path):
     assert {path.suffix for path in (tmp_path / "policy-graph").iterdir()} == {"", ".png", ".csv", ".md"}
 
 
+def test_what_only_the_picture_needs_is_in_no_table(tmp_path):
+    (made,) = runner.reproduce(["averaging"], QUICK, tmp_path, workers=1, seen=lambda *done: None)
+    header = (tmp_path / "averaging" / "figure-averaging.csv").read_text().partition("\n")[0]
+    assert header.strip().split(",")[-1] == "seconds"
+    assert list(made.rows[0])[-1] == "seconds"
+
+
 @pytest.mark.parametrize("name", ["policy-graph", "averaging", "2c"])
 @pytest.mark.parametrize(
     "damage",

@@ -50,9 +50,9 @@ def shielded(action: Callable[[], Result], what: str) -> Result:
 def _failure(error: BaseException, what: str) -> DataError:
     kind = type(error).__name__
     if isinstance(error, Exception) and any(each.__module__.startswith("psycopg") for each in type(error).__mro__):
-        from blowfish_privacy.support.postgresql import trouble
+        from blowfish_privacy.support.postgresql import error_in_words
 
-        said, hint = trouble(error)
+        said, hint = error_in_words(error)
         return DataError(f"{what} could not be read: {said} ({kind}).", hint=hint)
     return DataError(f"{what} could not be read ({kind}).", hint=_hint(error))
 

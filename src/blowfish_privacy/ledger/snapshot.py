@@ -1,4 +1,4 @@
-"""What decides the price of a release: the ledger's policy, what failed, what was handed out."""
+"""The state of a ledger that decides the price of a release: its policy, what failed, what was handed out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.ledger.composition import Price
 from blowfish_privacy.ledger.entry import StoredPolicy
-from blowfish_privacy.ledger.shelf import PolicyShelf
+from blowfish_privacy.ledger.policy_cache import PolicyCache
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import stated_facts
@@ -22,24 +22,24 @@ _NOTHING_HANDED_OUT = (
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What was read in one go, so that no lock is held while a price is worked out, which may take seconds."""
+class Snapshot:
+    """Taken in one transaction, so that no lock is held while a price is worked out, which may take seconds."""
 
     base: StoredPolicy | None
     failed: frozenset[str]
     documents: int
 
     @classmethod
-    def of(cls, store: Store) -> Standing:
-        """Read it."""
+    def of(cls, store: Store) -> Snapshot:
+        """Take a snapshot within a transaction."""
         account = store.account()
         return cls(store.base(), store.failed_policies() if account.failures else frozenset(), account.documents)
 
-    def price(self, shelf: PolicyShelf, policy: Policy) -> Price:
+    def price(self, policies: PolicyCache, policy: Policy) -> Price:
         """Say what a release under a policy costs; a refusal says what to do where nothing was handed out."""
         self._check_tries(policy)
         try:
-            return shelf.price(self.base, policy)
+            return policies.price(self.base, policy)
         except RefusalError as error:
             if self.documents:
                 raise
@@ -47,7 +47,7 @@ class Standing:
             raise RefusalError(error.message, hint=hint) from None
 
     def _check_tries(self, policy: Policy) -> None:
-        """Stop somebody who asks for exact counts by stating one after another."""
+        """Stop somebody who finds out exact counts by stating one after another."""
         if len(self.failed - {policy.hash}) < MOST_FAILED_POLICIES or not stated_facts(policy):
             return
         raise RefusalError(

@@ -14,8 +14,8 @@ PolicyLoader: TypeAlias = Callable[[str], Policy]
 """Reads a policy back from the text that was given with a charge."""
 
 
-class PolicyShelf:
-    """Policies by their hash. Those a caller has in hand need not be read back."""
+class PolicyCache:
+    """Policies by their hash, and prices by pairs of hashes: each is read back, or worked out, once."""
 
     def __init__(self, load_policy: PolicyLoader | None) -> None:
         self.load_policy = load_policy
@@ -23,11 +23,11 @@ class PolicyShelf:
         self._prices: dict[tuple[str, str], Price] = {}
 
     def add(self, policy: Policy) -> None:
-        """Keep a policy."""
+        """Keep a policy that a caller has at hand, so that it need not be read back."""
         self._policies[policy.hash] = policy
 
     def policy(self, stored: StoredPolicy) -> Policy:
-        """Return a stored policy, read back if need be."""
+        """Return a stored policy, read back if necessary."""
         if stored.hash not in self._policies:
             self.add(self._read_back(stored))
         return self._policies[stored.hash]
@@ -51,7 +51,7 @@ class PolicyShelf:
         policy = self.load_policy(stored.text)
         if policy.hash != stored.hash:
             raise LedgerError(
-                f"the text stored for the policy {name} describes another policy.",
+                f"the text stored for the policy {name} describes a different policy.",
                 hint="run 'blowfish ledger verify'.",
             )
         return policy
