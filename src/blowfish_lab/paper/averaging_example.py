@@ -32,7 +32,7 @@ class AveragingExample(Figure):
         return {"plain": _written(comparison.plain), "known": _written(comparison.known)}
 
     def complete(self, measured: Measured) -> bool:
-        """Need both attacks."""
+        """Say whether both attacks were measured in full."""
         try:
             attacks = [_read(measured[way]) for way in ("plain", "known")]
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
@@ -41,7 +41,7 @@ class AveragingExample(Figure):
         return super().complete(measured) and finite
 
     def units(self) -> str:
-        """Name what is measured."""
+        """State the units of errors, shares and losses."""
         return "Errors: root mean squared, in people. All counts found: a share of the releases. Losses: in epsilon."
 
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:

@@ -57,11 +57,11 @@ class Curves(Figure):
         return {"mean": float(errors.mean()), "lower": float(lower), "upper": float(upper), "repeats": len(errors)}
 
     def complete(self, measured: Measured) -> bool:
-        """Need mean, quartiles and repeats."""
+        """Say whether mean, quartiles and repeats were measured."""
         return super().complete(measured) and are_numbers(measured, "mean", "lower", "upper", "repeats")
 
     def units(self) -> str:
-        """Name what is measured."""
+        """State the quantity that the values are of."""
         return f"Values (lower to upper quartile): {self.quantity}."
 
     def plain(self, policy: str) -> str:

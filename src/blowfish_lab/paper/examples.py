@@ -46,14 +46,14 @@ class Example:
     """What makes the policy, but for the compensation."""
 
     def policy(self, compensation: Compensation) -> Policy:
-        """Make the policy."""
+        """Make the policy, with one of the two rules for how other records may compensate."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BlowfishWarning)
             return Policy(**self.options, compensation=compensation)
 
 
 class Examples(Figure):
-    """A table of examples."""
+    """A figure that compares printed and derived sensitivities, example by example."""
 
     shrinks = False
 
@@ -83,7 +83,7 @@ class Examples(Figure):
         return {**measured, "checked": " / ".join(checked)}
 
     def complete(self, measured: Measured) -> bool:
-        """Need the bound, the sensitivities and what was checked."""
+        """Say whether the bound, the sensitivities and their check were kept."""
         bound, derived = measured.get("bound", ""), [measured.get(name) for name in _RELATIONS]
         return (
             super().complete(measured)
@@ -93,7 +93,7 @@ class Examples(Figure):
         )
 
     def units(self) -> str:
-        """Name what is compared."""
+        """State the units of the sensitivities."""
         return "Sensitivities: the largest sum of changes of all counts of the histogram, in records."
 
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:

@@ -8,7 +8,7 @@ from blowfish_lab.paper.secrets import SKIN_THETAS, everything, within
 
 
 class Figure1b(KMeansCurves):
-    """Blue, green and red."""
+    """Records of three colours: blue, green and red."""
 
     name = "1b"
     title = "Figure 1(b): k-means of colours (skin01), distance thresholds"

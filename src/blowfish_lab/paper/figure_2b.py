@@ -24,5 +24,5 @@ class Figure2b(OrderedCurves):
     at_one = dict(zip(policies, (3500, 3000, 2900, 1000, 850, 200, 4), strict=True))
 
     def counts(self, run: Run) -> npt.NDArray[np.int64]:
-        """Count the losses."""
+        """Count the records of every capital loss."""
         return data.capital_loss(run)

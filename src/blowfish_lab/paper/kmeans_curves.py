@@ -37,12 +37,12 @@ class KMeansCurves(Curves):
     quantity = "objective / non-private objective"
 
     def published(self, policy: str, epsilon: str) -> float | None:
-        """Return what can be read off."""
+        """Return the value read off at this epsilon, if there is one."""
         values: dict[str, float] = dict(zip(QUICK_EPSILONS, self.read_off.get(policy, ()), strict=False))
         return values.get(epsilon)
 
     def notes(self, run: Run) -> list[str]:
-        """Say what is not private."""
+        """Say that the published algorithm is not private, and how runs differ from the paper's."""
         return [
             *super().notes(run),
             "The published algorithm's noise is too small: it is not private (docs/errata.md).",
@@ -53,7 +53,7 @@ class KMeansCurves(Curves):
         ]
 
     def repeated(self, method: str, policy: str, epsilon: str, run: Run) -> Floats:
-        """Cluster many times."""
+        """Return the objective of every private clustering over the non-private one."""
         named = self.named[policy]
         data = clustering_data(named.data, run)
         objectives = [data.objective(_centres(method, data, named, epsilon)) for _ in range(run.clusterings)]

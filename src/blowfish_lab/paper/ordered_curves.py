@@ -68,7 +68,7 @@ class OrderedCurves(Curves):
         return {**super().measure(point, run), "expected": float(mechanism.expected_error().mse)}
 
     def complete(self, measured: Measured) -> bool:
-        """Need the expectation too, where there is one."""
+        """Say whether the expectation, where there is one, is a number too."""
         return super().complete(measured) and ("expected" not in measured or are_numbers(measured, "expected"))
 
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
@@ -105,7 +105,7 @@ def policy_of(size: int, theta: int | None) -> Policy:
 
 @lru_cache(maxsize=64)
 def our_mechanism(size: int, theta: int | None, epsilon: str, records: int) -> OrderedFamily:
-    """Take what the library takes by itself."""
+    """Return the mechanism that the library chooses by default."""
     mechanism = make_plan(Cumulative("value"), policy_of(size, theta), epsilon=epsilon, records=records).mechanism
     if not isinstance(mechanism, OrderedFamily):
         raise TypeError(f"{mechanism.name} does not order its estimate.")
@@ -114,7 +114,7 @@ def our_mechanism(size: int, theta: int | None, epsilon: str, records: int) -> O
 
 @lru_cache(maxsize=64)
 def paper_mechanism(size: int, theta: int | None, epsilon: str) -> OrderedFamily:
-    """Take the paper's ordered hierarchical mechanism, blocks of theta and fan-out 16, with a sound budget.
+    """Return the paper's ordered hierarchical mechanism, blocks of theta and fan-out 16, with a sound budget.
 
     The split between prefixes and trees is the one with the smallest error, as in the paper.
     """

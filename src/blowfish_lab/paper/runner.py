@@ -23,7 +23,7 @@ from blowfish_privacy.support.workers import finished
 
 @dataclass(frozen=True)
 class Produced:
-    """A finished figure."""
+    """A finished figure, the rows of its table, and the folder with its files."""
 
     figure: Figure
     rows: list[Row]

@@ -1,7 +1,7 @@
 """What a ledger stores, and the chain of hashes that ties it together.
 
-Amounts are fractions, written ``p/q``. Every entry, document and failure carries the hash of its own fields and of its
-predecessor's hash; the account holds the last one. A changed, missing or extra row therefore shows.
+Amounts are fractions, written ``p/q``. Every entry, document and failure carries the hash of its fields and of its
+predecessor's hash; the account holds the last one. So a row that is changed, missing or added is noticed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from blowfish_privacy.privacy.loss import NOTHING, Loss
 
 
 def sha256(text: str) -> str:
-    """Hash a text."""
+    """Return the SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -105,7 +105,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Document:
-    """What was handed out for an entry."""
+    """The text that was handed out for an entry."""
 
     number: int
     entry: int

@@ -42,7 +42,7 @@ Clock: TypeAlias = Callable[[], datetime]
 class Ledger(ABC):
     """A budget, what was spent of it under which policy, and what was handed out.
 
-    The first charge fixes the policy that the budget belongs to, unless its release fails on the policy's own facts.
+    The first charge fixes the policy that the budget belongs to, unless its release fails on the facts of that policy.
     Safe to use from several threads and processes.
     """
 

@@ -32,7 +32,7 @@ class Place:
         """Find the place of a file; refuse a file with a second name."""
         state = os.lstat(path)
         if not stat.S_ISREG(state.st_mode):
-            raise LedgerError(f"{path.name} is not a file.", hint="give the ledger a file name of its own.")
+            raise LedgerError(f"{path.name} is not a file.", hint="give the ledger a name that no other file has.")
         if state.st_nlink > 1:
             raise LedgerError(
                 f"{path.name} has {state.st_nlink} names (hard links), but a ledger may have only one.",

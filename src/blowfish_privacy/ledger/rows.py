@@ -24,7 +24,7 @@ def read_account(row: Any) -> Account:
 
 
 def account_row(account: Account) -> tuple[str | int, ...]:
-    """Write a balance."""
+    """Write a balance, in the order that :func:`read_account` reads."""
     return (
         account.measure.name,
         write_amount(account.budget),
@@ -50,7 +50,7 @@ def entry_row(row: Entry) -> tuple[str | int, ...]:
 
 
 def read_entry(row: Any) -> Entry:
-    """Read an entry with its policy."""
+    """Read an entry, joined with its policy; one of version 1 counts in full on all pairs."""
     number, key, made, *rest = _typed(row, (int, *(str,) * 12, int, str, str))
     policy = StoredPolicy(*rest[:3])
     epsilon, charged, rule, description, mechanism, detail, chain, version, measure, loss = rest[3:]
@@ -62,12 +62,12 @@ def read_entry(row: Any) -> Entry:
 
 
 def read_document(row: Any) -> Document:
-    """Read a document."""
+    """Read a row of the table of documents."""
     return Document(*_typed(row, (int, int, str, str, str, str)))
 
 
 def read_failure(row: Any) -> Failure:
-    """Read a failure."""
+    """Read a row of the table of failures."""
     return Failure(*_typed(row, (int, int, str, str)))
 
 

@@ -33,7 +33,7 @@ _WORDS = {
         "check the disk and its free space, then repeat with the same key: what was charged is not charged again.",
     ),
     sqlite3.SQLITE_CORRUPT: DAMAGED,
-    sqlite3.SQLITE_NOTADB: ("the file is not a ledger", "give the ledger a file name of its own."),
+    sqlite3.SQLITE_NOTADB: ("the file is not a ledger", "give the ledger a name that no other file has."),
 }
 
 
@@ -76,7 +76,7 @@ def place_to_open(path: Path) -> Place:
     for log in leftovers:
         if log.name.endswith("-wal"):
             raise LedgerError(
-                f"there is a log {log.name} beside {path.name}, which this version does not write.",
+                f"beside {path.name} there is a log {log.name}, which this version does not write.",
                 hint=f"if other software wrote to this ledger, let it end: sqlite3 {path.name} 'PRAGMA "
                 "journal_mode = DELETE'. If the log is a leftover of another file, move it away.",
             )

@@ -74,7 +74,7 @@ def record_move(path: Path, timeout: float) -> None:
     place = Place.of(path)
     for log in logs(path):
         raise LedgerError(
-            f"there is a log {log.name} beside {path.name}, which a crash left behind.",
+            f"beside {path.name} there is a log {log.name}, which a crash left behind.",
             hint=f"if it was moved together with this file, let SQLite apply it: sqlite3 {path.name} .tables. "
             "If it belongs to another copy, move it away: it would undo charges.",
         )
@@ -135,7 +135,7 @@ def _format(path: Path, connection: sqlite3.Connection) -> int:
     if application != APPLICATION:
         raise LedgerError(
             f"{path.name} is a database of another program, not a ledger.",
-            hint="give the ledger a file name of its own.",
+            hint="give the ledger a name that no other file has.",
         )
     if not 1 <= version <= VERSION:
         raise LedgerError(

@@ -40,7 +40,7 @@ class Plan:
         return self.certificate.epsilon
 
     def expected_error(self) -> Error:
-        """Say how wrong an answer will be."""
+        """Return the error that the noise will cause."""
         return self.mechanism.expected_error()
 
     def plain_error(self) -> Error | None:

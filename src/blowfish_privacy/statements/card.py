@@ -57,7 +57,7 @@ def make_card(text: str, *, publisher: str | None = None) -> Card:
             hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
         )
     body = reading.parse(text)
-    return _Facts(body, [reading.read(body, part) for part in reading.parts_of(body)], publisher).card()
+    return _CardWriter(body, [reading.read(body, part) for part in reading.parts_of(body)], publisher).card()
 
 
 def _tidied(item: Item) -> str:
@@ -65,8 +65,8 @@ def _tidied(item: Item) -> str:
 
 
 @dataclass(frozen=True)
-class _Facts:
-    """What the sections of a card draw on."""
+class _CardWriter:
+    """Writes the sections of a card from a document and the releases in it."""
 
     body: dict[str, Any]
     releases: list[Release]

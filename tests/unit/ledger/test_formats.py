@@ -137,7 +137,7 @@ def test_a_reader_of_the_old_version_is_waited_for_and_not_for_ever(old: Path) -
     holder = sqlite3.connect(old, isolation_level=None)
     holder.execute("BEGIN")
     holder.execute("SELECT * FROM account").fetchone()
-    with pytest.raises(LedgerError, match="brought to ledger format 2, but other processes use it"):
+    with pytest.raises(LedgerError, match="migrated to ledger format 2, but other processes are using it"):
         SqliteLedger.open(old, timeout=0.1)
     holder.close()
     assert SqliteLedger.open(old, timeout=0.1).verify().ok

@@ -196,8 +196,8 @@ def test_a_file_put_back_from_a_copy_is_noticed(tmp_path: Path) -> None:
     shutil.copy2(ledger.path, tmp_path / "backup")
     ledger.charge(**request("b", "9/10"))
     os.replace(tmp_path / "backup", ledger.path)
-    refused(ledger.path, "is not the file that was here before: .* Charges made since the copy are not in it")
-    with pytest.raises(LedgerError, match="not the file that was here before"):
+    refused(ledger.path, "is not the file that was there before: .* Charges made since the copy are not in it")
+    with pytest.raises(LedgerError, match="not the file that was there before"):
         ledger.charge(**request("c", "9/10"))
     assert SqliteLedger.moved(ledger.path).spent == Fraction(1, 10)
     ledger.charge(**request("c"))
