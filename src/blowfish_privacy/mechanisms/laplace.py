@@ -12,7 +12,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
 from blowfish_privacy.mechanisms.error import ExpectedError
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -57,17 +57,17 @@ class Laplace(Mechanism):
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Take scale = S / epsilon."""
         form = query.on(policy.domain)
-        found = sensitivity_of(form, policy)
+        sensitivity = sensitivity_of(form, policy)
         if policy.size == "unknown" and _heaviest(form) * _MOST_SECRET_RECORDS >= LARGEST_ANSWER:
             # An overflow found while answering would tell something about a secret number of records.
             raise RefusalError("the weights are too large for a secret number of records.", hint="use larger units.")
-        return cls(form, found.value / form.unit / epsilon, _divisor(query, policy, records), query.error_of)
+        return cls(form, sensitivity.value / form.unit / epsilon, _divisor(query, policy, records), query.error_of)
 
     def certify(self, policy: Policy) -> Certificate:
         """Divide the sensitivity, derived anew, by the scale held."""
         sensitivity = sensitivity_of(self.form, policy)
         if sensitivity.value and not self.scale:
-            raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
+            raise PolicyError(NO_NOISE)
         changes = sensitivity_by_class(self.form, policy, sensitivity.value) if sensitivity.value else {}
         loss = Loss.of({pairs: change / self.form.unit / self.scale for pairs, change in changes.items()})
         return self.certified(policy, loss, sensitivity, self.scale)

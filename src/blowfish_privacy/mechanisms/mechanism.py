@@ -26,6 +26,7 @@ from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.support.progress import task
 
+NO_NOISE = "this answer depends on secrets and has no noise: it certifies nothing."
 LARGEST_ANSWER = 2**61
 """Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added."""
 

@@ -27,11 +27,11 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Chosen:
+class BlockGrid:
     """The grid of one block: which it is, its place along every axis, and its cells."""
 
     number: int
-    place: tuple[int, ...]
+    indices: tuple[int, ...]
     cells: tuple[int, ...]
 
 
@@ -64,30 +64,30 @@ class BlockGrids:
             for each in self.blocks
         ]
 
-    def chosen(self, counts: Integers) -> tuple[tuple[Chosen, ...], Lattice | None]:
+    def chosen(self, counts: Integers) -> tuple[tuple[BlockGrid, ...], Lattice | None]:
         """Choose the grids of all blocks from their counts, and the lattice fine enough for all of them."""
         most = MOST_PER_AXIS
         while True:
-            found = tuple(self._choices(counts, most))
-            fine = self._fine(found)
+            grids = tuple(self._choices(counts, most))
+            fine = self._fine(grids)
             size = prod(
-                sum(nodes * count for nodes, (_, _, count) in zip(own, each, strict=True))
-                for own, each in zip(fine, self.blocks, strict=True)
+                sum(nodes * count for nodes, (_, _, count) in zip(nodes_of_runs, each, strict=True))
+                for nodes_of_runs, each in zip(fine, self.blocks, strict=True)
             )
             if size <= MOST_NODES_OF_BLOCKS or most == 1:
-                return found, self._lattice(fine) if found else None
+                return grids, self._lattice(fine) if grids else None
             most //= 2
 
-    def _choices(self, counts: Integers, most: int) -> Iterator[Chosen]:
+    def _choices(self, counts: Integers, most: int) -> Iterator[BlockGrid]:
         if not self.strength or most == 1:
             return
         table = counts.reshape(self.lattice.shape)
-        for place in np.argwhere(table > 0).tolist():
-            sizes = tuple(each[at][1] for each, at in zip(self.pieces, place, strict=True))
-            box = tuple(self._width(axis, at) for axis, at in enumerate(place))
-            cells = _choose(int(table[tuple(place)]), self.strength, box, tuple(min(size, most) for size in sizes))
+        for indices in np.argwhere(table > 0).tolist():
+            sizes = tuple(each[at][1] for each, at in zip(self.pieces, indices, strict=True))
+            box = tuple(self._width(axis, at) for axis, at in enumerate(indices))
+            cells = _choose(int(table[tuple(indices)]), self.strength, box, tuple(min(size, most) for size in sizes))
             if prod(cells) > 1:
-                yield Chosen(int(np.ravel_multi_index(tuple(place), self.lattice.shape)), tuple(place), cells)
+                yield BlockGrid(int(np.ravel_multi_index(tuple(indices), self.lattice.shape)), tuple(indices), cells)
 
     def _width(self, axis: int, at: int) -> Fraction:
         attribute, (start, width, _) = self.domain.attributes[axis], self.pieces[axis][at]
@@ -97,20 +97,21 @@ class BlockGrids:
             else Fraction(width)
         )
 
-    def _fine(self, found: tuple[Chosen, ...]) -> list[list[int]]:
+    def _fine(self, grids: tuple[BlockGrid, ...]) -> list[list[int]]:
         """Return for every run of every axis the most cells that any block in it has."""
         fine = [[1] * len(each) for each in self.blocks]
-        for block in found:
-            for axis, (at, cells) in enumerate(zip(block.place, block.cells, strict=True)):
+        for block in grids:
+            for axis, (at, cells) in enumerate(zip(block.indices, block.cells, strict=True)):
                 run = self.pieces[axis][at][2]
                 fine[axis][run] = max(fine[axis][run], cells)
         return fine
 
     def _lattice(self, fine: list[list[int]]) -> Lattice:
         axes: list[Axis] = []
-        for own, each, resolution in zip(fine, self.blocks, self.resolutions, strict=True):
+        for nodes_of_runs, each, resolution in zip(fine, self.blocks, self.resolutions, strict=True):
             runs = tuple(
-                Run.centred(start, width, count, nodes) for nodes, (start, width, count) in zip(own, each, strict=True)
+                Run.centred(start, width, count, nodes)
+                for nodes, (start, width, count) in zip(nodes_of_runs, each, strict=True)
             )
             axes.append(Axis(runs, resolution))
         return Lattice(tuple(axes))
@@ -122,7 +123,7 @@ class BlockGrids:
     def draw(self, aggregates: Aggregates, scale: Fraction, source: BitSource) -> npt.NDArray[Any]:
         """Count the blocks exactly, then share records inside the blocks and add the noise."""
         counts = aggregates.lattice_sums(self.lattice).reshape(-1)
-        found, lattice = self.chosen(counts)
+        grids, lattice = self.chosen(counts)
         if lattice is None:
             return counts
         sums = aggregates.lattice_sums(lattice)
@@ -130,36 +131,36 @@ class BlockGrids:
             list(accumulate((_nodes(axis, run) for _, _, run in each), initial=0))
             for axis, each in zip(lattice.axes, self.pieces, strict=True)
         ]
-        rows = [self._block(sums, firsts, block) for block in found]
+        rows = [self._block(sums, firsts, block) for block in grids]
         noise = discrete_laplace(scale, sum(map(len, rows)), source=source)
         return np.concatenate([counts, np.concatenate(rows) + noise])
 
-    def _block(self, sums: Integers, firsts: list[list[int]], block: Chosen) -> Integers:
-        own = sums[tuple(slice(first[at], first[at + 1]) for first, at in zip(firsts, block.place, strict=True))]
+    def _block(self, sums: Integers, firsts: list[list[int]], block: BlockGrid) -> Integers:
+        part = sums[tuple(slice(first[at], first[at + 1]) for first, at in zip(firsts, block.indices, strict=True))]
         for axis, cells in enumerate(block.cells):
-            own = coarsened(own, axis, cells)
-        return own.reshape(-1)
+            part = coarsened(part, axis, cells)
+        return part.reshape(-1)
 
     def points(self, noisy: Integers, scale: Fraction) -> Points:
         """Find in every block where its records lie; a block without a grid is one point."""
         counts, unit = noisy[: self.lattice.size], prod(self.resolutions)
-        found, _ = self.chosen(counts)
-        groups: defaultdict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[Chosen, Any]]] = defaultdict(list)
-        place = self.lattice.size
-        for block in found:
+        grids, _ = self.chosen(counts)
+        groups: defaultdict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[BlockGrid, Any]]] = defaultdict(list)
+        start = self.lattice.size
+        for block in grids:
             many = prod(block.cells)
-            sizes = tuple(each[at][1] for each, at in zip(self.pieces, block.place, strict=True))
-            groups[block.cells, sizes].append((block, noisy[place : place + many] / unit))
-            place += many
-        lows, highs, weights = self._alone(counts, {block.number for block in found})
+            sizes = tuple(each[at][1] for each, at in zip(self.pieces, block.indices, strict=True))
+            groups[block.cells, sizes].append((block, noisy[start : start + many] / unit))
+            start += many
+        lows, highs, weights = self._alone(counts, {block.number for block in grids})
         for (cells, sizes), members in groups.items():
             totals = np.array([float(counts[block.number]) for block, _ in members])
-            rows = project(np.stack([own for _, own in members], axis=1), totals)
+            rows = project(np.stack([rows for _, rows in members], axis=1), totals)
             low, high, weight = spread(
-                cells, sizes, rows, float(scale / unit), max(1.0, MOST_POINTS / max(len(found), 1))
+                cells, sizes, rows, float(scale / unit), max(1.0, MOST_POINTS / max(len(grids), 1))
             )
             starts = np.array(
-                [[each[at][0] for each, at in zip(self.pieces, block.place, strict=True)] for block, _ in members]
+                [[each[at][0] for each, at in zip(self.pieces, block.indices, strict=True)] for block, _ in members]
             )
             for ends, part in ((lows, low), (highs, high)):
                 ends.append((starts[:, None, :] + part[None, :, :]).reshape(-1, starts.shape[1]))

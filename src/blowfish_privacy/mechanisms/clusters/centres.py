@@ -40,8 +40,8 @@ def cluster(points: Points, k: int, *, seed: int, restarts: int = _RESTARTS) -> 
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore", ConvergenceWarning)
         clusterer: Any = Lloyd
-        found: Any = clusterer(k, n_init=restarts, random_state=seed).fit(points.places, sample_weight=points.weights)
-    labels = np.asarray(found.labels_, dtype=np.int64)
+        fitted: Any = clusterer(k, n_init=restarts, random_state=seed).fit(points.places, sample_weight=points.weights)
+    labels = np.asarray(fitted.labels_, dtype=np.int64)
     sizes = np.bincount(labels, points.weights, minlength=k).astype(np.float64)
     order = np.argsort(-sizes, kind="stable")
     ranks = np.empty(k, dtype=np.int64)
@@ -49,7 +49,7 @@ def cluster(points: Points, k: int, *, seed: int, restarts: int = _RESTARTS) -> 
     # A record lies somewhere in its point's cell, as far from the middle as an even spread says.
     inside = float(points.weights @ (points.widths**2).sum(axis=1)) / 12
     return Clusters(
-        np.asarray(found.cluster_centers_)[order], sizes[order], ranks[labels], float(found.inertia_) + inside
+        np.asarray(fitted.cluster_centers_)[order], sizes[order], ranks[labels], float(fitted.inertia_) + inside
     )
 
 

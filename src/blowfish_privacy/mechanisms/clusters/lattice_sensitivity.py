@@ -29,21 +29,23 @@ _MOST_EDGES = 20_000
 
 def lattice_sensitivity(lattice: Lattice, names: tuple[str, ...], policy: Policy) -> Sensitivity:
     """Bound the L1 change of the sums, in records, over all neighbours; exact where a secret pair attains it."""
-    own = steps(policy, names)
-    graph = own.graph
+    neighbours = steps(policy, names)
+    graph = neighbours.graph
     bound = 2 * most_varied(lattice, graph)
     if not bound:
         theorem = "no secret pair changes the lattice [docs/proofs/soft_grid.md]"
         return Sensitivity(Fraction(0), exact=True, theorem=theorem, witness=None)
     worst = max(_candidates(lattice, graph), key=lambda edge: change(lattice, *edge), default=None)
-    attained = worst is not None and change(lattice, *worst) == bound and not own.forced
+    attained = worst is not None and change(lattice, *worst) == bound and not neighbours.forced
     witness = None
     if worst is not None and attained:
         witness = ((graph.domain.record(worst[0]),), (graph.domain.record(worst[1]),))
     theorem = "shares change by at most twice the total variation of a move [docs/proofs/soft_grid.md]"
-    if own.rows > 1:
-        theorem += f", times {own.rows} " + ("records that move together" if own.forced else "rows per person")
-    return Sensitivity(own.rows * bound, attained, theorem, witness)
+    if neighbours.rows > 1:
+        theorem += f", times {neighbours.rows} " + (
+            "records that move together" if neighbours.forced else "rows per person"
+        )
+    return Sensitivity(neighbours.rows * bound, attained, theorem, witness)
 
 
 def change(lattice: Lattice, x: Cell, y: Cell) -> Fraction:
@@ -85,13 +87,13 @@ def along(axis: Axis, move: int) -> Fraction:
         return Fraction(0)
     if axis.size > _MOST_POSITIONS:
         return min(Fraction(1), _slope(axis) * move + Fraction(1, axis.resolution))
-    return max(_furthest(axis, move), key=lambda found: found[0])[0]
+    return max(_furthest(axis, move), key=lambda furthest: furthest[0])[0]
 
 
 @lru_cache(maxsize=256)
 def _furthest(axis: Axis, move: int) -> tuple[tuple[Fraction, int, int], ...]:
     """Return for every run the largest total variation of such a move, and the positions that attain it."""
-    found: list[tuple[Fraction, int, int]] = []
+    furthest: list[tuple[Fraction, int, int]] = []
     for run in axis.runs:
         # All pieces of a run are alike.
         start = run.start + np.arange(run.width)
@@ -100,8 +102,8 @@ def _furthest(axis: Axis, move: int) -> tuple[tuple[Fraction, int, int], ...]:
         near = axis.resolution - np.minimum(share, axis.resolution - after)
         varied = np.where(beyond == node, after - share, np.where(beyond == node + 1, near, axis.resolution))
         best = int(varied.argmax())
-        found.append((Fraction(int(varied[best]), axis.resolution), int(start[best]), int(end[best])))
-    return tuple(found)
+        furthest.append((Fraction(int(varied[best]), axis.resolution), int(start[best]), int(end[best])))
+    return tuple(furthest)
 
 
 def _slope(axis: Axis) -> Fraction:
@@ -125,13 +127,13 @@ def _candidates(lattice: Lattice, graph: SecretGraph) -> Iterator[Edge]:
         yield from graph.enumerated if len(graph.enumerated) <= _MOST_EDGES else ()
         return
     origin = (0,) * len(lattice.axes)
-    for place, (axis, name) in enumerate(zip(lattice.axes, graph.domain.names, strict=True)):
+    for index, (axis, name) in enumerate(zip(lattice.axes, graph.domain.names, strict=True)):
         widest = graph.widest_edge(name)
         if widest is None:
             continue
         yield widest
         if axis.size <= _MOST_POSITIONS:
-            for _, low, high in _furthest(axis, abs(widest[0][place] - widest[1][place])):
-                x, y = ((*origin[:place], end, *origin[place + 1 :]) for end in (low, high))
+            for _, low, high in _furthest(axis, abs(widest[0][index] - widest[1][index])):
+                x, y = ((*origin[:index], end, *origin[index + 1 :]) for end in (low, high))
                 if low != high and graph.adjacent(x, y):
                     yield x, y

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import isqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,11 +15,11 @@ from blowfish_privacy.aggregates import Aggregates, Assignment, Decay
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
 from blowfish_privacy.mechanisms.clusters.assigned_change import FINEST_WEIGHT, Assigning, Change
+from blowfish_privacy.mechanisms.clusters.centre_positions import Centres, is_position, spread_evenly, step_aside
 from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
-from blowfish_privacy.mechanisms.clusters.soft_grid import NO_NOISE, whole_numbers
-from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis, bound_clusters, to_points
+from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis, bound_clusters, to_points, whole_numbers
 from blowfish_privacy.mechanisms.error import ExpectedError
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
 from blowfish_privacy.noise import LARGEST_SCALE, BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -58,7 +57,7 @@ class NoisyLloyd(Synopsis):
 
     form: HistogramForm
     rounds: int
-    start: tuple[tuple[int, ...], ...]
+    start: Centres
     reaches: tuple[int, ...]
     size_scale: Fraction
     sum_scale: Fraction
@@ -95,14 +94,14 @@ class NoisyLloyd(Synopsis):
             raise RefusalError(
                 "the attributes have too many values for exact arithmetic.", hint="declare coarser ones."
             )
-        own = steps(policy, form.domain.names)
-        if not own.graph.has_edges:
-            return cls(form, rounds, _start(k, sizes), reaches, Fraction(0), Fraction(0))
+        neighbours = steps(policy, form.domain.names)
+        if not neighbours.graph.has_edges:
+            return cls(form, rounds, spread_evenly(k, sizes), reaches, Fraction(0), Fraction(0))
         share = _SIZE_SHARE * sum(reaches)
 
         def noise(way: Assigning) -> Fraction:
-            change = way.largest(own.graph)
-            return (change.sums + share * change.sizes) * rounds * own.rows / epsilon
+            change = way.largest(neighbours.graph)
+            return (change.sums + share * change.sizes) * rounds * neighbours.rows / epsilon
 
         def possible(way: Assigning) -> bool:
             fits = way.decay is not None and way.decay.fits(way.centres, many, max(reaches))
@@ -120,25 +119,25 @@ class NoisyLloyd(Synopsis):
         # The place of a single centre needs less noise than that of several.
         chosen = few if k == 1 else choose(max(k, min(seen, _MOST_FOR_EACH * k, _MOST_CENTRES)))
         scale = noise(chosen)
-        return cls(form, rounds, _start(chosen.centres, sizes), reaches, scale / share, scale, chosen.decay)
+        return cls(form, rounds, spread_evenly(chosen.centres, sizes), reaches, scale / share, scale, chosen.decay)
 
     def certify(self, policy: Policy) -> Certificate:
         """Add up the losses of all rounds from the scales held."""
-        own = steps(policy, self.form.domain.names)
-        secret = own.graph.has_edges
+        neighbours = steps(policy, self.form.domain.names)
+        secret = neighbours.graph.has_edges
         if secret and not (self.size_scale and self.sum_scale):
             raise PolicyError(NO_NOISE)
-        change = self._assigning.largest(own.graph)
-        epsilon = self._lost(change) * own.rows if secret else Fraction(0)
-        moved = own.rows * change.sums / self._assigning.unit
+        change = self._assigning.largest(neighbours.graph)
+        epsilon = self._lost(change) * neighbours.rows if secret else Fraction(0)
+        moved = neighbours.rows * change.sums / self._assigning.unit
         theorem = (
             "a record leaves one cluster and joins another [docs/proofs/lloyd.md]"
             if self.decay is None
             else "shares change with the length of a move [docs/proofs/lloyd.md]"
         )
-        found = Sensitivity(moved, exact=not secret, theorem=theorem, witness=None)
+        sensitivity = Sensitivity(moved, exact=not secret, theorem=theorem, witness=None)
         loss = loss_seen(policy, self.form.domain.names, epsilon)
-        return self.certified(policy, loss, found, self.size_scale, self.sum_scale)
+        return self.certified(policy, loss, sensitivity, self.size_scale, self.sum_scale)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Bound the loss of a move."""
@@ -160,7 +159,8 @@ class NoisyLloyd(Synopsis):
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         """Run the fixed number of rounds; the next centres follow from noisy numbers alone."""
-        centres, found = self.start, []
+        centres = self.start
+        noisy_rounds: list[npt.NDArray[np.int64]] = []
         for _ in range(self.rounds):
             sums = aggregates.assignments(self.question(centres))
             records = int(sums[:, 0].sum()) // self._assigning.unit
@@ -168,32 +168,33 @@ class NoisyLloyd(Synopsis):
                 sums = sums.copy()
                 sums[:, 0] += discrete_laplace(self.size_scale, len(sums), source=source)
                 sums[:, 1:] += discrete_laplace(self.sum_scale, sums[:, 1:].shape, source=source)
-            found.append(sums.reshape(-1))
-            centres = self.moved(centres, found, records)
-        return np.concatenate(found)
+            noisy_rounds.append(sums.reshape(-1))
+            centres = self.moved(centres, noisy_rounds, records)
+        return np.concatenate(noisy_rounds)
 
-    def question(self, centres: tuple[tuple[int, ...], ...]) -> Assignment:
+    def question(self, centres: Centres) -> Assignment:
         """Say what a round that goes on from these centres asks of the records."""
         return Assignment(centres, self._assigning.weights, self.reaches, self.decay)
 
-    def moved(self, centres: Any, found: Sequence[npt.NDArray[np.int64]], records: int) -> tuple[tuple[int, ...], ...]:
+    def moved(self, centres: Any, noisy_rounds: Sequence[npt.NDArray[np.int64]], records: int) -> Centres:
         """Move the centres by their last noisy mean offsets, in whole positions inside the box.
 
         Centres without records start anew beside a crowded one, but for the last round. All of it is whole-number
         arithmetic on noisy numbers, so that every reader finds the same centres.
         """
-        sums, top = found[-1].reshape(len(self.start), -1), np.array(self.form.domain.shape) - 1
+        sums, top = noisy_rounds[-1].reshape(len(self.start), -1), np.array(self.form.domain.shape) - 1
         least = self._least(records)
         sizes = np.maximum(sums[:, :1], least)
         offsets = np.clip((2 * sums[:, 1:] + sizes) // (2 * sizes), -np.array(self.reaches), np.array(self.reaches))
         places = np.clip(np.array(centres) + offsets, 0, top)
-        if len(found) < self.rounds:
+        if len(noisy_rounds) < self.rounds:
             crowd = sums[:, 0].copy()
             for turn, lost in enumerate(np.flatnonzero(sums[:, 0] < least).tolist()):
                 beside = int(crowd.argmax())
                 crowd[beside] //= 2
-                places[lost] = np.clip(places[beside] + _aside(turn + 7 * len(found), self.form.domain.shape), 0, top)
-        return tuple(tuple(int(each) for each in place) for place in places)
+                aside = step_aside(turn + 7 * len(noisy_rounds), self.form.domain.shape)
+                places[lost] = np.clip(places[beside] + aside, 0, top)
+        return tuple(tuple(int(each) for each in centre) for centre in places)
 
     def _least(self, records: int) -> int:
         """Return the size, in shares, below which no cluster is believed to be."""
@@ -244,7 +245,7 @@ class NoisyLloyd(Synopsis):
         if type(written["rounds"]) is not int or not 1 <= written["rounds"] <= 100:
             raise SpecError("the document is damaged: its number of rounds is not possible.")
         start = tuple(tuple(centre) for centre in written["start"])
-        if len(start) < clusters_asked(query) or not all(_is_place(centre, form.domain.shape) for centre in start):
+        if len(start) < clusters_asked(query) or not all(is_position(centre, form.domain.shape) for centre in start):
             raise SpecError("the document is damaged: its centres are no places of the domain.")
         scales = (exactly(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sizes", "sums"))
         reaches, shared = whole_numbers(written["reaches"], form), written["soft"]
@@ -252,29 +253,6 @@ class NoisyLloyd(Synopsis):
         if decay is not None and not decay.fits(len(start), many, max(reaches)):
             raise SpecError("the document is damaged: its shares do not fit exact arithmetic.")
         return cls(form, written["rounds"], start, reaches, *scales, decay=decay)
-
-
-def _start(k: int, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Spread the first centres evenly over the box: multiples of the generalised golden ratio, public and fixed."""
-    ratio = 2.0
-    for _ in range(60):
-        ratio = (1 + ratio) ** (1 / (len(sizes) + 1))
-    return tuple(
-        tuple(int(size * ((0.5 + (number + 1) * ratio ** -(axis + 1)) % 1.0)) for axis, size in enumerate(sizes))
-        for number in range(k)
-    )
-
-
-def _aside(turn: int, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """Return a public step away from a place, up to 15 % of the box along every axis, another one every turn."""
-    # Multiples of irrational numbers, the roots of 2, 5, 8, ...: 16 bits behind the point.
-    parts = ((turn + 1) * isqrt((3 * axis + 2) << 32) % 2**16 - 2**15 for axis in range(len(sizes)))
-    return np.array([3 * part * size // (10 * 2**16) for part, size in zip(parts, sizes, strict=True)], dtype=np.int64)
-
-
-def _is_place(centre: tuple[Any, ...], sizes: tuple[int, ...]) -> bool:
-    whole = len(centre) == len(sizes) and all(type(each) is int for each in centre)
-    return whole and all(0 <= each < size for each, size in zip(centre, sizes, strict=True))
 
 
 def _halving(hard: Assigning) -> int:

@@ -55,12 +55,12 @@ class Mesh:
     @classmethod
     def decode(cls, dimensions: int, depth: int, code: Integers) -> Mesh:
         """Read the code of a mesh."""
-        place = 0
+        start = 0
 
         def cut(_: int, cells: Integers) -> npt.NDArray[np.bool_]:
-            nonlocal place
-            part = code[place : place + len(cells)]
-            place += len(cells)
+            nonlocal start
+            part = code[start : start + len(cells)]
+            start += len(cells)
             if len(part) != len(cells) or not np.isin(part, (0, 1)).all():
                 raise SpecError("the document is damaged: its mesh cannot be read.")
             return part.astype(np.bool_)
@@ -78,12 +78,12 @@ class Mesh:
     @cached_property
     def _coarsest(self) -> npt.NDArray[np.int8]:
         """The level of the largest leaf that touches each node of the finest lattice."""
-        found = np.full(self.shape, self.depth, dtype=np.int8)
+        coarsest = np.full(self.shape, self.depth, dtype=np.int8)
         order = np.argsort(-self.levels, kind="stable")
-        for level, place in zip(self.levels[order].tolist(), self.places[order].tolist(), strict=True):
+        for level, leaf in zip(self.levels[order].tolist(), self.places[order].tolist(), strict=True):
             side = 2 ** (self.depth - level)
-            found[tuple(slice(at * side, at * side + side + 1) for at in place)] = level
-        return found
+            coarsest[tuple(slice(at * side, at * side + side + 1) for at in leaf)] = level
+        return coarsest
 
     @cached_property
     def _native(self) -> npt.NDArray[np.int8]:
@@ -92,10 +92,10 @@ class Mesh:
         for level in range(1, self.depth + 1):
             stride = 2 ** (self.depth - level)
             along[stride :: 2 * stride] = level
-        found = np.zeros(self.shape, dtype=np.int8)
+        native = np.zeros(self.shape, dtype=np.int8)
         for axis in range(self.dimensions):
-            found = np.maximum(found, along.reshape([-1 if each == axis else 1 for each in range(self.dimensions)]))
-        return found
+            native = np.maximum(native, along.reshape([-1 if each == axis else 1 for each in range(self.dimensions)]))
+        return native
 
     @cached_property
     def nodes(self) -> Integers:
@@ -107,10 +107,10 @@ class Mesh:
         table = sums.copy()
         for level in range(self.depth, 0, -1):
             stride = (slice(None, None, 2 ** (self.depth - level)),) * self.dimensions
-            own, coarsest = table[stride], self._coarsest[stride]
+            grid, coarsest = table[stride], self._coarsest[stride]
             for odd in product((False, True), repeat=self.dimensions):
                 if any(odd):
-                    _hand_on(own, coarsest < level, odd)
+                    _hand_on(grid, coarsest < level, odd)
         return table.reshape(-1)[self.nodes]
 
     def matrix(self, leaves: Integers, parts: int) -> tuple[Any, Floats, Floats]:
@@ -146,21 +146,21 @@ class Mesh:
             if not hanging.any():
                 continue
             stride = 2 ** (self.depth - level)
-            own, which = np.unique(node[hanging], return_inverse=True)
-            odd = (np.stack(np.unravel_index(own, self.shape), axis=1) // stride) % 2 == 1
+            nodes, which = np.unique(node[hanging], return_inverse=True)
+            odd = (np.stack(np.unravel_index(nodes, self.shape), axis=1) // stride) % 2 == 1
             # Along even axes there is no neighbour to choose: half of the share from either sign.
             targets = np.stack(
                 [
-                    own + (np.where(odd, np.array(signs), 0) * stride) @ strides
+                    nodes + (np.where(odd, np.array(signs), 0) * stride) @ strides
                     for signs in product((-1, 1), repeat=self.dimensions)
                 ]
             )
             reached, places = np.unique(targets, return_inverse=True)
-            sources = np.tile(np.arange(len(own)), len(targets))
+            sources = np.tile(np.arange(len(nodes)), len(targets))
             even = np.full(targets.size, 0.5**self.dimensions)
-            handed: Any = csr_array((even, (sources, places.reshape(-1))), shape=(len(own), len(reached)))
+            handed: Any = csr_array((even, (sources, places.reshape(-1))), shape=(len(nodes), len(reached)))
             cells = int(cell.max()) + 1
-            held: Any = csr_array((share[hanging], (cell[hanging], which)), shape=(cells, len(own)))
+            held: Any = csr_array((share[hanging], (cell[hanging], which)), shape=(cells, len(nodes)))
             moved: Any = (held @ handed).tocoo()
             node, cell, share = _merged(
                 np.concatenate([node[~hanging], reached[moved.coords[1]]]),
@@ -170,19 +170,19 @@ class Mesh:
         return node, cell, share
 
 
-def _hand_on(own: Integers, hanging: npt.NDArray[np.bool_], odd: tuple[bool, ...]) -> None:
+def _hand_on(grid: Integers, hanging: npt.NDArray[np.bool_], odd: tuple[bool, ...]) -> None:
     """Split what the hanging nodes of one parity have between the neighbours at which the odd axes are even."""
-    here = tuple(slice(1, None, 2) if each else slice(0, None, 2) for each in odd)
-    moving = np.where(hanging[here], own[here], 0)
-    own[here] -= moving
+    parity = tuple(slice(1, None, 2) if each else slice(0, None, 2) for each in odd)
+    moving = np.where(hanging[parity], grid[parity], 0)
+    grid[parity] -= moving
     many = 2 ** sum(odd)
     for part, up in enumerate(product((False, True), repeat=sum(odd))):
         sides = iter(up)
-        there = tuple(
+        neighbours = tuple(
             (slice(2, None, 2) if next(sides) else slice(0, -1, 2)) if each else slice(0, None, 2) for each in odd
         )
         # The parts (v + i) div m for i = 0..m-1 add up to v, and none shrinks when v grows.
-        own[there] += (moving + part) // many
+        grid[neighbours] += (moving + part) // many
 
 
 def _merged(node: Integers, cell: Integers, share: Floats) -> tuple[Integers, Integers, Floats]:

@@ -46,8 +46,8 @@ class Masses:
     def of(self, depth: int, cells: Integers) -> Floats:
         """Look up the mass of cells; below the finest level known it is spread evenly."""
         beyond = max(depth - (len(self._tables) - 1), 0)
-        found = self._tables[depth - beyond][tuple((cells >> beyond).T)]
-        return found / 2.0 ** (beyond * cells.shape[1])
+        masses = self._tables[depth - beyond][tuple((cells >> beyond).T)]
+        return masses / 2.0 ** (beyond * cells.shape[1])
 
     def mesh(self, depth: int, most: int) -> tuple[Mesh, float]:
         """Cut the costliest leaves until there are so many; return the mesh and what its leaves cost together."""
@@ -68,11 +68,11 @@ class Masses:
         corners = np.array(list(product((0, 1), repeat=self.dimensions)), dtype=np.int64)
         leaves, waiting = 1, [(-float(self._tables[0].sum()), 0, (0,) * self.dimensions)]
         while waiting and leaves + len(corners) - 1 <= most:
-            _, level, place = heapq.heappop(waiting)
+            _, level, parent = heapq.heappop(waiting)
             leaves += len(corners) - 1
             if level + 1 == depth:
                 continue
-            cells = 2 * np.array(place, dtype=np.int64) + corners
+            cells = 2 * np.array(parent, dtype=np.int64) + corners
             for cell, mass in zip(cells.tolist(), self.of(level + 1, cells).tolist(), strict=True):
                 if mass >= _FLOOR * self.noise:
                     heapq.heappush(waiting, (-mass / 4.0 ** (level + 1), level + 1, tuple(cell)))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, Axis, Lattice, Run
 from blowfish_privacy.domain import Cell, quoted
-from blowfish_privacy.errors import DataError, PolicyError, SpecError
+from blowfish_privacy.errors import PolicyError, SpecError
 from blowfish_privacy.mechanisms.clusters.block_grids import BlockGrids, blocks_pay
 from blowfish_privacy.mechanisms.clusters.deconvolution import project
 from blowfish_privacy.mechanisms.clusters.grid_choice import (
@@ -34,12 +34,14 @@ from blowfish_privacy.mechanisms.clusters.synopsis import (
     Points,
     Synopsis,
     bound_clusters,
+    check_size,
     few_dimensions,
     spread,
     to_points,
+    whole_numbers,
 )
 from blowfish_privacy.mechanisms.error import ExpectedError
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
+from blowfish_privacy.mechanisms.mechanism import NO_NOISE
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -50,8 +52,6 @@ from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.support.exact import exact as exactly
 from blowfish_privacy.support.exact import rounded
-
-NO_NOISE = "this answer depends on secrets and has no noise: it certifies nothing."
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +98,8 @@ class SoftGrid(Synopsis):
         """Choose the grid from public numbers, then scale = S / epsilon."""
         form, many = bound_clusters(query, policy, records)
         few_dimensions(form)
-        own = steps(policy, form.domain.names)
-        graph, amount = own.graph, epsilon / own.rows
+        neighbours = steps(policy, form.domain.names)
+        graph, amount = neighbours.graph, epsilon / neighbours.rows
         blocks = tuple(stretches(graph, name) for name in form.domain.names)
         if not graph.has_edges or blocks_pay(form.domain, blocks, many * amount):
             shared = [max(width for _, width, _ in each) > 1 for each in blocks]
@@ -116,8 +116,8 @@ class SoftGrid(Synopsis):
         strides = [axis.runs[0].step if axis.shared else 1 for axis in _axes(form, cells, (1,) * len(cells))]
         resolutions = choose_resolutions(strides, many, amount)
         made = cls(form, cells, (), resolutions, Fraction(0))
-        found = lattice_sensitivity(made.lattice, form.domain.names, policy)
-        return cls(form, cells, (), resolutions, found.value * made.unit / epsilon)
+        sensitivity = lattice_sensitivity(made.lattice, form.domain.names, policy)
+        return cls(form, cells, (), resolutions, sensitivity.value * made.unit / epsilon)
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -142,29 +142,29 @@ class SoftGrid(Synopsis):
 
     def certify(self, policy: Policy) -> Certificate:
         """Derive the sensitivity of the lattice anew and divide it by the scale held."""
-        found = self._sensitivity(policy)
-        if found.value and not self.scale:
+        sensitivity = self._sensitivity(policy)
+        if sensitivity.value and not self.scale:
             raise PolicyError(NO_NOISE)
-        epsilon = found.value * self.unit / self.scale if found.value else Fraction(0)
-        return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), found, self.scale)
+        epsilon = sensitivity.value * self.unit / self.scale if sensitivity.value else Fraction(0)
+        return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), sensitivity, self.scale)
 
     def _sensitivity(self, policy: Policy) -> Sensitivity:
         names = self.form.domain.names
-        own = steps(policy, names)
-        graph = own.graph
+        neighbours = steps(policy, names)
+        graph = neighbours.graph
         if self.cells is not None:
             if self.blocks:
                 raise PolicyError("a grid over everything has no blocks.")
             return lattice_sensitivity(self.lattice, names, policy)
         if self.blocks != tuple(stretches(graph, name) for name in names):
             raise PolicyError("the blocks counted exactly are not those that no secret pair leaves.")
-        found = lattice_sensitivity(self.grids.lattice, names, policy)
-        if found.value:
+        sensitivity = lattice_sensitivity(self.grids.lattice, names, policy)
+        if sensitivity.value:
             raise PolicyError("the blocks' counts depend on secrets.")
         if not graph.has_edges:
-            return found
+            return sensitivity
         theorem = "block counts are public; inside a block shares change by at most 2 [docs/proofs/soft_grid.md]"
-        return Sensitivity(Fraction(2 * own.rows), exact=False, theorem=theorem, witness=None)
+        return Sensitivity(Fraction(2 * neighbours.rows), exact=False, theorem=theorem, witness=None)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Divide the change of the shares by the scale; inside blocks, bound it by twice a record."""
@@ -257,19 +257,6 @@ class SoftGrid(Synopsis):
         blocks = tuple(tuple((int(a), int(b), int(c)) for a, b, c in each) for each in written["blocks"])
         scale = exactly(written["scale"], "a noise scale", error=SpecError)
         return cls(form, cells, blocks, whole_numbers(written["resolutions"], form), scale)
-
-
-def check_size(sums: npt.NDArray[np.int64]) -> None:
-    """Make sure that noise cannot leave 64 bits; it depends on the number of records alone."""
-    if int(sums.sum(dtype=np.float64)) >= LARGEST_ANSWER:
-        raise DataError("the sums may be too large for 64-bit arithmetic.", hint="make a new plan for these data.")
-
-
-def whole_numbers(written: Any, form: HistogramForm) -> tuple[int, ...]:
-    """Read one positive whole number for each axis."""
-    if len(written) != len(form.domain.names) or any(type(each) is not int or each < 1 for each in written):
-        raise SpecError("the document is damaged: it needs a positive whole number for each attribute.")
-    return tuple(written)
 
 
 def _axes(form: HistogramForm, cells: Any, resolutions: Any) -> list[Axis]:

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Aggregates, Axis, Lattice, Run
-from blowfish_privacy.aggregates.lattice import MOST_NODES
+from blowfish_privacy.aggregates import Aggregates, Lattice
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
 from blowfish_privacy.mechanisms.clusters.block_grids import blocks_pay
@@ -25,7 +24,13 @@ from blowfish_privacy.mechanisms.clusters.lattice_sensitivity import (
 )
 from blowfish_privacy.mechanisms.clusters.mesh import Mesh
 from blowfish_privacy.mechanisms.clusters.mesh_choice import Masses, stand_out
-from blowfish_privacy.mechanisms.clusters.soft_grid import NO_NOISE, check_size, whole_numbers
+from blowfish_privacy.mechanisms.clusters.mesh_levels import (
+    LatticeOf,
+    MeshLevel,
+    centred_lattice,
+    cornered_lattice,
+    deepest,
+)
 from blowfish_privacy.mechanisms.clusters.stretches import stretches
 from blowfish_privacy.mechanisms.clusters.synopsis import (
     FINEST,
@@ -33,10 +38,12 @@ from blowfish_privacy.mechanisms.clusters.synopsis import (
     Points,
     Synopsis,
     bound_clusters,
+    check_size,
     few_dimensions,
     to_points,
 )
 from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.mechanisms.mechanism import NO_NOISE
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -45,24 +52,13 @@ from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
-from blowfish_privacy.support.exact import exact as exactly
 from blowfish_privacy.support.exact import rounded
 from blowfish_privacy.support.progress import task
 
 GATE = 400
 """Below n epsilon = 400 * 2^d one grid with all of epsilon is better."""
 FIRST_SHARE = Fraction(1, 4)
-_DEEPEST = 9
 _DEEPEST_FIRST = 7
-
-
-@dataclass(frozen=True)
-class Level:
-    """A lattice of 2^depth cells along every axis that may be measured, with its shares and its noise."""
-
-    depth: int
-    resolutions: tuple[int, ...]
-    scale: Fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +75,8 @@ class SoftMesh(Synopsis):
     """
 
     form: HistogramForm
-    first: Level
-    levels: tuple[Level, ...]
+    first: MeshLevel
+    levels: tuple[MeshLevel, ...]
     """The depths that the mesh may have."""
 
     name = "soft-mesh"
@@ -97,9 +93,9 @@ class SoftMesh(Synopsis):
         """Enough records, at most eight attributes, and no blocks whose counts are public anyway."""
         if not cls.answers(query) or records is None or len(query.attributes) > MOST_DIMENSIONS:
             return False
-        own = steps(policy, query.attributes)
-        graph = own.graph
-        signal = records * epsilon / own.rows
+        neighbours = steps(policy, query.attributes)
+        graph = neighbours.graph
+        signal = records * epsilon / neighbours.rows
         if not graph.has_edges or signal < GATE * 2 ** len(query.attributes):
             return False
         return not blocks_pay(graph.domain, [stretches(graph, name) for name in graph.domain.names], signal)
@@ -110,12 +106,12 @@ class SoftMesh(Synopsis):
         form, many = bound_clusters(query, policy, records)
         few_dimensions(form)
         names = form.domain.names
-        own = steps(policy, names)
-        graph = own.graph
+        neighbours = steps(policy, names)
+        graph = neighbours.graph
         if not graph.has_edges:
             raise RefusalError("no secret pair changes these attributes, so they need no noise.", hint="use soft-grid.")
-        shares, amount = (FIRST_SHARE * epsilon, (1 - FIRST_SHARE) * epsilon), many / Fraction(own.rows)
-        dimensions, top = len(names), _deepest(form)
+        shares, amount = (FIRST_SHARE * epsilon, (1 - FIRST_SHARE) * epsilon), many / Fraction(neighbours.rows)
+        dimensions, top = len(names), deepest(form)
         start = min(2, top)
         while start < min(_DEEPEST_FIRST, top) and 2 ** ((start + 1) * dimensions) <= 2 * rate(
             amount * shares[0], dimensions
@@ -123,23 +119,24 @@ class SoftMesh(Synopsis):
             start += 1
         moves = largest_moves(graph)
 
-        def calibrate(depth: int, share: Fraction, first: bool) -> Level:  # noqa: FBT001
-            strides = [axis.runs[0].step for axis in _axes(form, depth, (1,) * dimensions, first=first)]
-            resolutions = choose_resolutions(strides, many, share / own.rows)
-            lattice = Lattice(tuple(_axes(form, depth, resolutions, first=first)))
-            found = lattice_sensitivity(lattice, names, policy)
-            return Level(depth, resolutions, found.value * lattice.unit / share)
+        def calibrate(depth: int, share: Fraction, lattice_of: LatticeOf) -> MeshLevel:
+            strides = [axis.runs[0].step for axis in lattice_of(form, depth, (1,) * dimensions).axes]
+            resolutions = choose_resolutions(strides, many, share / neighbours.rows)
+            lattice = lattice_of(form, depth, resolutions)
+            sensitivity = lattice_sensitivity(lattice, names, policy)
+            return MeshLevel(depth, resolutions, sensitivity.value * lattice.unit / share)
 
         depths = [depth for depth in range(start, top + 1) if depth == top or _ratio(form, depth, graph, moves) < 1]
         return cls(
             form,
-            calibrate(start, shares[0], first=True),
-            tuple(calibrate(depth, shares[1], first=False) for depth in depths),
+            calibrate(start, shares[0], centred_lattice),
+            tuple(calibrate(depth, shares[1], cornered_lattice) for depth in depths),
         )
 
-    def lattice(self, level: Level) -> Lattice:
+    def lattice(self, level: MeshLevel) -> Lattice:
         """Return the nodes and shares of a level."""
-        return Lattice(tuple(_axes(self.form, level.depth, level.resolutions, first=level is self.first)))
+        lattice_of = centred_lattice if level is self.first else cornered_lattice
+        return lattice_of(self.form, level.depth, level.resolutions)
 
     @cached_property
     def _lattices(self) -> dict[int, Lattice]:
@@ -148,20 +145,20 @@ class SoftMesh(Synopsis):
     def certify(self, policy: Policy) -> Certificate:
         """Add the loss of the first look to the worst loss of a mesh, each derived from its lattice and its scale."""
         names = self.form.domain.names
-        found = [
-            (lattice_sensitivity(self.lattice(level), names, policy), level) for level in (self.first, *self.levels)
-        ]
-        if any(each.value and not level.scale for each, level in found):
+        levels = (self.first, *self.levels)
+        lattices = [self.lattice(level) for level in levels]
+        bounds = [lattice_sensitivity(lattice, names, policy) for lattice in lattices]
+        if any(bound.value and not level.scale for bound, level in zip(bounds, levels, strict=True)):
             raise PolicyError(NO_NOISE)
         losses = [
-            each.value * self.lattice(level).unit / level.scale if each.value else Fraction(0) for each, level in found
+            bound.value * lattice.unit / level.scale if bound.value else Fraction(0)
+            for bound, lattice, level in zip(bounds, lattices, levels, strict=True)
         ]
         worst = max(range(1, len(losses)), key=losses.__getitem__)
-        theorem = f"the first look, then a mesh: {found[worst][0].theorem}"
-        sensitivity = Sensitivity(found[worst][0].value, exact=False, theorem=theorem, witness=None)
-        scales = tuple(level.scale for _, level in found)
+        theorem = f"the first look, then a mesh: {bounds[worst].theorem}"
+        sensitivity = Sensitivity(bounds[worst].value, exact=False, theorem=theorem, witness=None)
         loss = loss_seen(policy, names, losses[0] + losses[worst])
-        return self.certified(policy, loss, sensitivity, *scales)
+        return self.certified(policy, loss, sensitivity, *(level.scale for level in levels))
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Bound the loss by that of the lattices, which handing on cannot increase."""
@@ -193,22 +190,22 @@ class SoftMesh(Synopsis):
         look = sums + discrete_laplace(self.first.scale, len(sums), source=source) if self.first.scale else sums
         with task("Choosing a mesh"):
             mesh, level = self.choose(look, records)
-        own = mesh.restrict(aggregates.lattice_sums(self._lattices[level.depth]))
-        rows = own + discrete_laplace(level.scale, len(own), source=source) if level.scale else own
+        nodes = mesh.restrict(aggregates.lattice_sums(self._lattices[level.depth]))
+        rows = nodes + discrete_laplace(level.scale, len(nodes), source=source) if level.scale else nodes
         return np.concatenate([look, [mesh.depth, len(mesh.code)], mesh.code, rows])
 
-    def choose(self, look: npt.NDArray[np.int64], records: int) -> tuple[Mesh, Level]:
+    def choose(self, look: npt.NDArray[np.int64], records: int) -> tuple[Mesh, MeshLevel]:
         """Choose a mesh from the noisy first look, for every depth it may have, and keep the most promising."""
         dimensions, unit = len(self.form.domain.names), self.lattice(self.first).unit
         masses = Masses(look / unit, self.first.depth, dimensions, records, float(self.first.scale / unit))
-        found: list[tuple[float, Mesh, Level]] = []
+        candidates: list[tuple[float, Mesh, MeshLevel]] = []
         for level in self.levels:
             strength = 2 * self._lattices[level.depth].unit / level.scale if level.scale else Fraction(10**6)
             mesh, cost = masses.mesh(level.depth, rate(records * strength, dimensions))
-            found.append((cost, mesh, level))
-        if not found:
+            candidates.append((cost, mesh, level))
+        if not candidates:
             raise PolicyError("a mesh needs at least one depth.")
-        return min(found, key=lambda each: each[0])[1:]
+        return min(candidates, key=lambda each: each[0])[1:]
 
     def parse(self, noisy: npt.NDArray[np.int64]) -> tuple[Mesh, npt.NDArray[np.int64]]:
         """Read the mesh that was chosen, and the noisy numbers of its nodes."""
@@ -253,43 +250,18 @@ class SoftMesh(Synopsis):
 
     def to_document(self) -> dict[str, Any]:
         """Write the lattices and scales."""
-        return {"name": self.name, "first": _written(self.first), "levels": [_written(level) for level in self.levels]}
+        levels = [level.to_document() for level in self.levels]
+        return {"name": self.name, "first": self.first.to_document(), "levels": levels}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         """Read the lattices and scales."""
         form, _ = bound_clusters(query, policy, records)
-        levels = tuple(_read(each, form) for each in written["levels"])
+        levels = tuple(MeshLevel.from_document(each, form) for each in written["levels"])
         if not levels or len({level.depth for level in levels}) < len(levels):
             raise SpecError("the document is damaged: its levels are not distinct.")
-        return cls(form, _read(written["first"], form), levels)
-
-
-def _axes(form: HistogramForm, depth: int, resolutions: Any, *, first: bool) -> list[Axis]:
-    """Lay the first look's nodes in the middles of its cells, a mesh's on their corners."""
-    runs = (Run.centred(0, s, 1, 2**depth) if first else Run.cornered(s, 2**depth) for s in form.domain.shape)
-    return [Axis((run,), resolution) for run, resolution in zip(runs, resolutions, strict=True)]
-
-
-def _deepest(form: HistogramForm) -> int:
-    """Return the depth at which the axis with most values has one in a cell, as far as memory allows."""
-    depth = min(_DEEPEST, max((size - 1).bit_length() for size in form.domain.shape))
-    while depth > 1 and (2**depth + 1) ** len(form.domain.shape) > MOST_NODES:
-        depth -= 1
-    return max(depth, 1)
+        return cls(form, MeshLevel.from_document(written["first"], form), levels)
 
 
 def _ratio(form: HistogramForm, depth: int, graph: Any, moves: tuple[int, ...]) -> Fraction:
-    return most_varied(Lattice(tuple(_axes(form, depth, (2**20,) * len(moves), first=False))), graph, moves)
-
-
-def _written(level: Level) -> dict[str, Any]:
-    return {"depth": level.depth, "resolutions": list(level.resolutions), "scale": str(level.scale)}
-
-
-def _read(written: dict[str, Any], form: HistogramForm) -> Level:
-    depth = written["depth"]
-    if type(depth) is not int or not 1 <= depth <= _DEEPEST:
-        raise SpecError("the document is damaged: a depth is not possible.")
-    scale = exactly(written["scale"], "a noise scale", error=SpecError)
-    return Level(depth, whole_numbers(written["resolutions"], form), scale)
+    return most_varied(cornered_lattice(form, depth, (2**20,) * len(moves)), graph, moves)

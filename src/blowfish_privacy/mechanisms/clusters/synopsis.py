@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, AttributeSets, TableAggregates
 from blowfish_privacy.domain import Attribute, Binned, Domain, Integer
-from blowfish_privacy.errors import QueryError, RefusalError
+from blowfish_privacy.errors import DataError, QueryError, RefusalError, SpecError
 from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve, hats, kron
 from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
-from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
@@ -95,6 +95,19 @@ def few_dimensions(form: HistogramForm) -> None:
             f"a grid serves up to {MOST_DIMENSIONS} attributes, got {len(form.domain.names)}.",
             hint='use mechanism="lloyd".',
         )
+
+
+def check_size(sums: npt.NDArray[np.int64]) -> None:
+    """Make sure that noise cannot leave 64 bits; it depends on the number of records alone."""
+    if int(sums.sum(dtype=np.float64)) >= LARGEST_ANSWER:
+        raise DataError("the sums may be too large for 64-bit arithmetic.", hint="make a new plan for these data.")
+
+
+def whole_numbers(written: Any, form: HistogramForm) -> tuple[int, ...]:
+    """Read one positive whole number for each axis."""
+    if len(written) != len(form.domain.names) or any(type(each) is not int or each < 1 for each in written):
+        raise SpecError("the document is damaged: it needs a positive whole number for each attribute.")
+    return tuple(written)
 
 
 def to_values(attribute: Attribute, edges: Floats) -> Floats:

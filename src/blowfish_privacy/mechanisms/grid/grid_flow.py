@@ -14,7 +14,7 @@ from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalE
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.line import DIVISIONS, Line, best_line
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -59,22 +59,22 @@ class GridFlow(Mechanism):
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Share epsilon over the steps of the longest secret move along each axis."""
         form = bound_grid(query, policy)
-        own = steps(policy, form.domain.names)
-        if not own.graph.has_edges:
+        neighbours = steps(policy, form.domain.names)
+        if not neighbours.graph.has_edges:
             raise RefusalError("no secret pair changes this grid, so it needs no noise.", hint="use grid-hierarchy.")
         first, second = form.domain.shape
-        losses = _edge_losses(own.graph, epsilon / own.rows)
+        losses = _edge_losses(neighbours.graph, epsilon / neighbours.rows)
         return cls(form, (best_line(second, losses[0]), best_line(first, losses[1])))
 
     def certify(self, policy: Policy) -> Certificate:
         """Find the largest loss over the secret pairs from the losses of single edges."""
-        own = steps(policy, self.form.domain.names)
-        found = sensitivity_of(self.form, policy)
-        worst = own.graph.longest_move((self.lines[0].loss, self.lines[1].loss))
+        neighbours = steps(policy, self.form.domain.names)
+        sensitivity = sensitivity_of(self.form, policy)
+        worst = neighbours.graph.longest_move((self.lines[0].loss, self.lines[1].loss))
         scales = tuple(scale for line in self.lines for scale in (line.leaf_scale, line.hat_scale))
         # A flow may absorb a move along any way, so the sum over one of them is an upper bound.
-        bound = replace(found, exact=found.value == 0)
-        loss = loss_seen(policy, self.form.domain.names, own.rows * worst)
+        bound = replace(sensitivity, exact=sensitivity.value == 0)
+        loss = loss_seen(policy, self.form.domain.names, neighbours.rows * worst)
         return self.certified(policy, loss, bound, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
@@ -135,7 +135,7 @@ class GridFlow(Mechanism):
                 raise SpecError("the document is damaged: a spacing is not a positive whole number.")
             loss = exact(line["edge_loss"], "the loss of an edge", error=SpecError)
             if loss <= 0:
-                raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
+                raise PolicyError(NO_NOISE)
             made.append(Line(length, line["spacing"], loss))
         return cls(form, (made[0], made[1]))
 

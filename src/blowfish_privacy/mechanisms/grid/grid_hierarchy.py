@@ -16,7 +16,7 @@ from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.grid_flow import bound_grid
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
@@ -69,13 +69,13 @@ class GridHierarchy(Mechanism):
 
     def certify(self, policy: Policy) -> Certificate:
         """Add up the loss of every pair of spacings."""
-        found = sensitivity_of(self.form, policy)
-        if found.value and not self.scale:
-            raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
+        sensitivity = sensitivity_of(self.form, policy)
+        if sensitivity.value and not self.scale:
+            raise PolicyError(NO_NOISE)
         pairs = len(self.spacings[0]) * len(self.spacings[1])
         rows = steps(policy, self.form.domain.names).rows
-        epsilon = rows * 2 * pairs / self.scale if found.value else Fraction(0)
-        return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), found, self.scale)
+        epsilon = rows * 2 * pairs / self.scale if sensitivity.value else Fraction(0)
+        return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), sensitivity, self.scale)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Add up the changes of all rows."""
@@ -101,8 +101,8 @@ class GridHierarchy(Mechanism):
     @cached_property
     def _sizes(self) -> tuple[list[int], list[int]]:
         first, second = (
-            [DifferenceLevel(g, Fraction(1)).rows(size) for g in own]
-            for own, size in zip(self.spacings, self.form.domain.shape, strict=True)
+            [DifferenceLevel(g, Fraction(1)).rows(size) for g in spacings]
+            for spacings, size in zip(self.spacings, self.form.domain.shape, strict=True)
         )
         return first, second
 
@@ -120,15 +120,15 @@ class GridHierarchy(Mechanism):
     def estimate(self, noisy: npt.NDArray[np.int64]) -> Floats:
         """Return the least-squares counts of the cells: the estimate along both attributes, one after the other."""
         table = np.zeros((sum(self._sizes[0]), sum(self._sizes[1])))
-        place = row = 0
+        start = row = 0
         for first, height in zip(self.spacings[0], self._sizes[0], strict=True):
             column = 0
             for second, width in zip(self.spacings[1], self._sizes[1], strict=True):
-                part = noisy[place : place + height * width].reshape(height, width) / (first * second)
+                part = noisy[start : start + height * width].reshape(height, width) / (first * second)
                 table[row : row + height, column : column + width] = part
-                place, column = place + height * width, column + width
+                start, column = start + height * width, column + width
             row += height
-        first, second = (_inverse(*own) for own in zip(self.form.domain.shape, self.spacings, strict=True))
+        first, second = (_inverse(*side) for side in zip(self.form.domain.shape, self.spacings, strict=True))
         return np.asarray(first @ table @ second.T, dtype=np.float64)
 
     @cached_property
@@ -136,7 +136,7 @@ class GridHierarchy(Mechanism):
         mse = 0.0
         sides = zip(self.form.domain.shape, self.spacings, strict=True)
         for (first, down), (second, across) in product(
-            *(zip(own, _range_weights(size, own), strict=True) for size, own in sides)
+            *(zip(spacings, _range_weights(size, spacings), strict=True) for size, spacings in sides)
         ):
             scale = self.scale * first * second
             mse += (variance(scale) / (first * second) ** 2 if scale else 0.0) * down * across
@@ -156,12 +156,12 @@ class GridHierarchy(Mechanism):
 
     def to_document(self) -> dict[str, Any]:
         """Write spacings and scale."""
-        return {"name": self.name, "spacings": [list(own) for own in self.spacings], "scale": str(self.scale)}
+        return {"name": self.name, "spacings": [list(spacings) for spacings in self.spacings], "scale": str(self.scale)}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         """Read spacings and scale."""
-        first, second = (tuple(own) for own in written["spacings"])
+        first, second = (tuple(spacings) for spacings in written["spacings"])
         if not first or not second or any(type(g) is not int or g < 1 for g in (*first, *second)):
             raise SpecError("the document is damaged: a spacing is not a positive whole number.")
         return cls(

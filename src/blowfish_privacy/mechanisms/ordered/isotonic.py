@@ -32,9 +32,9 @@ def _nearest(values: Floats) -> Floats:
     """
     heap: list[float] = []
     best = np.empty(len(values))
-    for place, value in enumerate(values.tolist()):
+    for index, value in enumerate(values.tolist()):
         heappush(heap, -value)
         if -heap[0] > value:
             heapreplace(heap, -value)
-        best[place] = -heap[0]
+        best[index] = -heap[0]
     return np.minimum.accumulate(best[::-1])[::-1]

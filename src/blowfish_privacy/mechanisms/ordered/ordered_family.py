@@ -17,7 +17,6 @@ from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.range_error import RangeError
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.steps import Steps, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 from blowfish_privacy.queries.query import Pattern
@@ -97,8 +96,3 @@ def ordered_form(query: Query, policy: Policy) -> CumulativeForm:
             hint=coarser(name, form.domain[name], ORDERED_VALUES),
         )
     return cast(CumulativeForm, form)
-
-
-def own_steps(form: CumulativeForm, policy: Policy) -> Steps:
-    """Say how records move along the one attribute."""
-    return steps(policy, form.domain.names)

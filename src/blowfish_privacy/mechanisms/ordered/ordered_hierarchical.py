@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
@@ -12,15 +12,16 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
-from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form, own_steps
+from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form
 from blowfish_privacy.mechanisms.ordered.tree import Tree
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
-from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
+from blowfish_privacy.privacy.sensitivity import sensitivity_of
+from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 from blowfish_privacy.support.exact import exact, rounded
@@ -61,27 +62,29 @@ class OrderedHierarchical(OrderedFamily):
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Choose block size, fan-out and split of epsilon with the smallest error."""
         form = ordered_form(query, policy)
-        own = own_steps(form, policy)
-        theta = own.graph.largest_move(form.domain.names[0])
+        neighbours = steps(policy, form.domain.names)
+        theta = neighbours.graph.largest_move(form.domain.names[0])
         if theta == 0:
             return cls(form, Tree(form.domain.size, 1, 2), Fraction(0), Fraction(0))
-        amount = epsilon / own.rows
+        amount = epsilon / neighbours.rows
         plans = [_split(form, tree, theta, amount) for tree in _trees(form.domain.size, theta)]
         return cls(form, *min(plans, key=lambda plan: plan[0])[1:])
 
     def certify(self, policy: Policy) -> Certificate:
         """Count the block ends that the widest secret pair can cross, and the levels it can change."""
-        own, name = own_steps(self.form, policy), self.form.domain.names[0]
-        theta, found = own.graph.largest_move(name), sensitivity_of(self.form, policy)
+        neighbours = steps(policy, self.form.domain.names)
+        theta = neighbours.graph.largest_move(self.form.domain.names[0])
         crossed, levels = self.tree.most_crossed(theta), self.tree.height if theta else 0
         if (crossed and not self.prefix_scale) or (levels and not self.node_scale):
-            raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
+            raise PolicyError(NO_NOISE)
         epsilon = _ratio(crossed, self.prefix_scale) + _ratio(2 * levels, self.node_scale)
         worst = self.tree.worst_move(theta)
-        attained = not theta or (not own.forced and own.graph.adjacent(*worst) and self.loss(*worst) == epsilon)
-        sensitivity = Sensitivity(found.value, attained, found.theorem, found.witness)
+        attained = not theta or (
+            not neighbours.forced and neighbours.graph.adjacent(*worst) and self.loss(*worst) == epsilon
+        )
+        sensitivity = replace(sensitivity_of(self.form, policy), exact=attained)
         scales = tuple(scale for scale in (self.prefix_scale, self.node_scale) if scale)
-        loss = loss_seen(policy, self.form.domain.names, own.rows * epsilon)
+        loss = loss_seen(policy, self.form.domain.names, neighbours.rows * epsilon)
         return self.certified(policy, loss, sensitivity, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:

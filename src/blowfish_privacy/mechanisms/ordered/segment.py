@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.graphs import SecretGraph
+from blowfish_privacy.mechanisms.mechanism import NO_NOISE
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats, LeastSquares
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level
 from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE
@@ -138,5 +139,5 @@ def _solver(size: int, levels: tuple[Level, ...]) -> LeastSquares:
 
 def _loss(change: int, level: Level) -> Fraction:
     if change and not level.scale:
-        raise PolicyError("this answer depends on secrets and has no noise: it certifies nothing.")
+        raise PolicyError(NO_NOISE)
     return change / level.scale if change else Fraction(0)

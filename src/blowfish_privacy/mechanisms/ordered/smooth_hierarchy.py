@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -16,14 +16,15 @@ from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
 from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_absolute, nearest_in_squares
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
-from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form, own_steps
+from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form
 from blowfish_privacy.mechanisms.ordered.segment import Segment, Stretch, stretches
 from blowfish_privacy.mechanisms.ordered.spacings import choose_levels
 from blowfish_privacy.noise import BitSource, checked_scale
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
-from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
+from blowfish_privacy.privacy.sensitivity import sensitivity_of
+from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 from blowfish_privacy.support.exact import exact, rounded
@@ -56,16 +57,16 @@ class SmoothHierarchy(OrderedFamily):
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Choose levels for each stretch; every stretch gets all of epsilon, since a record moves inside one only."""
         form = ordered_form(query, policy)
-        own = own_steps(form, policy)
-        found = stretches(own.graph)
-        size = found[-1].stop
-        expected = {stretch: None if records is None else records * stretch.size // size for stretch in found}
+        neighbours = steps(policy, form.domain.names)
+        pieces = stretches(neighbours.graph)
+        size = pieces[-1].stop
+        expected = {stretch: None if records is None else records * stretch.size // size for stretch in pieces}
         chosen: dict[tuple[int, int], tuple[Level, ...]] = {}
-        for stretch in found:
+        for stretch in pieces:
             shape = (stretch.size, stretch.theta)
             if shape not in chosen:
-                chosen[shape] = cls._levels(stretch, epsilon, expected[stretch], own.rows)
-        segments = tuple(Segment(stretch, chosen[stretch.size, stretch.theta]) for stretch in found)
+                chosen[shape] = cls._levels(stretch, epsilon, expected[stretch], neighbours.rows)
+        segments = tuple(Segment(stretch, chosen[stretch.size, stretch.theta]) for stretch in pieces)
         return cls(form, segments)
 
     @classmethod
@@ -74,14 +75,13 @@ class SmoothHierarchy(OrderedFamily):
 
     def certify(self, policy: Policy) -> Certificate:
         """Add up change / scale over the levels held, for the widest secret pair of every stretch."""
-        own = own_steps(self.form, policy)
-        if [segment.stretch for segment in self.segments] != list(stretches(own.graph)):
+        neighbours = steps(policy, self.form.domain.names)
+        if [segment.stretch for segment in self.segments] != list(stretches(neighbours.graph)):
             raise PolicyError("the stretches measured are not those of the policy's secret pairs.")
-        found = sensitivity_of(self.form, policy)
-        epsilon = own.rows * max(segment.most(segment.stretch.theta) for segment in self.segments)
-        edge = own.graph.widest_edge(self.form.domain.names[0])
-        attained = edge is None or (not own.forced and own.rows * self.loss(*edge) == epsilon)
-        sensitivity = Sensitivity(found.value, attained, found.theorem, found.witness)
+        epsilon = neighbours.rows * max(segment.most(segment.stretch.theta) for segment in self.segments)
+        edge = neighbours.graph.widest_edge(self.form.domain.names[0])
+        attained = edge is None or (not neighbours.forced and neighbours.rows * self.loss(*edge) == epsilon)
+        sensitivity = replace(sensitivity_of(self.form, policy), exact=attained)
         kinds = dict.fromkeys(segment.levels for segment in self.segments)
         scales = tuple(dict.fromkeys(level.scale for levels in kinds for level in levels))
         return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), sensitivity, *scales)
@@ -114,10 +114,10 @@ class SmoothHierarchy(OrderedFamily):
         """Return the linear, unbiased estimate of the number of records at or below each value."""
         totals = noisy[-len(self.segments) :].tolist() if len(self.segments) > 1 else [records]
         estimates: list[Floats] = []
-        place, below = 0, 0
+        start, below = 0, 0
         for segment, total in zip(self.segments, totals, strict=True):
-            estimates.append(below + segment.estimate(noisy[place : place + segment.rows], total))
-            place, below = place + segment.rows, below + total
+            estimates.append(below + segment.estimate(noisy[start : start + segment.rows], total))
+            start, below = start + segment.rows, below + total
         return np.concatenate(estimates)
 
     def nearest(self, linear: Floats) -> Floats:
@@ -151,10 +151,10 @@ class SmoothHierarchy(OrderedFamily):
         """Name the stretches, whose totals are released as they are."""
         if len(self.segments) == 1:
             return None
-        name, own, first = self.form.domain.names[0], self.form.domain.attributes[0], self.segments[0].stretch
+        name, attribute, first = self.form.domain.names[0], self.form.domain.attributes[0], self.segments[0].stretch
         return (
             f"how many records are in each of the {len(self.segments):,} stretches of {quoted(name)} that no secret "
-            f"pair leaves, of which {own.say(first.start)} to {own.say(first.stop - 1)} is the first"
+            f"pair leaves, of which {attribute.say(first.start)} to {attribute.say(first.stop - 1)} is the first"
         )
 
     def words(self) -> str:

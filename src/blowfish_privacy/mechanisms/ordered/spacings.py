@@ -89,10 +89,10 @@ def predicted(size: int, theta: int, fans: tuple[int, ...], cumulative: bool) ->
     levels = len(fans) if cumulative else len(fans) + 1
     noise = 2 * levels + int(cumulative)
     error, spacing, gain = 0.0, 1, 1.0
-    for place, fan in reversed(list(enumerate(fans))):
+    for depth, fan in reversed(list(enumerate(fans))):
         error += (((fan * spacing) ** 2 - 1) - fan * (spacing**2 - 1)) / (3 * fan * spacing**2) / gain
         spacing *= fan
-        gain = (0 if cumulative and place == 0 else 1) + gain / fan
+        gain = (0 if cumulative and depth == 0 else 1) + gain / fan
     if not cumulative:
         return 2 * noise**2 * (error + size / spacing / (6 * gain))
     ratio = (spacing / theta) ** 2
@@ -124,6 +124,6 @@ def _descend(size: int, theta: int, fans: tuple[int, ...], cumulative: bool) -> 
 
 
 def _nearby(fans: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    for place, fan in enumerate(fans):
+    for index, fan in enumerate(fans):
         for other in (fan - 1, fan + 1, fan // 2, fan * 2, fan * 3 // 4, fan * 4 // 3 + 1):
-            yield (*fans[:place], max(2, other), *fans[place + 1 :])
+            yield (*fans[:index], max(2, other), *fans[index + 1 :])

@@ -69,10 +69,10 @@ class Tree:
         """Put prefixes and nodes together: the number at or below each position."""
         before = np.concatenate([[0], rows[: self.prefixes]])
         below = np.zeros((self.blocks, self.block), dtype=np.int64)
-        place = self.prefixes
+        start = self.prefixes
         for level in range(1, self.height + 1):
-            nodes = rows[place : place + self.nodes(level)].reshape(self.blocks, -1)
-            place += self.nodes(level)
+            nodes = rows[start : start + self.nodes(level)].reshape(self.blocks, -1)
+            start += self.nodes(level)
             below += self._left_siblings(nodes, level)
         # The count at or below a position is the count below the next: at a block's end, the next block's prefix.
         upto = (before[:, None] + below).reshape(-1)
@@ -82,9 +82,9 @@ class Tree:
         """Add up, for every position, the nodes left of its own under the same parent."""
         wide = self.per_block(level)
         sums = np.concatenate([np.zeros((self.blocks, 1), dtype=np.int64), np.cumsum(nodes, axis=1)], axis=1)
-        own = np.arange(self.block) // self.width(level)
-        first = own - own % self.fan if level > 1 else np.zeros_like(own)
-        return sums[:, np.minimum(own, wide)] - sums[:, first]
+        node = np.arange(self.block) // self.width(level)
+        first = node - node % self.fan if level > 1 else np.zeros_like(node)
+        return sums[:, np.minimum(node, wide)] - sums[:, first]
 
     def change(self, x: int, y: int) -> tuple[int, int]:
         """Count the block ends between two positions, and the nodes whose count a move between them changes."""
