@@ -20,11 +20,11 @@ from blowfish_privacy.mechanisms.ordered.smooth_hierarchy import SmoothHierarchy
 from blowfish_privacy.queries import Query
 
 MECHANISMS: Mapping[str, type[Mechanism]] = Mechanism.kinds
-"""Every mechanism by its name, those defined elsewhere included."""
+"""Every mechanism by name, including those defined in other projects."""
 
 
 def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
-    """Find the mechanism asked for, or those to choose from for a query."""
+    """Return the mechanism asked for, or all that may be chosen for a query."""
     if name is not None and name not in MECHANISMS:
         raise QueryError(f"there is no mechanism {name!r}.", hint=nearest(name, MECHANISMS))
     kinds = [MECHANISMS[name]] if name is not None else MECHANISMS.values()

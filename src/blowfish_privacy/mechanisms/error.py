@@ -1,4 +1,4 @@
-"""How wrong an answer will be, known before anything is read."""
+"""The error to expect of an answer, known before any data are read."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from blowfish_privacy.support.exact import Number
 
 
 class Error(Protocol):
-    """The error of an answer, whatever made it."""
+    """The error of an answer, whichever mechanism gave it."""
 
     @property
     def of(self) -> str:
-        """What the error is the error of: a cell, the sum, a random range, ..."""
+        """What the error refers to: a cell, the sum, a random range, ..."""
         ...
 
     @property
     def distribution(self) -> str:
-        """The law that the error follows, or where its spread is taken from."""
+        """The law that the error follows, or how its spread was estimated."""
         ...
 
     @property
@@ -41,22 +41,22 @@ class Error(Protocol):
 
     @property
     def precision(self) -> float:
-        """How exactly the error itself is known: its relative standard error, 0 when it is computed exactly."""
+        """The relative standard error of :attr:`mse` itself; 0 where it is computed exactly."""
         ...
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return how far off the answer is at most, with this probability."""
+        """Return the largest distance from the exact answer, with probability ``level``."""
         ...
 
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """The error of one answer with noise of a scale, counted in units. A scale of 0 is exact."""
+    """The error of one answer with noise of one scale, counted in units. A scale of 0 means an exact answer."""
 
     scale: Fraction
     unit: Fraction
     of: str
-    """What the error is the error of: a cell, the sum, ..."""
+    """What the error refers to: a cell, the sum, ..."""
     law: Law = DISCRETE_LAPLACE
 
     @property
@@ -66,7 +66,7 @@ class ExpectedError:
 
     @property
     def precision(self) -> float:
-        """It is computed exactly."""
+        """Always 0: the variance of one draw is known exactly."""
         return 0.0
 
     @property
@@ -80,5 +80,5 @@ class ExpectedError:
         return sqrt(self.mse)
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return how far off the answer is at most, with this probability."""
+        """Return the largest distance from the exact answer, with probability ``level``."""
         return float(self.law.quantile(self.scale, level) * self.unit) if self.scale else 0.0

@@ -50,21 +50,21 @@ class Laplace(Mechanism):
 
     def __post_init__(self) -> None:
         if self.scale:
-            # Before anything is charged: noise that cannot be drawn is no plan.
+            # Checked when planning, before anything is charged: not every scale can be drawn from.
             checked_scale(self.scale)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Take scale = S / epsilon."""
+        """Set the scale to S / epsilon, S the sensitivity in units."""
         form = query.on(policy.domain)
         sensitivity = sensitivity_of(form, policy)
         if policy.size == "unknown" and _heaviest(form) * _MOST_SECRET_RECORDS >= LARGEST_ANSWER:
-            # An overflow found while answering would tell something about a secret number of records.
+            # An overflow while answering would reveal something about a secret number of records.
             raise RefusalError("the weights are too large for a secret number of records.", hint="use larger units.")
         return cls(form, sensitivity.value / form.unit / epsilon, _divisor(query, policy, records), query.error_of)
 
     def certify(self, policy: Policy) -> Certificate:
-        """Divide the sensitivity, derived anew, by the scale held."""
+        """Derive the sensitivity again and divide it by the scale held."""
         sensitivity = sensitivity_of(self.form, policy)
         if sensitivity.value and not self.scale:
             raise PolicyError(NO_NOISE)
@@ -74,16 +74,16 @@ class Laplace(Mechanism):
 
     @property
     def rows(self) -> int:
-        """One for each output."""
+        """As many as the query has outputs."""
         return self.form.outputs
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Divide the change by the scale."""
+        """Divide the L1 change of the answers by the scale."""
         return self.form.change(x, y) / self.form.unit / self.scale if self.scale else Fraction(0)
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Answer exactly, then add the noise."""
-        # Checked from the number of records alone, so that no error depends on anybody's values.
+        # Checked against the number of records alone, so that no error depends on anyone's values.
         if int(counts.sum()) * _heaviest(self.form) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="count in larger units.")
         answers = self.form.answer(counts).astype(np.int64)
@@ -94,7 +94,7 @@ class Laplace(Mechanism):
         return ExpectedError(self.scale, self.form.unit / self.divisor, self.of)
 
     def words(self) -> str:
-        """Name the scale."""
+        """State the scale and the unit of the noise."""
         unit = self.form.unit / self.divisor
         scale = rounded(self.scale * unit)
         return f"Each number gets Laplace noise of scale {scale}, in whole multiples of {rounded(unit)}."

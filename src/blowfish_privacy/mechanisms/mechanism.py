@@ -1,8 +1,8 @@
-"""What every mechanism promises.
+"""The interface and the promises of every mechanism.
 
 A mechanism holds the noise scales it will use. It can prove from them, and from the policy, how much privacy it
-spends (:meth:`certify`), and say before anything is read how wrong its answers will be. It never sees a table: only the
-exact counts that an engine hands over, and a source of random bits. A new mechanism is one file beside this one, with
+spends (:meth:`certify`), and state the expected error before any data are read. It never sees a table: only the exact
+counts that an engine computes, and a source of random bits. A new mechanism is one file beside this one, with
 its proof in ``docs/proofs/``.
 """
 
@@ -41,14 +41,14 @@ class Mechanism(ABC):
     gives: ClassVar[tuple[str, ...]]
     """The kinds of answers it gives, as queries name them."""
     preferred_for: ClassVar[tuple[str, ...] | None] = None
-    """Those for which it is considered when no mechanism is named; all, if nothing is said."""
+    """The kinds for which it is considered when no mechanism is named; None means all of them."""
     kinds: ClassVar[dict[str, type[Mechanism]]] = {}
-    """Every mechanism that is defined, by its name."""
+    """Every mechanism defined anywhere, by name."""
     independent_rows: ClassVar[bool] = True
     """Whether the release is exact rows plus independent noise on each."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Make a mechanism known by its name."""
+        """Register a mechanism under its name."""
         super().__init_subclass__(**options)
         if "name" in vars(cls):
             Mechanism.kinds[cls.name] = cls
@@ -60,7 +60,7 @@ class Mechanism(ABC):
 
     @classmethod
     def default_for(cls, query: Query) -> bool:
-        """Say whether it is considered when no mechanism is named; of several, the most accurate is taken."""
+        """Say whether it is considered when no mechanism is named; the most accurate of several is chosen."""
         return query.answer in (cls.gives if cls.preferred_for is None else cls.preferred_for)
 
     @classmethod
@@ -75,10 +75,10 @@ class Mechanism(ABC):
 
     @abstractmethod
     def certify(self, policy: Policy) -> Certificate:
-        """Derive the privacy loss from the scales held; never repeat what was asked for."""
+        """Derive the privacy loss from the scales held; never repeat the epsilon asked for."""
 
     def certified(self, policy: Policy, loss: Loss, sensitivity: Sensitivity, *scales: Fraction) -> Certificate:
-        """State what was derived, for :meth:`certify`."""
+        """Build the certificate that :meth:`certify` returns."""
         bounded = is_differential_privacy(policy)
         return Certificate(loss, policy.hash, self.name, scales, sensitivity, self.proof, bounded)
 
@@ -96,7 +96,7 @@ class Mechanism(ABC):
         """Turn exact counts into noisy answers: whole numbers of units."""
 
     def tables(self, query: Query) -> AttributeSets:
-        """Return the sets of attributes whose counts it asks for, all of which must fit in memory; by default, one."""
+        """Return the sets of attributes whose counts it asks for, which must all fit in memory; by default, one."""
         return [query.attributes]
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
@@ -111,32 +111,32 @@ class Mechanism(ABC):
 
     @property
     def blind(self) -> bool:
-        """Whether the answer is the same for all data, though there is something to be told."""
+        """Whether the answer is the same for all data, although different data should give different answers."""
         return False
 
     def notices(self) -> list[str]:
-        """Say what about this choice must not be overlooked."""
+        """List the drawbacks of this choice that a user has to know about."""
         return []
 
     def for_free(self) -> str:
-        """Say what else the release gives for the same cost, after what was asked for."""
+        """Say what the release gives at no extra cost, worded to follow what was asked for."""
         return ""
 
     def without_noise(self) -> str | None:
-        """Say what the release shows exactly beside its noisy numbers, if anything."""
+        """Say what the release contains without noise, if anything."""
         return None
 
     @abstractmethod
     def expected_error(self) -> Error:
-        """Say how wrong an answer will be."""
+        """Return the error to expect, from the scales held."""
 
     @abstractmethod
     def words(self) -> str:
-        """Say in a sentence what noise goes where, and why."""
+        """Describe in a sentence or two which noise is added to what, and why."""
 
     @abstractmethod
     def to_document(self) -> dict[str, Any]:
-        """Write the scales held."""
+        """Write the scales held, and whatever else certifying needs."""
 
     @classmethod
     @abstractmethod

@@ -7,7 +7,7 @@ change with the distance it moves, and its offsets by no more than the move. See
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from blowfish_privacy.aggregates import Decay
@@ -17,6 +17,8 @@ from blowfish_privacy.queries.histogram import HistogramForm
 
 FINEST_WEIGHT = 64
 _ROUNDING = 8
+_HALVINGS = 120
+"""How often shares halve between opposite corners of the box."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Assigning:
-    """How records are assigned to so many centres, wherever these are."""
+    """How records are assigned to a number of centres, wherever the centres are."""
 
     form: HistogramForm
     centres: int
@@ -38,7 +40,7 @@ class Assigning:
 
     @property
     def unit(self) -> int:
-        """The number of shares of a record."""
+        """The number of shares that a record is divided into."""
         return 1 if self.decay is None else self.decay.unit
 
     @property
@@ -49,12 +51,18 @@ class Assigning:
         power = 2 if self.decay is None else 1
         return tuple(max(1, round(FINEST_WEIGHT * (step / max(steps)) ** power)) for step in steps)
 
+    def soft(self, bits: int) -> Assigning:
+        """Share records softly instead, with shares that halve over a 120th of the way between opposite corners."""
+        shares = replace(self, decay=Decay(1, bits))
+        across = sum(weight * size for weight, size in zip(shares.weights, self.form.domain.shape, strict=True))
+        return replace(shares, decay=Decay(max(1, across // _HALVINGS), bits))
+
     def largest(self, graph: SecretGraph) -> Change:
         """Bound the change over all secret moves of one record."""
         return self._change(graph.longest_move(self.weights), graph.longest_move([1] * len(self.reaches)))
 
     def along(self, moves: Sequence[int]) -> Change:
-        """Bound the change when a record moves so many positions along each axis."""
+        """Bound the change when a record moves by this many positions along each axis."""
         far = sum(weight * move for weight, move in zip(self.weights, moves, strict=True))
         return self._change(Fraction(far), Fraction(sum(moves)))
 

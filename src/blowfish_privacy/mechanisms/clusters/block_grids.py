@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -15,20 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, Axis, Lattice, Run
-from blowfish_privacy.aggregates.lattice import MOST_NODES
 from blowfish_privacy.domain import Binned, Domain
+from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.mechanisms.clusters.deconvolution import project
-from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_NODES_OF_BLOCKS, MOST_PER_AXIS, choose_cells, widths
-from blowfish_privacy.mechanisms.clusters.stretches import Equal
+from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_NODES_OF_BLOCKS, MOST_PER_AXIS, choose_cells
+from blowfish_privacy.mechanisms.clusters.lattice_sensitivity import lattice_sensitivity
+from blowfish_privacy.mechanisms.clusters.stretches import Equal, stretches
 from blowfish_privacy.mechanisms.clusters.synopsis import MOST_POINTS, Points, spread, to_points
 from blowfish_privacy.noise import BitSource, discrete_laplace
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.sensitivity import Sensitivity
+from blowfish_privacy.privacy.steps import steps
 
 Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class BlockGrid:
-    """The grid of one block: which it is, its place along every axis, and its cells."""
+    """The grid of one block: the number of the block, its index along every axis, and the cells along it."""
 
     number: int
     indices: tuple[int, ...]
@@ -43,7 +47,7 @@ class BlockGrids:
     blocks: tuple[tuple[Equal, ...], ...]
     resolutions: tuple[int, ...]
     strength: Fraction
-    """Epsilon for a record that moves; 0 when there is no noise."""
+    """The privacy loss of a record that moves; 0 when there is no noise."""
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -51,6 +55,19 @@ class BlockGrids:
         return Lattice(
             tuple(Axis(tuple(Run(start, width, count, 1) for start, width, count in each)) for each in self.blocks)
         )
+
+    def sensitivity(self, policy: Policy) -> Sensitivity:
+        """Bound the L1 change of the shares inside blocks, in records; the blocks' own counts must be public."""
+        neighbours = steps(policy, self.domain.names)
+        if self.blocks != tuple(stretches(neighbours.graph, name) for name in self.domain.names):
+            raise PolicyError("the blocks counted exactly are not those that no secret pair leaves.")
+        of_counts = lattice_sensitivity(self.lattice, self.domain.names, policy)
+        if of_counts.value:
+            raise PolicyError("the blocks' counts depend on secrets.")
+        if not neighbours.graph.has_edges:
+            return of_counts
+        theorem = "block counts are public; inside a block shares change by at most 2 [docs/proofs/soft_grid.md]"
+        return Sensitivity(Fraction(2 * neighbours.rows), exact=False, theorem=theorem, witness=None)
 
     @cached_property
     def pieces(self) -> list[list[tuple[int, int, int]]]:
@@ -65,7 +82,7 @@ class BlockGrids:
         ]
 
     def chosen(self, counts: Integers) -> tuple[tuple[BlockGrid, ...], Lattice | None]:
-        """Choose the grids of all blocks from their counts, and the lattice fine enough for all of them."""
+        """Choose the grids of all blocks from their counts, and one lattice fine enough for all of them."""
         most = MOST_PER_AXIS
         while True:
             grids = tuple(self._choices(counts, most))
@@ -117,7 +134,7 @@ class BlockGrids:
         return Lattice(tuple(axes))
 
     def values(self, counts: Integers) -> int:
-        """Say how many numbers a release has whose blocks have these counts."""
+        """Return how many numbers a release has if its blocks have these counts."""
         return len(counts) + sum(prod(block.cells) for block in self.chosen(counts)[0])
 
     def draw(self, aggregates: Aggregates, scale: Fraction, source: BitSource) -> npt.NDArray[Any]:
@@ -142,7 +159,7 @@ class BlockGrids:
         return part.reshape(-1)
 
     def points(self, noisy: Integers, scale: Fraction) -> Points:
-        """Find in every block where its records lie; a block without a grid is one point."""
+        """Estimate where the records of every block lie; a block without a grid becomes one point."""
         counts, unit = noisy[: self.lattice.size], prod(self.resolutions)
         grids, _ = self.chosen(counts)
         groups: defaultdict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[BlockGrid, Any]]] = defaultdict(list)
@@ -183,25 +200,6 @@ class BlockGrids:
         return [starts.astype(float)], [(starts + wide).astype(float)], [counts[numbers].astype(float)]
 
 
-def blocks_pay(domain: Domain, blocks: Sequence[Sequence[Equal]], signal: Fraction) -> bool:
-    """Say whether cells of blocks counted exactly will be finer than those of one grid; ``signal`` is n epsilon.
-
-    The counts are not known yet: as if all blocks had the same. Many long blocks with few records each do not pay.
-    """
-    counts = [sum(count for _, _, count in each) for each in blocks]
-    if prod(counts) == 1 or prod(counts) > MOST_NODES:
-        return False
-    box = widths(domain.attributes)
-    parts = [width / count for width, count in zip(box, counts, strict=True)]
-    inside = choose_cells(signal / prod(counts), parts, [-(-s // c) for s, c in zip(domain.shape, counts, strict=True)])
-    over = choose_cells(signal, box, domain.shape)
-    return _spread(parts, inside) <= _spread(box, over)
-
-
-def _spread(box: Sequence[Fraction], cells: Sequence[int]) -> Fraction:
-    return sum(((width / many) ** 2 for width, many in zip(box, cells, strict=True)), Fraction(0))
-
-
 @lru_cache(maxsize=100_000)
 def _choose(count: int, strength: Fraction, box: tuple[Fraction, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
     return choose_cells(count * strength, box, sizes)
@@ -215,7 +213,7 @@ def coarsened(sums: Integers, axis: int, cells: int) -> Integers:
     """Share the sums of nodes between fewer nodes along an axis.
 
     A sum is split into two whole parts, neither of which shrinks when the sum grows: the L1 distance of two tables of
-    sums therefore does not grow, and no rounding has to be paid for.
+    sums therefore does not grow, and rounding costs no privacy.
     """
     many = sums.shape[axis]
     if many == cells:
@@ -225,7 +223,7 @@ def coarsened(sums: Integers, axis: int, cells: int) -> Integers:
     v = run.coordinates(np.arange(many), resolution)
     lower, share = v // resolution, v % resolution
     moved = np.moveaxis(sums, axis, 0)
-    # In two steps, so that no product leaves 64 bits.
+    # In two steps, so that no product exceeds 64 bits.
     whole, rest = moved // resolution, moved % resolution
     shares = share.reshape(-1, *([1] * (moved.ndim - 1)))
     upper = whole * shares + rest * shares // resolution

@@ -36,7 +36,7 @@ def cluster(points: Points, k: int, *, seed: int, restarts: int = _RESTARTS) -> 
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    # So few points do not repay several threads, and on a busy machine threads wait for one another.
+    # There are too few points for several threads to pay off, and on a busy machine threads wait for one another.
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore", ConvergenceWarning)
         clusterer: Any = Lloyd
@@ -46,7 +46,7 @@ def cluster(points: Points, k: int, *, seed: int, restarts: int = _RESTARTS) -> 
     order = np.argsort(-sizes, kind="stable")
     ranks = np.empty(k, dtype=np.int64)
     ranks[order] = np.arange(k)
-    # A record lies somewhere in its point's cell, as far from the middle as an even spread says.
+    # Records are taken to be spread evenly over the cells of their points.
     inside = float(points.weights @ (points.widths**2).sum(axis=1)) / 12
     return Clusters(
         np.asarray(fitted.cluster_centers_)[order], sizes[order], ranks[labels], float(fitted.inertia_) + inside
@@ -67,9 +67,9 @@ def enough_points(points: Points, k: int) -> Points:
 
 
 def nearest_centre(places: Floats, centers: Floats) -> npt.NDArray[np.int64]:
-    """Return for every place the number of its nearest centre, the first of several, a slice at a time."""
+    """Return the index of the centre nearest to each point; of equally near ones, the first."""
     # By differences: scikit-learn's pairwise_distances_argmin expands the square, and far from the origin, where
-    # coordinates are large and distances small, it then takes a third of the places to the wrong centre.
+    # coordinates are large and distances small, it then assigns a third of the points to the wrong centre.
     nearest = np.empty(len(places), dtype=np.int64)
     step = max(1, 4_000_000 // max(centers.size, 1))
     for start in range(0, len(places), step):

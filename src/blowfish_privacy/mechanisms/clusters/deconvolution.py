@@ -1,4 +1,4 @@
-"""Finding where the records of a noisy soft histogram lie: post-processing of public numbers, in floating point."""
+"""Estimates where the records of a noisy soft histogram lie: post-processing of public numbers, in floating point."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def keep_largest(noisy: Floats, total: float, floor: float) -> Floats:
 
 
 def deconvolve(matrix: Any, rows: Floats, scale: float) -> Floats:
-    """Find non-negative weights of points whose rows come as near as the noise lets one tell.
+    """Find non-negative weights of points whose rows match the noisy ones as closely as the noise warrants.
 
     ``matrix`` (rows x points) shares points among rows and its columns add up to one; every column of ``rows`` is a
-    problem of its own. Multiplicative rounds (Richardson and Lucy's) keep totals and signs; they end where the misfit
-    is below the noise, for further rounds would fit the noise.
+    problem of its own. Multiplicative rounds (Richardson and Lucy's) keep totals and signs; they stop once the
+    misfit is below the noise, since further rounds would fit the noise.
     """
     many, points = matrix.shape
     totals = rows.sum(axis=0)

@@ -1,6 +1,6 @@
-"""How fine a soft grid may be: enough records in a cell to stand out of the noise, from public numbers only.
+"""How fine a soft grid may be: its cells must stand out from the noise. Chosen from public numbers only.
 
-All arithmetic is exact, so that everybody who reads a release finds the same grid.
+All arithmetic is exact, so that everyone who reads a release arrives at the same grid.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import prod
 
-from blowfish_privacy.domain import Attribute, Binned
+from blowfish_privacy.aggregates.lattice import MOST_NODES
+from blowfish_privacy.domain import Attribute, Binned, Domain
 from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.mechanisms.clusters.stretches import Equal
 from blowfish_privacy.support.exact import show
 
 MOST_DIMENSIONS = 8
@@ -20,7 +22,7 @@ LARGEST_UNIT = 2**40
 MOST_NODES_OF_BLOCKS = 2**23
 
 Ratio = Callable[[Sequence[int]], Fraction]
-"""The share of a record that a secret move can change, for so many cells along each axis."""
+"""The share of a record that a secret move can change, given the number of cells along each axis."""
 
 
 def widths(attributes: Sequence[Attribute]) -> tuple[Fraction, ...]:
@@ -38,11 +40,11 @@ def rate(signal: Fraction, dimensions: int) -> int:
 
 
 class TooFewError(RefusalError):
-    """Any centres would be noise."""
+    """There are too few records: any centres would be noise."""
 
     @classmethod
     def of(cls, records: int, epsilon: Fraction) -> TooFewError:
-        """Refuse so many records."""
+        """Refuse this number of records at this epsilon."""
         return cls(
             f"{records:,} records at epsilon {show(epsilon)} say too little: any centres would be noise.",
             hint="raise epsilon, or take fewer attributes.",
@@ -60,7 +62,7 @@ def _cube_root(number: int) -> int:
 def choose_cells(
     signal: Fraction, box: Sequence[Fraction], sizes: Sequence[int], ratio: Ratio | None = None
 ) -> tuple[int, ...]:
-    """Choose the number of cells along every axis; ``signal`` is n epsilon, ``ratio`` says what shorter moves gain."""
+    """Choose the number of cells along every axis; ``signal`` is n epsilon, ``ratio`` what short moves gain."""
     cells = [1] * len(sizes)
     limit = min(rate(signal, len(sizes)), MOST_CELLS) if ratio is None else 0
     while True:
@@ -76,8 +78,27 @@ def choose_cells(
         cells = wanted
 
 
+def blocks_pay(domain: Domain, blocks: Sequence[Sequence[Equal]], signal: Fraction) -> bool:
+    """Say whether grids in blocks counted exactly will be finer than one grid over all; ``signal`` is n epsilon.
+
+    The counts are not known yet, so blocks are taken to have equal ones. Many long blocks with few records do not pay.
+    """
+    counts = [sum(count for _, _, count in each) for each in blocks]
+    if prod(counts) == 1 or prod(counts) > MOST_NODES:
+        return False
+    box = widths(domain.attributes)
+    parts = [width / count for width, count in zip(box, counts, strict=True)]
+    inside = choose_cells(signal / prod(counts), parts, [-(-s // c) for s, c in zip(domain.shape, counts, strict=True)])
+    over = choose_cells(signal, box, domain.shape)
+    return _spread(parts, inside) <= _spread(box, over)
+
+
+def _spread(box: Sequence[Fraction], cells: Sequence[int]) -> Fraction:
+    return sum(((width / many) ** 2 for width, many in zip(box, cells, strict=True)), Fraction(0))
+
+
 def choose_resolutions(steps: Sequence[int], records: int, amount: Fraction) -> tuple[int, ...]:
-    """Choose the shares of a record along every axis: exact where they fit, else powers of two of equal size.
+    """Choose the shares of a record along every axis: exact ones where they fit, else equal powers of two.
 
     n times the unit stays below 2^60, and noise for twice the unit at ``amount`` of epsilon can be drawn.
     """
@@ -87,7 +108,7 @@ def choose_resolutions(steps: Sequence[int], records: int, amount: Fraction) -> 
 
 
 def even_resolutions(shared: Sequence[bool], records: int, amount: Fraction) -> tuple[int, ...]:
-    """Share every record in the same power of two along all axes on which it is shared."""
+    """Use the same power of two along all axes on which records are shared."""
     bits = (max(_largest_unit(records, amount), 1).bit_length() - 1) // max(sum(shared), 1)
     if bits < 1 and any(shared):
         raise RefusalError("epsilon is too small, or the records are too many, for exact shares of records.")

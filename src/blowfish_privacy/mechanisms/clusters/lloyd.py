@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -29,17 +29,14 @@ from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.kmeans import clusters_asked
-from blowfish_privacy.support.exact import exact as exactly
-from blowfish_privacy.support.exact import rounded
+from blowfish_privacy.support.exact import exact, rounded
 
 _FEW, _MANY, _ENOUGH = 3, 5, 200
 _CENTRE_ERROR = Fraction(8, 141)
-"""Centres are added while their places are wrong by less than 8 % of the box: the root of 2 is in the noise."""
+"""Centres are added while their standard error, the root of 2 times the scale, is below 8 % of the box."""
 _MOST_FOR_EACH, _MOST_CENTRES = 4, 32
 _SIZE_SHARE = Fraction(1, 5)
 _MOST_BITS = 20
-_HALVINGS = 120
-"""Over the distance between opposite corners of the box."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +73,15 @@ class NoisyLloyd(Synopsis):
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """More attributes than a grid serves."""
+        """Require more attributes than a grid can serve."""
         return len(query.attributes) > MOST_DIMENSIONS
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Share epsilon between the rounds; a sixth of each goes to the sizes.
 
-        The rounds run with more centres than asked for, as many as the noise lets one place: groups are missed less
-        often, and the centres asked for are found among them afterwards.
+        The rounds run with more centres than asked for, as many as can be placed despite the noise: fewer groups are
+        missed, and the centres asked for are then found among them.
         """
         form, many = bound_clusters(query, policy, records)
         k, sizes = clusters_asked(query), form.domain.shape
@@ -109,14 +106,13 @@ class NoisyLloyd(Synopsis):
 
         def choose(centres: int) -> Assigning:
             hard = Assigning(form, centres, reaches, None)
-            finer = (replace(hard, decay=Decay(_halving(hard), bits)) for bits in range(_MOST_BITS, 0, -1))
-            soft = next(filter(possible, finer), hard)
+            soft = next(filter(possible, map(hard.soft, range(_MOST_BITS, 0, -1))), hard)
             return soft if noise(soft) / soft.unit < noise(hard) else hard
 
         few = choose(k)
         wide = Fraction(sum(sizes), len(sizes))
         seen = int(_CENTRE_ERROR * many * wide * few.unit / noise(few))
-        # The place of a single centre needs less noise than that of several.
+        # A single centre needs less noise than several.
         chosen = few if k == 1 else choose(max(k, min(seen, _MOST_FOR_EACH * k, _MOST_CENTRES)))
         scale = noise(chosen)
         return cls(form, rounds, spread_evenly(chosen.centres, sizes), reaches, scale / share, scale, chosen.decay)
@@ -140,7 +136,7 @@ class NoisyLloyd(Synopsis):
         return self.certified(policy, loss, sensitivity, self.size_scale, self.sum_scale)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Bound the loss of a move."""
+        """Bound the loss of a move by its length along every axis."""
         if x == y or not self.sum_scale:
             return Fraction(0)
         return self._lost(self._assigning.along([abs(a - b) for a, b in zip(x, y, strict=True)]))
@@ -154,7 +150,7 @@ class NoisyLloyd(Synopsis):
 
     @property
     def rows(self) -> int:
-        """A size and the offsets of every cluster in every round."""
+        """The size and the sums of offsets of every cluster, in every round."""
         return self.rounds * len(self.start) * (1 + len(self.reaches))
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
@@ -173,14 +169,14 @@ class NoisyLloyd(Synopsis):
         return np.concatenate(noisy_rounds)
 
     def question(self, centres: Centres) -> Assignment:
-        """Say what a round that goes on from these centres asks of the records."""
+        """Return what a round that starts from these centres asks of the records."""
         return Assignment(centres, self._assigning.weights, self.reaches, self.decay)
 
     def moved(self, centres: Any, noisy_rounds: Sequence[npt.NDArray[np.int64]], records: int) -> Centres:
         """Move the centres by their last noisy mean offsets, in whole positions inside the box.
 
-        Centres without records start anew beside a crowded one, but for the last round. All of it is whole-number
-        arithmetic on noisy numbers, so that every reader finds the same centres.
+        Centres without records start again beside a crowded one, except after the last round. It is all whole-number
+        arithmetic on noisy numbers, so that every reader arrives at the same centres.
         """
         sums, top = noisy_rounds[-1].reshape(len(self.start), -1), np.array(self.form.domain.shape) - 1
         least = self._least(records)
@@ -197,7 +193,7 @@ class NoisyLloyd(Synopsis):
         return tuple(tuple(int(each) for each in centre) for centre in places)
 
     def _least(self, records: int) -> int:
-        """Return the size, in shares, below which no cluster is believed to be."""
+        """Return the size, in shares, below which a cluster counts as empty."""
         return max(1, records // (4 * len(self.start))) * self._assigning.unit
 
     def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
@@ -212,12 +208,11 @@ class NoisyLloyd(Synopsis):
 
     def expected_error(self) -> ExpectedError:
         """Give the error of one sum of offsets, in positions."""
-        return ExpectedError(
-            self.sum_scale, Fraction(1, self._assigning.unit), "a cluster's sum of offsets, in positions"
-        )
+        unit = Fraction(1, self._assigning.unit)
+        return ExpectedError(self.sum_scale, unit, "a cluster's sum of offsets, in positions")
 
     def words(self) -> str:
-        """Describe the rounds."""
+        """State rounds, centres and scales, and how records are assigned."""
         unit = self._assigning.unit
         how = "Every record counts for its nearest cluster" if self.decay is None else "Clusters share every record"
         return (
@@ -243,19 +238,13 @@ class NoisyLloyd(Synopsis):
         """Read rounds, start, reaches, scales and how records are assigned."""
         form, many = bound_clusters(query, policy, records)
         if type(written["rounds"]) is not int or not 1 <= written["rounds"] <= 100:
-            raise SpecError("the document is damaged: its number of rounds is not possible.")
+            raise SpecError("the document is damaged: its number of rounds is not a whole number from 1 to 100.")
         start = tuple(tuple(centre) for centre in written["start"])
         if len(start) < clusters_asked(query) or not all(is_position(centre, form.domain.shape) for centre in start):
-            raise SpecError("the document is damaged: its centres are no places of the domain.")
-        scales = (exactly(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sizes", "sums"))
+            raise SpecError("the document is damaged: a centre lies outside the domain.")
+        scales = (exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sizes", "sums"))
         reaches, shared = whole_numbers(written["reaches"], form), written["soft"]
         decay = None if shared is None else Decay(shared["halving"], shared["bits"])
         if decay is not None and not decay.fits(len(start), many, max(reaches)):
             raise SpecError("the document is damaged: its shares do not fit exact arithmetic.")
         return cls(form, written["rounds"], start, reaches, *scales, decay=decay)
-
-
-def _halving(hard: Assigning) -> int:
-    """Choose the distance over which shares halve: a 120th of that between opposite corners of the box."""
-    weights = replace(hard, decay=Decay(1, 1)).weights
-    return max(1, sum(weight * size for weight, size in zip(weights, hard.form.domain.shape, strict=True)) // _HALVINGS)

@@ -1,7 +1,7 @@
 """A mesh: a box cut again and again into 2^d equal cells, finely where many records lie.
 
-The rows of a mesh are sums on the finest lattice that are handed on: a node that no leaf can use as a corner gives
-what it has to the corners around it, level by level. Handing on splits a whole number into whole parts that grow with
+The rows of a mesh are sums on the finest lattice, handed on: a node that no leaf can use as a corner passes its sum
+to the corners around it, level by level. Handing on splits a whole number into whole parts that grow with
 it, so the L1 distance of two tables of sums never grows. See docs/proofs/soft_mesh.md.
 """
 
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """The leaves of a tree: their level (0 is the whole box), and their place counted in cells of that level."""
+    """The leaves of a tree: their level (0 is the whole box), and their indices among the cells of that level."""
 
     dimensions: int
     depth: int
@@ -36,7 +36,7 @@ class Mesh:
 
     @classmethod
     def grow(cls, dimensions: int, depth: int, cut: Callable[[int, Integers], npt.NDArray[np.bool_]]) -> Mesh:
-        """Cut cells, starting with the whole box, where ``cut`` says so; never beyond a depth."""
+        """Cut cells, starting with the whole box, where ``cut`` says so, down to a depth."""
         corners = np.array(list(product((0, 1), repeat=dimensions)), dtype=np.int64)
         cells = np.zeros((1, dimensions), dtype=np.int64)
         levels: list[Integers] = []
@@ -54,7 +54,7 @@ class Mesh:
 
     @classmethod
     def decode(cls, dimensions: int, depth: int, code: Integers) -> Mesh:
-        """Read the code of a mesh."""
+        """Rebuild a mesh from its code, as documents store it."""
         start = 0
 
         def cut(_: int, cells: Integers) -> npt.NDArray[np.bool_]:
@@ -99,7 +99,7 @@ class Mesh:
 
     @cached_property
     def nodes(self) -> Integers:
-        """The nodes that are corners of every leaf that touches them: one row each."""
+        """The nodes that are corners of every leaf touching them: one row each."""
         return np.flatnonzero(self._coarsest >= self._native)
 
     def restrict(self, sums: Integers) -> Integers:
@@ -136,7 +136,7 @@ class Mesh:
         return csr_array((share, (rows, cell)), shape=(len(self.nodes), len(cells))), lows, highs
 
     def _settle(self, node: Integers, cell: Integers, share: Floats) -> tuple[Integers, Integers, Floats]:
-        """Hand on the shares of nodes that are no rows, level by level, as :meth:`restrict` does with sums."""
+        """Hand on the shares of nodes that are not rows, level by level, as :meth:`restrict` does with sums."""
         from scipy.sparse import csr_array
 
         native, coarsest = self._native.reshape(-1), self._coarsest.reshape(-1)

@@ -1,7 +1,7 @@
-"""Where a mesh is fine: post-processing of a noisy first look.
+"""Where a mesh is fine, and where its records lie: post-processing of noisy numbers.
 
-A record's place in a leaf is unknown, so a leaf of mass m and side s adds about m s^2 to the squared distances. Cutting
-always the leaf that adds most keeps their sum small with few leaves, and every leaf costs noise: so leaves are cut in
+A record's place in a leaf is unknown, so a leaf of mass m and side s adds about m s^2 to the squared distances. Always
+cutting the leaf that adds most keeps their sum small with few leaves, and every leaf costs noise: so leaves are cut in
 this order until there are as many as the noise allows, never one whose mass is lost in the noise of the first look.
 """
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve, hats, keep_largest, kron, project
 from blowfish_privacy.mechanisms.clusters.mesh import Mesh
+from blowfish_privacy.mechanisms.clusters.synopsis import FINEST, MOST_POINTS
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -25,11 +26,11 @@ _MOST_FIRST_POINTS = 70_000
 _FLOOR = 3.0
 """A cell with less than this many noise scales of mass is not cut."""
 _FALSE_ALARMS = 0.1
-"""How many lone rows are kept, on average, that are nothing but noise."""
+"""The average number of lone rows that are kept although they are nothing but noise."""
 
 
 class Masses:
-    """How many records each cell of every level has, estimated from the noisy first look."""
+    """The number of records in each cell of every level, estimated from the noisy first look."""
 
     def __init__(self, look: Floats, depth: int, dimensions: int, records: int, noise: float) -> None:
         fine = depth
@@ -44,13 +45,13 @@ class Masses:
         self.dimensions, self.noise, self._tables = dimensions, noise, tables
 
     def of(self, depth: int, cells: Integers) -> Floats:
-        """Look up the mass of cells; below the finest level known it is spread evenly."""
+        """Return the mass of cells; below the finest level known it is spread evenly."""
         beyond = max(depth - (len(self._tables) - 1), 0)
         masses = self._tables[depth - beyond][tuple((cells >> beyond).T)]
         return masses / 2.0 ** (beyond * cells.shape[1])
 
     def mesh(self, depth: int, most: int) -> tuple[Mesh, float]:
-        """Cut the costliest leaves until there are so many; return the mesh and what its leaves cost together."""
+        """Cut the costliest leaves until there are ``most``; return the mesh and the total cost of its leaves."""
         spared = self._spared(depth, most)
 
         def cut(level: int, cells: Integers) -> npt.NDArray[np.bool_]:
@@ -79,8 +80,19 @@ class Masses:
         return -waiting[0][0] if waiting else 0.0
 
 
+def leaf_weights(mesh: Mesh, noisy: Floats, records: int, noise: float) -> tuple[Floats, Floats, Floats]:
+    """Cut leaves into finer cells: return their lower and upper ends in units of the box, and their weights."""
+    matrix, _, _ = mesh.matrix(np.arange(len(mesh.levels)), 1)
+    rows = stand_out(noisy, matrix, float(records), noise)
+    # A leaf whose rows are all empty has no records.
+    leaves = np.flatnonzero(matrix.T @ rows > 0)
+    parts = next(q for q in range(FINEST, 0, -1) if q == 1 or len(leaves) * q**mesh.dimensions <= MOST_POINTS)
+    matrix, lows, highs = mesh.matrix(leaves, parts)
+    return lows, highs, deconvolve(matrix, rows[:, None], noise)[:, 0]
+
+
 def stand_out(noisy: Floats, matrix: Any, total: float, noise: float) -> Floats:
-    """Keep the rows of a mesh that stand out of the noise, and rescale them to the total.
+    """Keep the rows of a mesh that stand out from the noise, and rescale them to the total.
 
     Small rows are kept only beside others: rows that share no leaf with the rest must stand out together, for one false
     record far away moves a centre more than many nearby. ``matrix`` says which rows each leaf shares (rows x leaves).

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from blowfish_privacy.aggregates import Aggregates, Axis, Lattice, Run
 from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import PolicyError, SpecError
-from blowfish_privacy.mechanisms.clusters.block_grids import BlockGrids, blocks_pay
+from blowfish_privacy.mechanisms.clusters.block_grids import BlockGrids
 from blowfish_privacy.mechanisms.clusters.deconvolution import project
 from blowfish_privacy.mechanisms.clusters.grid_choice import (
     MOST_DIMENSIONS,
+    blocks_pay,
     choose_cells,
     choose_resolutions,
     even_resolutions,
@@ -50,8 +51,7 @@ from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
-from blowfish_privacy.support.exact import exact as exactly
-from blowfish_privacy.support.exact import rounded
+from blowfish_privacy.support.exact import exact, rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class SoftGrid(Synopsis):
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """Up to eight attributes, and too few records for a mesh, or blocks whose counts are public."""
+        """Require at most eight attributes, and too few records for a mesh or blocks whose counts are public."""
         from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
 
         mesh = SoftMesh.suits(query, policy, epsilon=epsilon, records=records)
@@ -95,7 +95,7 @@ class SoftGrid(Synopsis):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Choose the grid from public numbers, then scale = S / epsilon."""
+        """Choose the grid from public numbers, then set the scale to S / epsilon."""
         form, many = bound_clusters(query, policy, records)
         few_dimensions(form)
         neighbours = steps(policy, form.domain.names)
@@ -106,7 +106,6 @@ class SoftGrid(Synopsis):
             resolutions = even_resolutions(shared, many, amount)
             made = cls(form, None, blocks, resolutions, Fraction(0))
             return cls(form, None, blocks, resolutions, 2 * made.unit / amount if graph.has_edges else Fraction(0))
-
         moves = largest_moves(graph)
 
         def ratio(cells: Any) -> Fraction:
@@ -121,27 +120,27 @@ class SoftGrid(Synopsis):
 
     @cached_property
     def lattice(self) -> Lattice:
-        """The nodes of one grid over everything."""
+        """The nodes of one grid over the whole domain."""
         return Lattice(tuple(_axes(self.form, self.cells or (), self.resolutions)))
 
     @cached_property
     def grids(self) -> BlockGrids:
-        """The grids of the blocks."""
+        """A grid for each block, where blocks are counted exactly."""
         strength = 2 * self.unit / self.scale if self.scale else Fraction(0)
         return BlockGrids(self.form.domain, self.blocks, self.resolutions, strength)
 
     @property
     def blind(self) -> bool:
-        """Whether the answer is the same for all data: a single cell, though there is something to be told."""
+        """Whether there is a single cell, so that the answer is the same for all data."""
         return self.cells is not None and max(self.cells) == 1 < self.form.domain.size
 
     @property
     def unit(self) -> int:
-        """The shares of one record."""
+        """The number of shares that a record is divided into."""
         return int(np.prod([int(each) for each in self.resolutions], dtype=object))
 
     def certify(self, policy: Policy) -> Certificate:
-        """Derive the sensitivity of the lattice anew and divide it by the scale held."""
+        """Derive the sensitivity of the lattice again and divide it by the scale held."""
         sensitivity = self._sensitivity(policy)
         if sensitivity.value and not self.scale:
             raise PolicyError(NO_NOISE)
@@ -149,22 +148,11 @@ class SoftGrid(Synopsis):
         return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), sensitivity, self.scale)
 
     def _sensitivity(self, policy: Policy) -> Sensitivity:
-        names = self.form.domain.names
-        neighbours = steps(policy, names)
-        graph = neighbours.graph
-        if self.cells is not None:
-            if self.blocks:
-                raise PolicyError("a grid over everything has no blocks.")
-            return lattice_sensitivity(self.lattice, names, policy)
-        if self.blocks != tuple(stretches(graph, name) for name in names):
-            raise PolicyError("the blocks counted exactly are not those that no secret pair leaves.")
-        sensitivity = lattice_sensitivity(self.grids.lattice, names, policy)
-        if sensitivity.value:
-            raise PolicyError("the blocks' counts depend on secrets.")
-        if not graph.has_edges:
-            return sensitivity
-        theorem = "block counts are public; inside a block shares change by at most 2 [docs/proofs/soft_grid.md]"
-        return Sensitivity(Fraction(2 * neighbours.rows), exact=False, theorem=theorem, witness=None)
+        if self.cells is None:
+            return self.grids.sensitivity(policy)
+        if self.blocks:
+            raise PolicyError("a grid over everything has no blocks.")
+        return lattice_sensitivity(self.lattice, self.form.domain.names, policy)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Divide the change of the shares by the scale; inside blocks, bound it by twice a record."""
@@ -175,11 +163,11 @@ class SoftGrid(Synopsis):
 
     @property
     def rows(self) -> int:
-        """The nodes of one grid; with blocks, their counts, and more that depend on these."""
+        """The nodes of one grid; with blocks, only their counts, which decide how many nodes follow."""
         return self.lattice.size if self.cells is not None else self.grids.lattice.size
 
     def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
-        """With blocks, work out from their counts how many nodes there are."""
+        """Compare with the number of nodes, which follows from the exact counts where there are blocks."""
         if self.cells is not None:
             return len(noisy) == self.rows
         counts = noisy[: self.rows]
@@ -194,13 +182,12 @@ class SoftGrid(Synopsis):
         return sums + discrete_laplace(self.scale, len(sums), source=source) if self.scale else sums
 
     def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
-        """Project on what records can be, find where between the nodes they lie."""
+        """Make the sums non-negative with the right total, then estimate where between the nodes records lie."""
         if self.cells is None:
             return self.grids.points(noisy, self.scale)
         rows = project((noisy / self.unit)[:, None], np.array([float(records)]))
-        lows, highs, weights = spread(
-            self.cells, self.form.domain.shape, rows, float(self.scale / self.unit), MOST_POINTS
-        )
+        noise = float(self.scale / self.unit)
+        lows, highs, weights = spread(self.cells, self.form.domain.shape, rows, noise, MOST_POINTS)
         return to_points(self.form.domain, lows, highs, weights[:, 0])
 
     def expected_error(self) -> ExpectedError:
@@ -208,33 +195,30 @@ class SoftGrid(Synopsis):
         return ExpectedError(self.scale, Fraction(1, self.unit), "a cell of the grid")
 
     def notices(self) -> list[str]:
-        """Name the attributes along which records are not told apart."""
+        """Name the attributes along which the grid has a single cell."""
         domain = self.form.domain
         flat = [
             name for name, cells in zip(domain.names, self.cells or (), strict=False) if cells == 1 < domain[name].size
         ]
         if not flat:
             return []
-        names = ", ".join(map(quoted, flat))
         return [
-            f"Records are not told apart by {names}: at this epsilon the cells go to attributes of wider range, and "
-            "centres lie in the middle there. Declare attributes in units that make them comparable."
+            f"Records are not told apart by {', '.join(map(quoted, flat))}: at this epsilon the cells go to attributes "
+            "of wider range, and centres lie in the middle there. Declare attributes in units that make them comparable."
         ]
 
     def without_noise(self) -> str | None:
-        """Name the blocks that are counted as they are."""
+        """Describe the blocks, which are counted exactly."""
         if self.cells is not None:
             return None
         return f"how many records are in each of the {self.grids.lattice.size:,} blocks that no secret pair leaves"
 
     def words(self) -> str:
-        """Describe the grid."""
+        """Describe the grid, or the grids of the blocks, and the noise."""
         noise = f"noise of scale {rounded(self.scale / self.unit)} records" if self.scale else "no noise"
         if self.cells is None:
-            many = self.grids.lattice.size
-            return (
-                f"The {many:,} blocks are counted exactly; each gets a grid as fine as its count allows, with {noise}."
-            )
+            blocks = f"The {self.grids.lattice.size:,} blocks are counted exactly"
+            return f"{blocks}; each gets a grid as fine as its count allows, with {noise}."
         grid = " x ".join(map(str, self.cells))
         shared = f"Records are shared between the nodes of a grid of {grid}; every node gets {noise}."
         return f"{shared} Clusters are found in it."
@@ -255,7 +239,7 @@ class SoftGrid(Synopsis):
         form, _ = bound_clusters(query, policy, records)
         cells = None if written["cells"] is None else whole_numbers(written["cells"], form)
         blocks = tuple(tuple((int(a), int(b), int(c)) for a, b, c in each) for each in written["blocks"])
-        scale = exactly(written["scale"], "a noise scale", error=SpecError)
+        scale = exact(written["scale"], "a noise scale", error=SpecError)
         return cls(form, cells, blocks, whole_numbers(written["resolutions"], form), scale)
 
 

@@ -13,9 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.aggregates import Aggregates, Lattice
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
-from blowfish_privacy.mechanisms.clusters.block_grids import blocks_pay
-from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve
-from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS, choose_resolutions, rate
+from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS, blocks_pay, choose_resolutions, rate
 from blowfish_privacy.mechanisms.clusters.lattice_sensitivity import (
     change,
     largest_moves,
@@ -23,7 +21,7 @@ from blowfish_privacy.mechanisms.clusters.lattice_sensitivity import (
     most_varied,
 )
 from blowfish_privacy.mechanisms.clusters.mesh import Mesh
-from blowfish_privacy.mechanisms.clusters.mesh_choice import Masses, stand_out
+from blowfish_privacy.mechanisms.clusters.mesh_choice import Masses, leaf_weights
 from blowfish_privacy.mechanisms.clusters.mesh_levels import (
     LatticeOf,
     MeshLevel,
@@ -33,8 +31,6 @@ from blowfish_privacy.mechanisms.clusters.mesh_levels import (
 )
 from blowfish_privacy.mechanisms.clusters.stretches import stretches
 from blowfish_privacy.mechanisms.clusters.synopsis import (
-    FINEST,
-    MOST_POINTS,
     Points,
     Synopsis,
     bound_clusters,
@@ -77,7 +73,7 @@ class SoftMesh(Synopsis):
     form: HistogramForm
     first: MeshLevel
     levels: tuple[MeshLevel, ...]
-    """The depths that the mesh may have."""
+    """One for each depth that the mesh may have."""
 
     name = "soft-mesh"
     proof = "docs/proofs/soft_mesh.md"
@@ -90,7 +86,7 @@ class SoftMesh(Synopsis):
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """Enough records, at most eight attributes, and no blocks whose counts are public anyway."""
+        """Require enough records, at most eight attributes, and no blocks whose counts are public anyway."""
         if not cls.answers(query) or records is None or len(query.attributes) > MOST_DIMENSIONS:
             return False
         neighbours = steps(policy, query.attributes)
@@ -112,10 +108,8 @@ class SoftMesh(Synopsis):
             raise RefusalError("no secret pair changes these attributes, so they need no noise.", hint="use soft-grid.")
         shares, amount = (FIRST_SHARE * epsilon, (1 - FIRST_SHARE) * epsilon), many / Fraction(neighbours.rows)
         dimensions, top = len(names), deepest(form)
-        start = min(2, top)
-        while start < min(_DEEPEST_FIRST, top) and 2 ** ((start + 1) * dimensions) <= 2 * rate(
-            amount * shares[0], dimensions
-        ):
+        start, most = min(2, top), 2 * rate(amount * shares[0], dimensions)
+        while start < min(_DEEPEST_FIRST, top) and 2 ** ((start + 1) * dimensions) <= most:
             start += 1
         moves = largest_moves(graph)
 
@@ -127,11 +121,8 @@ class SoftMesh(Synopsis):
             return MeshLevel(depth, resolutions, sensitivity.value * lattice.unit / share)
 
         depths = [depth for depth in range(start, top + 1) if depth == top or _ratio(form, depth, graph, moves) < 1]
-        return cls(
-            form,
-            calibrate(start, shares[0], centred_lattice),
-            tuple(calibrate(depth, shares[1], cornered_lattice) for depth in depths),
-        )
+        first = calibrate(start, shares[0], centred_lattice)
+        return cls(form, first, tuple(calibrate(depth, shares[1], cornered_lattice) for depth in depths))
 
     def lattice(self, level: MeshLevel) -> Lattice:
         """Return the nodes and shares of a level."""
@@ -170,16 +161,16 @@ class SoftMesh(Synopsis):
 
     @property
     def rows(self) -> int:
-        """The nodes of the first look; the mesh and its nodes follow."""
+        """The nodes of the first look; the mesh and its nodes come after them."""
         return self.lattice(self.first).size
 
     def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
-        """Read the mesh and count its nodes."""
+        """Read the mesh, and compare the numbers that follow with its nodes."""
         mesh, rows = self.parse(noisy)
         return len(rows) == len(mesh.nodes)
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
-        """Look once, choose a mesh from the noisy numbers, measure on it.
+        """Take the first look, choose a mesh from its noisy numbers, and measure on the mesh.
 
         The numbers are: the first look; the mesh's depth, the length of its code and the code; its nodes.
         """
@@ -195,7 +186,7 @@ class SoftMesh(Synopsis):
         return np.concatenate([look, [mesh.depth, len(mesh.code)], mesh.code, rows])
 
     def choose(self, look: npt.NDArray[np.int64], records: int) -> tuple[Mesh, MeshLevel]:
-        """Choose a mesh from the noisy first look, for every depth it may have, and keep the most promising."""
+        """Choose a mesh of every possible depth from the noisy first look, and keep the most promising one."""
         dimensions, unit = len(self.form.domain.names), self.lattice(self.first).unit
         masses = Masses(look / unit, self.first.depth, dimensions, records, float(self.first.scale / unit))
         candidates: list[tuple[float, Mesh, MeshLevel]] = []
@@ -217,22 +208,14 @@ class SoftMesh(Synopsis):
         return mesh, noisy[start + length :]
 
     def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
-        """Keep what stands out of the noise, find where in the leaves it lies."""
+        """Keep what stands out from the noise, and estimate where in the leaves it lies."""
         mesh, noisy_rows = self.parse(noisy)
         level = next(each for each in self.levels if each.depth == mesh.depth)
-        unit, dimensions = self._lattices[mesh.depth].unit, len(self.form.domain.names)
-        noise = float(level.scale / unit)
-        matrix, _, _ = mesh.matrix(np.arange(len(mesh.levels)), 1)
-        rows = stand_out(noisy_rows / unit, matrix, float(records), noise)
-        # A leaf whose rows are all empty has no records.
-        leaves = np.flatnonzero(matrix.T @ rows > 0)
-        parts = next(q for q in range(FINEST, 0, -1) if q == 1 or len(leaves) * q**dimensions <= MOST_POINTS)
-        matrix, lows, highs = mesh.matrix(leaves, parts)
-        weights = deconvolve(matrix, rows[:, None], noise)[:, 0]
+        unit = self._lattices[mesh.depth].unit
+        lows, highs, weights = leaf_weights(mesh, noisy_rows / unit, records, float(level.scale / unit))
         sizes = np.array(self.form.domain.shape, dtype=np.float64)
-        return to_points(
-            self.form.domain, lows * sizes, highs * sizes, weights * (records / max(weights.sum(), 1e-300))
-        )
+        weights = weights * (records / max(weights.sum(), 1e-300))
+        return to_points(self.form.domain, lows * sizes, highs * sizes, weights)
 
     def expected_error(self) -> ExpectedError:
         """Give the error of one node of the deepest mesh, in records."""
@@ -240,7 +223,7 @@ class SoftMesh(Synopsis):
         return ExpectedError(level.scale, Fraction(1, self._lattices[level.depth].unit), "a cell of the mesh")
 
     def words(self) -> str:
-        """Describe both steps."""
+        """Describe the first look and the mesh."""
         scale = rounded(self.first.scale / self.lattice(self.first).unit)
         depths = " or ".join(str(2**level.depth) for level in self.levels)
         return (

@@ -11,7 +11,7 @@ _MOST_RUNS = 128
 
 
 def stretches(graph: SecretGraph, name: str) -> tuple[Equal, ...]:
-    """Cut an attribute where no secret pair lies across; neighbours of equal width are written together."""
+    """Cut an attribute wherever no secret pair crosses; neighbours of equal width are written as one run."""
     runs: list[Equal] = []
     for each in graph.stretches(name):
         if runs and runs[-1][1] == each.width:
@@ -20,7 +20,7 @@ def stretches(graph: SecretGraph, name: str) -> tuple[Equal, ...]:
             runs.append((each.start, each.width, each.count))
     if len(runs) <= _MOST_RUNS:
         return tuple(runs)
-    # Too many for one expression: join neighbours, which no secret pair leaves either.
+    # Too many for one expression: join neighbours, since no secret pair leaves the union either.
     ends = [start + width * count for start, width, count in runs]
     kept = ends[len(ends) // _MOST_RUNS :: len(ends) // _MOST_RUNS + 1]
     kept = kept if kept[-1] == ends[-1] else [*kept, ends[-1]]

@@ -1,4 +1,4 @@
-"""A synopsis: a noisy release of where the records lie, from which clusters and more are worked out for free."""
+"""A synopsis: a noisy release of where the records lie, from which clusters and more follow at no further cost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FINEST = 8
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Weighted points in the units of the values, and how wide the cell is that each stands for."""
+    """Weighted points in the units of the values, and the width of the cell that each represents."""
 
     places: Floats
     weights: Floats
@@ -48,14 +48,14 @@ class Synopsis(Mechanism):
     form: HistogramForm
     gives = ("clusters",)
     whole: ClassVar[bool] = True
-    """Whether the points tell where all records lie, and not only the centres asked for."""
+    """Whether the points show where all records lie, rather than only the centres asked for."""
 
     def for_free(self) -> str:
-        """Centres for any k come from the same points, where these tell where all records lie."""
+        """Offer centres for any other k, where the points show where all records lie."""
         return ", and any other number of them for free" if self.whole else ""
 
     def tables(self, query: Query) -> AttributeSets:
-        """It asks for sums, never for counts of cells."""
+        """Return none: a synopsis asks for sums, never for counts of cells."""
         return []
 
     @abstractmethod
@@ -63,12 +63,12 @@ class Synopsis(Mechanism):
         """Ask for sums on lattices and add the noise."""
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Work on counts that are in memory."""
+        """Compute the sums from counts that are in memory."""
         return self.draw(TableAggregates(self.form.domain, counts.reshape(self.form.domain.shape)), source)
 
     @abstractmethod
     def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
-        """Estimate from the noisy numbers where how many records lie."""
+        """Estimate from the noisy numbers how many records lie where."""
 
 
 def bound_clusters(query: Query, policy: Policy, records: int | None) -> tuple[HistogramForm, int]:
@@ -98,7 +98,7 @@ def few_dimensions(form: HistogramForm) -> None:
 
 
 def check_size(sums: npt.NDArray[np.int64]) -> None:
-    """Make sure that noise cannot leave 64 bits; it depends on the number of records alone."""
+    """Make sure that noisy sums fit in 64 bits, which depends on the number of records alone."""
     if int(sums.sum(dtype=np.float64)) >= LARGEST_ANSWER:
         raise DataError("the sums may be too large for 64-bit arithmetic.", hint="make a new plan for these data.")
 
@@ -111,11 +111,11 @@ def whole_numbers(written: Any, form: HistogramForm) -> tuple[int, ...]:
 
 
 def to_values(attribute: Attribute, edges: Floats) -> Floats:
-    """Turn places counted in positions, from 0 at the lower edge of the first one, into values."""
+    """Turn coordinates in positions, with 0 at the lower edge of the first position, into values."""
     if isinstance(attribute, Binned):
         return np.interp(edges, np.arange(attribute.size + 1), [float(bound) for bound in attribute.bounds])
     if not isinstance(attribute, Integer):
-        raise QueryError("categories have no places.")
+        raise QueryError("categories have no coordinates.")
     return attribute.low - 0.5 + edges
 
 
@@ -135,7 +135,7 @@ def mesh_grid(axes: Sequence[Floats]) -> Floats:
 
 
 def finest(cells: Sequence[int], sizes: Sequence[int], most: float) -> tuple[int, ...]:
-    """Say into how many parts to cut every axis: up to eight for a cell, not beyond single positions."""
+    """Return how many parts to cut every axis into: up to eight for each cell, but none below one position."""
     for factor in range(FINEST, 0, -1):
         parts = tuple(1 if m == 1 else min(factor * m, size) for m, size in zip(cells, sizes, strict=True))
         if np.prod(parts, dtype=float) <= most:
@@ -146,7 +146,7 @@ def finest(cells: Sequence[int], sizes: Sequence[int], most: float) -> tuple[int
 def spread(
     cells: Sequence[int], sizes: Sequence[int], rows: Floats, scale: float, most: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Find the weights of finer cells of a box: their lower and upper ends in positions, and a weight per column."""
+    """Estimate the weights of finer cells of a box; return their lower and upper ends in positions, and weights."""
     parts = finest(cells, sizes, most)
     matrix = kron([hats(m, (np.arange(many) + 0.5) / many) for m, many in zip(cells, parts, strict=True)])
     weights = deconvolve(matrix, rows, scale)

@@ -1,4 +1,4 @@
-"""How good clusters typically are: simulated on public synthetic points, since it depends on where records lie."""
+"""The typical quality of clusters: simulated on public synthetic points, since it depends on where records lie."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Repeated:
 
 
 def typical_ratios(mechanism: Synopsis, k: int, records: int) -> dict[str, float]:
-    """Return for public shapes with about as many records the private objective over the non-private one."""
+    """Return, for public shapes with about as many records, the private objective divided by the non-private one."""
     times = -(-records // _MOST_POINTS)
     many = max(records // times, k)
     return {

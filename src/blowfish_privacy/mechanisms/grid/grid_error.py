@@ -23,11 +23,11 @@ class GridError:
 
     @property
     def rmse(self) -> float:
-        """Its root."""
+        """The root of the mean squared error: the typical size of the error."""
         return sqrt(self.mse)
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return how far off a typical rectangle is, as for a normal distribution: many draws add up."""
+        """Return the largest error of a random rectangle, with probability ``level``, as for a normal distribution."""
         share = exact(level, "the level", error=QueryError)
         if not 0 < share < 1:
             raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")

@@ -72,18 +72,18 @@ class GridFlow(Mechanism):
         sensitivity = sensitivity_of(self.form, policy)
         worst = neighbours.graph.longest_move((self.lines[0].loss, self.lines[1].loss))
         scales = tuple(scale for line in self.lines for scale in (line.leaf_scale, line.hat_scale))
-        # A flow may absorb a move along any way, so the sum over one of them is an upper bound.
+        # A flow may absorb a move along any path, so the sum over one path is an upper bound.
         bound = replace(sensitivity, exact=sensitivity.value == 0)
         loss = loss_seen(policy, self.form.domain.names, neighbours.rows * worst)
         return self.certified(policy, loss, bound, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Add up the losses of the edges on a shortest way."""
+        """Add up the losses of the edges on a shortest path."""
         return abs(x[0] - y[0]) * self.lines[0].loss + abs(x[1] - y[1]) * self.lines[1].loss
 
     @property
     def rows(self) -> int:
-        """One for each cell."""
+        """As many as the grid has cells."""
         return self.form.domain.size
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
@@ -107,7 +107,7 @@ class GridFlow(Mechanism):
         return GridError(down + across, Fraction(1, DIVISIONS))
 
     def words(self) -> str:
-        """Name the lines."""
+        """Describe the noise along both axes."""
         parts = [
             f"across {quoted(name)} leaf noise of scale {rounded(line.leaf_scale)} records"
             + (f" and bins {line.spacing} apart of scale {rounded(line.hat_scale)} records" if line.spacing > 1 else "")

@@ -78,7 +78,7 @@ class GridHierarchy(Mechanism):
         return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), sensitivity, self.scale)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Add up the changes of all rows."""
+        """Add up the changes of all rows, each divided by its scale."""
         if not self.scale:
             return Fraction(0)
         total = Fraction(0)
@@ -95,7 +95,7 @@ class GridHierarchy(Mechanism):
 
     @property
     def rows(self) -> int:
-        """The nodes of every pair of spacings."""
+        """The number of nodes of all pairs of spacings."""
         return sum(a * b for a in self._sizes[0] for b in self._sizes[1])
 
     @cached_property
@@ -147,7 +147,7 @@ class GridHierarchy(Mechanism):
         return self._error
 
     def words(self) -> str:
-        """Name the spacings."""
+        """State the spacings along both attributes and the scale."""
         first, second = map(quoted, self.form.domain.names)
         return (
             f"Noise of scale {rounded(self.scale)} records goes on products of overlapping bins "
@@ -176,14 +176,14 @@ def _hats(size: int, spacing: int) -> npt.NDArray[np.int64]:
 
 
 def _inverse(size: int, spacings: tuple[int, ...]) -> Floats:
-    """Return the least-squares estimate along an attribute, a matrix."""
+    """Return the matrix that turns rows into the least-squares estimate along an attribute."""
     rows = np.vstack([_hats(size, g) / g for g in spacings])
     return np.asarray(np.linalg.solve(rows.T @ rows, rows.T), dtype=np.float64)
 
 
 @lru_cache(maxsize=64)
 def _range_weights(size: int, spacings: tuple[int, ...]) -> list[float]:
-    """Return for each spacing the mean squared weight that a random range gives its rows, added up."""
+    """Return for each spacing the mean squared weight of its rows in a random range, added up."""
     cuts = size + 1
     rows = [DifferenceLevel(g, Fraction(1)).rows(size) for g in spacings]
     means: list[float] = []

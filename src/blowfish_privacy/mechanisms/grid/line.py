@@ -47,7 +47,7 @@ class Line:
         return 2 * self.spacing / self.loss
 
     def check(self) -> None:
-        """Refuse, before anything is charged, noise whose flows could leave 64 bits."""
+        """Refuse, before anything is charged, noise whose flows could exceed 64 bits."""
         if max(self.leaf_scale, self.hat_scale) > _LARGEST_SCALE:
             raise QueryError("the noise scale of a flow must be at most 2^24.", hint="spend more epsilon.")
 
@@ -75,12 +75,12 @@ class Line:
         return self.flow(leaf, hats)
 
     def flow(self, leaf: npt.NDArray[np.int64], hats: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Put leaf and hat noise together, exactly."""
+        """Combine leaf and hat noise into a flow, exactly."""
         gap = hats - leaf @ self.hats.T
         largest = int(np.abs(gap).max(initial=0)) * int(np.abs(self.weights).max(initial=0)) * max(len(self.hats), 1)
         if largest + DIVISIONS * int(np.abs(leaf).max(initial=0)) < _LARGEST:
             return DIVISIONS * leaf + gap @ self.weights.T
-        # Sums that may pass 64 bits on the way are added as numbers of any length.
+        # Intermediate sums may exceed 64 bits, so they are added as Python integers.
         whole = DIVISIONS * leaf.astype(object) + gap.astype(object) @ self.weights.T.astype(object)
         return whole.astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Making an estimate that never decreases: nearest in squares, or in absolute values.
+"""The nearest estimate that never decreases: in squares, or in absolute values.
 
 For independent Laplace noise on the cumulative counts themselves the nearest in absolute values is the most likely
 truth.
@@ -26,9 +26,9 @@ def nearest_in_absolute(values: Floats) -> Floats:
 
 
 def _nearest(values: Floats) -> Floats:
-    """Find one such sequence: go along with a heap of the values a later smaller one may still pull down.
+    """Return one such sequence, keeping a heap of the values that a later, smaller one may still pull down.
 
-    The largest of the heap is the best last value so far; going back, no value may exceed its successor.
+    The largest value of the heap is the best last value so far; on the way back no value may exceed its successor.
     """
     heap: list[float] = []
     best = np.empty(len(values))

@@ -59,7 +59,7 @@ class LeastSquares:
         """Order the rows so that elimination stays local.
 
         Nodes strictly inside the cells of the next coarser level come first: what they leave behind couples the two
-        ends of their cell only. In order along the line the coarse nodes would be carried from cell to cell.
+        ends of their cell only. In order along the line, coarse nodes would be carried from cell to cell.
         """
         spacings = [level.spacing for level in self.coarse]
         counts = [level.rows(self.size) for level in self.coarse]

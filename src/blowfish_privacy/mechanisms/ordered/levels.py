@@ -32,7 +32,7 @@ class Level(ABC):
 
     @abstractmethod
     def rows(self, size: int) -> int:
-        """Count the rows over so many positions."""
+        """Count the rows over ``size`` positions."""
 
     @abstractmethod
     def change(self, x: int, y: int) -> int:
@@ -40,11 +40,11 @@ class Level(ABC):
 
     @abstractmethod
     def most(self, distance: int) -> int:
-        """Bound :meth:`change` over all moves of at most so many positions; attained by a move from 0."""
+        """Bound :meth:`change` over all moves of at most ``distance`` positions; a move from 0 attains the bound."""
 
     @abstractmethod
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the rows, times g, exactly."""
+        """Return the exact rows, times g."""
 
     @abstractmethod
     def hats(self, size: int) -> Any:
@@ -52,25 +52,25 @@ class Level(ABC):
 
     @abstractmethod
     def covariance(self, size: int) -> Any:
-        """Return the covariance of those observations' noise, as a sparse matrix."""
+        """Return the covariance of the noise on what :meth:`hats` observes, as a sparse matrix."""
 
     @abstractmethod
     def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Turn noisy rows into those observations."""
+        """Turn noisy rows into noisy observations of :meth:`hats`."""
 
     @property
     def variance(self) -> float:
         """The variance of the noise of one row, counted in records."""
-        # Noise of a tiny scale is almost never anything but 0; a floor keeps the algebra away from dividing by it.
+        # Noise of a tiny scale is almost always 0; the floor avoids a division by zero in the least squares.
         return max(variance(self.scale), _SMALLEST) / self.spacing**2 if self.scale else 0.0
 
 
 @dataclass(frozen=True)
 class DifferenceLevel(Level):
-    """Hats around the nodes."""
+    """Overlapping bins: each row is a hat around its node."""
 
     def rows(self, size: int) -> int:
-        """One for each node up to the first that is not below the last position."""
+        """Count the nodes up to the first at or beyond the last position."""
         return 1 - (-(size - 1) // self.spacing)
 
     def change(self, x: int, y: int) -> int:
@@ -83,7 +83,7 @@ class DifferenceLevel(Level):
         return sum(map(abs, weights.values()))
 
     def most(self, distance: int) -> int:
-        """Twice the distance while it is below the spacing, then twice the spacing."""
+        """Return twice the distance, or twice the spacing where that is less."""
         return 2 * min(distance, self.spacing)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -126,15 +126,15 @@ class CumulativeLevel(Level):
     """Block sums of the cumulative histogram; the last, which is public, is left out."""
 
     def rows(self, size: int) -> int:
-        """One for each node but the last."""
+        """Count the nodes but for the last."""
         return -(-(size - 1) // self.spacing)
 
     def change(self, x: int, y: int) -> int:
-        """Every S between the two positions changes by one."""
+        """Count the cumulative counts between the two positions: each changes by one."""
         return abs(x - y)
 
     def most(self, distance: int) -> int:
-        """The distance."""
+        """Return the distance: a move changes one cumulative count for each position it passes."""
         return distance
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -41,22 +41,22 @@ class OrderedFamily(Mechanism):
 
     @abstractmethod
     def moments(self) -> tuple[float, float, float]:
-        """Return trace and sum of the estimate's covariance, and how exactly they are known."""
+        """Return trace and sum of the estimate's covariance, and the relative standard error of both."""
 
     @abstractmethod
     def covariance(self) -> Floats:
-        """Return the estimate's covariance; for small sizes."""
+        """Return the estimate's covariance matrix; only for small sizes."""
 
     @abstractmethod
     def simulated_error(self, source: BitSource) -> Floats:
-        """Draw the noise once and return what it does to the estimate."""
+        """Draw the noise once and return the resulting error of the estimate."""
 
     def public_ends(self) -> list[int]:
         """List the positions (exclusive) below which the number of records is public and exact."""
         return [self.size]
 
     def ordered_estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
-        """Return the nearest estimate that never decreases and keeps the public counts; free."""
+        """Return the nearest estimate that never decreases and keeps the public counts, at no privacy cost."""
         with task("Estimating the cumulative histogram"):
             linear = self.estimate(noisy, records)
             ordered, start, below = np.empty_like(linear), 0, 0.0

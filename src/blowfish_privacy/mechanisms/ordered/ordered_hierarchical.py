@@ -88,7 +88,7 @@ class OrderedHierarchical(OrderedFamily):
         return self.certified(policy, loss, sensitivity, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Add up over crossed block ends and changed nodes."""
+        """Add up the losses of the block ends crossed and the nodes changed."""
         crossed, changed = self.tree.change(x[0], y[0])
         return _ratio(crossed, self.prefix_scale) + _ratio(changed, self.node_scale)
 
@@ -98,7 +98,7 @@ class OrderedHierarchical(OrderedFamily):
         return self.tree.prefixes + sum(self.tree.nodes(level) for level in range(1, self.tree.height + 1))
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Count exactly and add the noise."""
+        """Count prefixes and nodes exactly, then add the noise."""
         if int(counts.sum()) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.")
         prefixes, nodes = self.tree.answer(counts)
@@ -116,7 +116,7 @@ class OrderedHierarchical(OrderedFamily):
         return sums
 
     def simulated_error(self, source: BitSource) -> Floats:
-        """Draw the noise once."""
+        """Draw the noise once: the estimate for no records is the error."""
         return self.estimate(self.measure(np.zeros(self.size, dtype=np.int64), source), 0)
 
     @cached_property
@@ -124,7 +124,7 @@ class OrderedHierarchical(OrderedFamily):
         return tuple(variance(scale) if scale else 0.0 for scale in (self.prefix_scale, self.node_scale))  # type: ignore[return-value]
 
     def moments(self) -> tuple[float, float, float]:
-        """Count for every row how many cut points use it."""
+        """Weigh the variance of every row by the number of cut points that use it."""
         trace = together = 0.0
         for uses, spread in zip(self.tree.uses(), self._variances, strict=True):
             trace += spread * float(uses.sum())
@@ -140,7 +140,7 @@ class OrderedHierarchical(OrderedFamily):
         return spread
 
     def words(self) -> str:
-        """Name blocks, trees and scales."""
+        """State block size, fan-out and scales."""
         block, prefix, node = f"{self.tree.block:,}", rounded(self.prefix_scale), rounded(self.node_scale)
         parts = [f"Counts up to the end of every block of {block} values get noise of scale {prefix}"]
         if self.tree.height:
@@ -159,7 +159,7 @@ class OrderedHierarchical(OrderedFamily):
         scales = (exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("prefixes", "nodes"))
         block, fan = written["block"], written["fan"]
         if type(block) is not int or type(fan) is not int or not 1 <= block <= form.domain.size or fan < 2:
-            raise SpecError("the document is damaged: its blocks or trees cannot be.")
+            raise SpecError("the document is damaged: its block size or fan-out is not possible.")
         return cls(form, Tree(form.domain.size, written["block"], written["fan"]), *scales)
 
 

@@ -17,7 +17,7 @@ from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.support.exact import Number, exact
 
 EXACT_SIZE = 6_000
-"""Up to so many positions errors are computed exactly; beyond, from simulated noise."""
+"""Errors are computed exactly up to this many positions, and from simulated noise beyond."""
 _RANGES = 40_000
 _DRAWS = 20
 
@@ -31,11 +31,11 @@ class Estimate(Protocol):
         ...
 
     def moments(self) -> tuple[float, float, float]:
-        """Return trace and sum of the covariance at positions 0..size - 1, and how exactly they are known."""
+        """Return trace and sum of the covariance at positions 0..size - 1, and the relative standard error of both."""
         ...
 
     def covariance(self) -> Floats:
-        """Return that covariance; for small sizes."""
+        """Return the covariance matrix itself; only for small sizes."""
         ...
 
     def simulated_error(self, source: BitSource) -> Floats:
@@ -73,7 +73,7 @@ class RangeError:
 
     @property
     def rmse(self) -> float:
-        """Its root."""
+        """The root of the mean squared error: the typical size of the error."""
         return sqrt(self.mse)
 
     @property
@@ -82,7 +82,7 @@ class RangeError:
         return self._moments[2]
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return how far off a random range is at most, with this probability; from simulated noise."""
+        """Return the largest error of a random range, with probability ``level``; from simulated noise."""
         share = exact(level, "the level", error=QueryError)
         if not 0 < share < 1:
             raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
@@ -91,7 +91,7 @@ class RangeError:
         return float(np.quantile(np.abs(self._sampled), float(share)))
 
     def by_width(self, widths: Sequence[int]) -> Floats:
-        """Return the root mean squared error of ranges of each width, averaged over their places."""
+        """Return the root mean squared error of ranges of each width, averaged over their positions."""
         for width in widths:
             if type(width) is not int or not 1 <= width <= self.size:
                 raise QueryError(f"a range is 1 to {self.size:,} positions wide, got {width}.")
@@ -114,11 +114,11 @@ class RangeError:
 
     @cached_property
     def _sampled(self) -> Floats:
-        """Errors of random ranges: the noise is drawn anew for each batch of them."""
+        """Errors of random ranges, with fresh noise for each batch."""
         errors: list[Floats] = []
         # Small domains need many draws of the noise, large ones average within each.
         draws = min(1_500, max(200_000 // self.size, _DRAWS if self.size < 200_000 else 3))
-        # Everybody finds the same error for the same noise scales.
+        # Fixed bits, so that everyone computes the same error for the same noise scales.
         source = SimulationSource("ranges")
         for _ in range(draws):
             error = self.simulated(source)

@@ -28,7 +28,7 @@ _MOST_WORK = 2_000_000
 
 @dataclass(frozen=True)
 class Stretch:
-    """Positions ``start`` to ``stop - 1``, and the most positions that a secret pair inside moves."""
+    """Positions ``start`` to ``stop - 1``; secret pairs inside are at most ``theta`` positions apart."""
 
     start: int
     stop: int
@@ -41,7 +41,7 @@ class Stretch:
 
 
 def stretches(graph: SecretGraph) -> tuple[Stretch, ...]:
-    """Cut a graph on one ordered attribute into stretches that no edge leaves; one, where there are no edges."""
+    """Cut a graph on one ordered attribute into stretches that no edge leaves; without edges, into a single one."""
     (name,) = graph.domain.names
     if not graph.changes(name):
         return (Stretch(0, graph.domain.size, 0),)
@@ -112,13 +112,13 @@ class Segment:
         return float(np.mean(traces)), float(np.mean(sums)), precision
 
     def simulated_error(self, source: BitSource) -> Floats:
-        """Draw the noise once and return what it does to the estimate, which is linear: data do not matter."""
+        """Draw the noise once and return the error of the estimate, which is linear and so does not depend on data."""
         empty = np.zeros(self.stretch.size, dtype=np.int64)
         rows = [*self.measure(empty, source)]
         return self.estimate(np.concatenate(rows) if rows else empty[:0], 0)
 
     def covariance(self) -> Floats:
-        """Return the covariance of the cumulative estimate, exactly; for small stretches."""
+        """Return the exact covariance of the cumulative estimate; only for small stretches."""
         size = self.stretch.size
         if size == 1 or not self.levels[0].scale:
             return np.zeros((size, size))

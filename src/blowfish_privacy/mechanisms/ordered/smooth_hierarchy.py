@@ -55,7 +55,7 @@ class SmoothHierarchy(OrderedFamily):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Choose levels for each stretch; every stretch gets all of epsilon, since a record moves inside one only."""
+        """Choose levels for each stretch; every stretch gets all of epsilon, since a record never leaves its own."""
         form = ordered_form(query, policy)
         neighbours = steps(policy, form.domain.names)
         pieces = stretches(neighbours.graph)
@@ -87,7 +87,7 @@ class SmoothHierarchy(OrderedFamily):
         return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), sensitivity, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Add up over the levels of the stretch that holds both."""
+        """Add up the losses of all levels of the stretch that holds both positions."""
         for segment in self.segments:
             if segment.stretch.start <= min(x[0], y[0]) and max(x[0], y[0]) < segment.stretch.stop:
                 return segment.loss(x[0] - segment.stretch.start, y[0] - segment.stretch.start)
@@ -121,34 +121,34 @@ class SmoothHierarchy(OrderedFamily):
         return np.concatenate(estimates)
 
     def nearest(self, linear: Floats) -> Floats:
-        """Take absolute values where the cumulative counts themselves have independent noise."""
+        """Measure distance in absolute values where the cumulative counts themselves have independent noise."""
         alone = all(isinstance(segment.levels[0], CumulativeLevel) for segment in self.segments if segment.levels)
         return nearest_in_absolute(linear) if alone else nearest_in_squares(linear)
 
     def public_ends(self) -> list[int]:
-        """List where stretches end."""
+        """List where the stretches end: no secret pair crosses from one to the next."""
         return [segment.stretch.stop for segment in self.segments]
 
     def moments(self) -> tuple[float, float, float]:
-        """Add up over the stretches, which are independent."""
+        """Add up the moments of the stretches, whose noise is independent."""
         kinds = Counter((segment.stretch.size, segment.levels) for segment in self.segments)
         one = {(segment.stretch.size, segment.levels): segment for segment in self.segments}
         parts = [(many, *one[kind].moments()) for kind, many in kinds.items()]
         return sum(m * t for m, t, _, _ in parts), sum(m * s for m, _, s, _ in parts), max(p for _, _, _, p in parts)
 
     def covariance(self) -> Floats:
-        """Put the stretches' covariances side by side."""
+        """Return a block for each stretch: their noise is independent."""
         from scipy.linalg import block_diag
 
         joined: Any = block_diag(*(segment.covariance() for segment in self.segments))
         return joined
 
     def simulated_error(self, source: BitSource) -> Floats:
-        """Put the stretches' errors side by side."""
+        """Draw the noise of every stretch once."""
         return np.concatenate([segment.simulated_error(source) for segment in self.segments])
 
     def without_noise(self) -> str | None:
-        """Name the stretches, whose totals are released as they are."""
+        """Describe the stretches, whose totals are released without noise."""
         if len(self.segments) == 1:
             return None
         name, attribute, first = self.form.domain.names[0], self.form.domain.attributes[0], self.segments[0].stretch
@@ -158,7 +158,7 @@ class SmoothHierarchy(OrderedFamily):
         )
 
     def words(self) -> str:
-        """Name the levels of every kind of stretch."""
+        """Describe the levels of every kind of stretch."""
         kinds = Counter((segment.stretch.size, segment.levels) for segment in self.segments)
         noisy = [(size, levels, many) for (size, levels), many in kinds.items() if levels]
         parts = [", ".join(_level_words(level) for level in levels) for _, levels, _ in noisy]
@@ -174,7 +174,7 @@ class SmoothHierarchy(OrderedFamily):
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write the levels of each stretch; equal ones are written once."""
+        """Write the levels of each stretch, identical ones only once."""
         kinds: dict[tuple[Level, ...], int] = {}
         for segment in self.segments:
             kinds.setdefault(segment.levels, len(kinds))
@@ -192,7 +192,7 @@ class SmoothHierarchy(OrderedFamily):
             raise SpecError("the document is damaged: its stretches are not whole numbers.")
         segments = [Segment(Stretch(a, b, t), kinds[kind]) for a, b, t, kind in written["stretches"] if kind >= 0]
         if not all(_measurable(segment) for segment in segments) or len(segments) != len(written["stretches"]):
-            raise SpecError("the document is damaged: its levels cannot be estimated from.")
+            raise SpecError("the document is damaged: its levels do not allow an estimate.")
         return cls(ordered_form(query, policy), tuple(segments))
 
 

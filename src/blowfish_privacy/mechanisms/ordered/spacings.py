@@ -38,7 +38,7 @@ def choose_levels(size: int, theta: int, epsilon: Fraction, records: int | None)
     shape = choose_shape(size, theta)
     sparse = records is not None and 2 * records * epsilon < size
     if sparse and not shape.cumulative:
-        # The threshold is so wide that it brings nothing, and most bins are empty.
+        # The threshold is too wide to help, and most bins are empty.
         shape = Shape(tuple(g for g in _EIGHTS if g < size and (g <= 512 or 8 * g <= size)), cumulative=False)
     return calibrated_levels(shape, size, theta, epsilon, records)
 
@@ -71,7 +71,7 @@ def _share(spacing: int, size: int, theta: int, epsilon: Fraction, records: int 
 
 
 def choose_shape(size: int, theta: int) -> Shape:
-    """Search the fan-outs with the smallest predicted error, then stretch them."""
+    """Search for the fan-outs with the smallest predicted error, then stretch them."""
     candidates = [
         (predicted(size, theta, fans, cumulative), fans, cumulative) for fans, cumulative in _fans(size, theta)
     ]
@@ -102,7 +102,7 @@ def predicted(size: int, theta: int, fans: tuple[int, ...], cumulative: bool) ->
 
 
 def _fans(size: int, theta: int) -> Iterator[tuple[tuple[int, ...], bool]]:
-    """Go through locally best fan-outs for every number of levels, with and without a cumulative top."""
+    """Yield locally best fan-outs for every number of levels, with and without a cumulative top."""
     for cumulative in (False, True):
         yield (), cumulative
         for height in range(1, _MOST_LEVELS + 1):

@@ -43,7 +43,7 @@ class Tree:
         return self.blocks - 1
 
     def width(self, level: int) -> int:
-        """Return the width of a node."""
+        """Return how many positions a node of a level covers."""
         return self.fan ** (self.height - level)
 
     def per_block(self, level: int) -> int:
@@ -51,11 +51,11 @@ class Tree:
         return -(-self.block // self.width(level))
 
     def nodes(self, level: int) -> int:
-        """Count the nodes of a level."""
+        """Count the nodes of a level in all blocks."""
         return self.blocks * self.per_block(level)
 
     def answer(self, counts: Integers) -> tuple[Integers, list[Integers]]:
-        """Count prefixes and nodes exactly."""
+        """Return the exact counts of the prefixes and of the nodes of each level."""
         padded = np.zeros(self.blocks * self.block, dtype=np.int64)
         padded[: self.size] = counts
         blocks = padded.reshape(self.blocks, self.block)
@@ -66,7 +66,7 @@ class Tree:
         return np.cumsum(blocks.sum(axis=1))[:-1], nodes
 
     def cumulative(self, rows: Integers) -> Integers:
-        """Put prefixes and nodes together: the number at or below each position."""
+        """Combine prefixes and nodes into the number of records at or below each position."""
         before = np.concatenate([[0], rows[: self.prefixes]])
         below = np.zeros((self.blocks, self.block), dtype=np.int64)
         start = self.prefixes
@@ -79,7 +79,7 @@ class Tree:
         return np.append(upto[1:], 0)[: self.size]
 
     def _left_siblings(self, nodes: Integers, level: int) -> Integers:
-        """Add up, for every position, the nodes left of its own under the same parent."""
+        """Add up, for every position, the left siblings of the node that covers it."""
         wide = self.per_block(level)
         sums = np.concatenate([np.zeros((self.blocks, 1), dtype=np.int64), np.cumsum(nodes, axis=1)], axis=1)
         node = np.arange(self.block) // self.width(level)

@@ -1,4 +1,4 @@
-"""How wrong an ordered estimate typically is: simulated, since the isotonic step depends on the data.
+"""The typical error of an ordered estimate: simulated, since the isotonic step depends on the data.
 
 Before a release the data are public synthetic shapes of the same number of records; after it, the released estimate
 itself stands in for the truth (a parametric bootstrap). Neither touches private data.
@@ -26,7 +26,7 @@ _MOST_WORK = 4_000_000
 
 
 def shapes(size: int, records: int) -> dict[str, npt.NDArray[np.int64]]:
-    """Make public histograms of so many records: even, falling off, a peak, and most at one value."""
+    """Make public histograms of ``records`` records: even, falling off, a peak, and most at one value."""
     x = np.arange(size)
     densities = {
         "even": np.ones(size),
@@ -68,7 +68,7 @@ def over_all_ranges(error: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class BootstrapError:
-    """The estimated error of a release that was made, with the guaranteed one beside it."""
+    """The estimated error of a finished release, and the error that is guaranteed."""
 
     mechanism: OrderedFamily
     counts: npt.NDArray[np.int64]
@@ -93,7 +93,7 @@ class BootstrapError:
 
     @property
     def rmse(self) -> float:
-        """Its root."""
+        """The root of the mean squared error: the typical size of the error."""
         return sqrt(self.mse)
 
     @property
@@ -103,7 +103,7 @@ class BootstrapError:
         return float(np.std(values) / max(np.mean(values), 1e-12) / sqrt(len(values) - 1))
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return the guaranteed interval."""
+        """Return the interval of the guaranteed error, which holds whatever the data."""
         return self.guaranteed.interval(level)
 
     def by_width(self, widths: Sequence[int]) -> Floats:
