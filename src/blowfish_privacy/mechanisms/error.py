@@ -45,7 +45,7 @@ class Error(Protocol):
         ...
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return the largest distance from the exact answer, with probability ``level``."""
+        """Return a bound on the error that holds with probability ``level``."""
         ...
 
 
@@ -80,5 +80,5 @@ class ExpectedError:
         return sqrt(self.mse)
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return the largest distance from the exact answer, with probability ``level``."""
+        """Return a bound on the error that holds with probability ``level``."""
         return float(self.law.quantile(self.scale, level) * self.unit) if self.scale else 0.0

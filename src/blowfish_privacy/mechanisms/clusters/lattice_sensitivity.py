@@ -82,7 +82,7 @@ def largest_moves(graph: SecretGraph) -> tuple[int, ...]:
 
 
 def along(axis: Axis, move: int) -> Fraction:
-    """Return the largest total variation of a move of so many positions along one axis, inside a piece."""
+    """Return the largest total variation of a move by this many positions along one axis, inside a piece."""
     if not move or not axis.shared:
         return Fraction(0)
     if axis.size > _MOST_POSITIONS:

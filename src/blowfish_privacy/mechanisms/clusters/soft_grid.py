@@ -197,14 +197,13 @@ class SoftGrid(Synopsis):
     def notices(self) -> list[str]:
         """Name the attributes along which the grid has a single cell."""
         domain = self.form.domain
-        flat = [
-            name for name, cells in zip(domain.names, self.cells or (), strict=False) if cells == 1 < domain[name].size
-        ]
+        axes = zip(domain.names, self.cells or (), strict=False)
+        flat = ", ".join(quoted(name) for name, cells in axes if cells == 1 < domain[name].size)
         if not flat:
             return []
         return [
-            f"Records are not told apart by {', '.join(map(quoted, flat))}: at this epsilon the cells go to attributes "
-            "of wider range, and centres lie in the middle there. Declare attributes in units that make them comparable."
+            f"Records are not told apart by {flat}: at this epsilon the cells go to attributes of wider range, and "
+            "centres lie in the middle there. Declare attributes in units that make them comparable."
         ]
 
     def without_noise(self) -> str | None:

@@ -27,7 +27,7 @@ class GridError:
         return sqrt(self.mse)
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return the largest error of a random rectangle, with probability ``level``, as for a normal distribution."""
+        """Return a bound on the error of a random rectangle, for a probability of ``level`` under a normal law."""
         share = exact(level, "the level", error=QueryError)
         if not 0 < share < 1:
             raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")

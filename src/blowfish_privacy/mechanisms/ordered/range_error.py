@@ -82,7 +82,7 @@ class RangeError:
         return self._moments[2]
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return the largest error of a random range, with probability ``level``; from simulated noise."""
+        """Return a bound on the error of a random range that holds with probability ``level``, from simulated noise."""
         share = exact(level, "the level", error=QueryError)
         if not 0 < share < 1:
             raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")

@@ -55,7 +55,7 @@ class SmoothHierarchy(OrderedFamily):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Choose levels for each stretch; every stretch gets all of epsilon, since a record never leaves its own."""
+        """Choose levels for each stretch; every stretch gets all of epsilon, since secret moves stay inside one."""
         form = ordered_form(query, policy)
         neighbours = steps(policy, form.domain.names)
         pieces = stretches(neighbours.graph)
