@@ -13,7 +13,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.errors import BudgetError, DomainError, LedgerError, RefusalError
 from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger
-from blowfish_privacy.privacy.classes import ALL, PRESENCE, changing
+from blowfish_privacy.privacy.classes import ALL, EVERY, changing
 from blowfish_privacy.privacy.loss import EPSILON, Loss
 from unit.ledger.samples import PEOPLE, POLICIES, load, request
 
@@ -133,7 +133,7 @@ def test_a_retry_works_when_the_budget_is_used_up(open_ledger: Open) -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"loss": Loss.alike((ALL,), Fraction(1, 5))}, {"policy": POLICIES["near"]}, {"description": "another"}],
+    [{"loss": Loss.alike((EVERY,), Fraction(1, 5))}, {"policy": POLICIES["near"]}, {"description": "another"}],
     ids=lambda changed: next(iter(changed)),
 )
 def test_a_key_is_for_one_request_only(open_ledger: Open, changed: dict[str, Any]) -> None:
@@ -187,7 +187,7 @@ def test_a_bad_amount_is_refused(open_ledger: Open, amount: Any) -> None:
 
 
 def test_the_classes_that_are_charged_are_kept(open_ledger: Open) -> None:
-    lost = {changing("age"): Fraction(1, 3), PRESENCE: Fraction(1, 7)}
+    lost = {changing("age"): Fraction(1, 4), EVERY: Fraction(1, 12)}
     entry = open_ledger().charge(**(request("a", policy="public sex") | {"loss": Loss.of(lost)}))
     assert (entry.epsilon, entry.charged, dict(entry.loss)) == (Fraction(1, 3), Fraction(1, 3), lost)
     assert open_ledger().entries() == (entry,)
@@ -201,7 +201,7 @@ def test_another_policy_is_charged_class_by_class_where_both_are_products(open_l
     # Whole records are no product: whatever is lost may be lost on every pair.
     whole = bp.Policy(PEOPLE, secrets=bp.FullDomain())
     asked = request("c") | {"loss": lost, "policy": whole, "policy_text": ""}
-    assert dict(ledger.charge(**asked).loss) == {ALL: Fraction(1, 10)}
+    assert dict(ledger.charge(**asked).loss) == {EVERY: Fraction(1, 10)}
 
 
 def test_unlike_fractions_end_before_they_cannot_be_written(open_ledger: Open) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import Laplace
-from blowfish_privacy.privacy.classes import ALL, PRESENCE, changing, classes_met, one_attribute_at_a_time
+from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, changing, classes_met, one_attribute_at_a_time
 from blowfish_privacy.privacy.loss import EPSILON, Loss, Measure
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.testing.strategies import policies
@@ -88,8 +88,14 @@ def test_losses_add_up_class_by_class_and_steps_by_their_measure():
     assert dict(first + second) == together
     assert (first + second).largest == 1
     assert dict(first | second) == {**together, changing("age"): Fraction(1, 3)}
-    assert dict(first.times(3)) == {changing("age"): 1, PRESENCE: Fraction(3, 2)}
-    assert Loss.of({}).largest == first.times(0).largest == 0
+    assert dict(first.over(3)) == {changing("age"): 1, PRESENCE: Fraction(3, 2)}
+    assert Loss.of({}).largest == 0
+    every = Loss.alike((EVERY,), Fraction(1, 4))
+    assert (first + every).on(changing("age")) == Fraction(7, 12)
+    assert (first + every).on(changing("wage")) == Fraction(1, 4)
+    assert (first + every).largest == Fraction(3, 4)
+    assert dict(every | first) == {EVERY: Fraction(1, 4), changing("age"): Fraction(1, 12), PRESENCE: Fraction(1, 4)}
+    assert (every | first).on(PRESENCE) == Fraction(1, 2)
     assert EPSILON.over(Fraction(1, 3), 6) == 2
     assert EPSILON.words(Fraction(1, 2)) == "epsilon 0.5"
 
@@ -100,7 +106,10 @@ def test_losses_add_up_class_by_class_and_steps_by_their_measure():
             return amount * steps**2
 
     try:
-        with pytest.raises(ValueError):
-            first + Loss.of({}, Measure.kinds["squared"])
+        squared = Loss.of({ALL: Fraction(1, 100)}, Measure.kinds["squared"])
+        assert dict(squared.over(6)) == {ALL: Fraction(36, 100)}
+        for together in (lambda: first + squared, lambda: first | squared):
+            with pytest.raises(ValueError):
+                together()
     finally:
         del Measure.kinds["squared"]

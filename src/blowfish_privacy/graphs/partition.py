@@ -37,11 +37,11 @@ _CUTS = Form(
     {},
     {
         "blocks": Annotated[
-            _BLOCKS | Annotated[dict[str, _BLOCKS], Len(1)],
+            _BLOCKS | dict[str, _BLOCKS],
             Wanted("the blocks of each attribute, and a block is a list of values", "write {zip: [[A, B], [C]]}."),
         ],
         "widths": Annotated[
-            Above0 | Annotated[dict[str, Above0], Len(1)],
+            Above0 | dict[str, Above0],
             Wanted("the width of the blocks of each attribute", "write {zone: 10}."),
         ],
     },
@@ -64,7 +64,10 @@ class Partition(Secrets):
     def __init__(self, *, blocks: Any = None, widths: Any = None) -> None:
         if blocks is None and widths is None:
             raise PolicyError("a partition needs blocks or widths.", hint="Partition(widths={'zone': 10}).")
-        self.blocks = MappingProxyType(deepcopy(dict(blocks))) if isinstance(blocks, Mapping) else deepcopy(blocks)
+        if isinstance(blocks, Mapping):
+            self.blocks = MappingProxyType({name: _listed(given) for name, given in blocks.items()})
+        else:
+            self.blocks = _listed(blocks)
         self.widths = MappingProxyType(deepcopy(dict(widths))) if isinstance(widths, Mapping) else widths
 
     def __eq__(self, other: object) -> bool:
@@ -111,6 +114,11 @@ class Partition(Secrets):
         listed = _named(body["partition"].get("blocks"), domain, "blocks")
         blocks = {name: _read_blocks(domain, name, value) for name, value in listed.items()}
         return cls(blocks=blocks or None, widths=body["partition"].get("widths"))
+
+
+def _listed(blocks: Any) -> Any:
+    """Copy the blocks of an attribute; a tuple of them is a list, which a policy file can hold."""
+    return list(deepcopy(blocks)) if isinstance(blocks, tuple) else deepcopy(blocks)
 
 
 def _named(given: Any, domain: Domain, what: str) -> Mapping[Any, Any]:

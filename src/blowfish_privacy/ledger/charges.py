@@ -21,12 +21,13 @@ def already_made(store: Store, wanted: Entry) -> Entry | None:
     return made
 
 
-def paid(made: Entry, price: Price) -> Entry:
+def paid(made: Entry, wanted: Entry, price: Price) -> Entry:
     """Accept a charge that was made before, if it paid the full price."""
-    due = made.epsilon * price.factor
-    if made.charged < due:
+    due = price.charged(wanted.loss)
+    if made.charged < due.largest or any(made.loss.on(pairs) < due.on(pairs) for pairs, _ in due):
         raise LedgerError(
-            f"entry {made.number} has this release's key, but paid {show(made.charged)} and not {show(due)}.",
+            f"entry {made.number} has this release's key, but paid {show(made.charged)} and not what this release "
+            f"costs: {show(due.largest)}.",
             hint="run 'blowfish ledger verify'; a release with a new key is charged anew.",
         )
     return made

@@ -25,7 +25,7 @@ from math import inf
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.covering import steps_covering
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import ALL
+from blowfish_privacy.privacy.classes import EVERY
 from blowfish_privacy.privacy.loss import Loss
 
 _OWN_LEDGER = (
@@ -45,8 +45,8 @@ class Price:
 
     def charged(self, loss: Loss) -> Loss:
         """Say what a release costs on the secret pairs of the ledger's policy."""
-        lost = loss if self.by_class else Loss.alike((ALL,), loss.largest, loss.measure)
-        return lost.times(self.factor)
+        lost = loss if self.by_class else Loss.alike((EVERY,), loss.largest, loss.measure)
+        return lost.over(self.factor)
 
 
 SAME_POLICY = Price(1, "same policy: epsilons add up")

@@ -16,7 +16,7 @@ from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.amounts import read_amount, write_amount
 from blowfish_privacy.ledger.losses import write_loss
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import ALL
+from blowfish_privacy.privacy.classes import EVERY
 from blowfish_privacy.privacy.loss import NOTHING, Loss
 
 
@@ -91,7 +91,7 @@ class Entry:
     @staticmethod
     def on_all_pairs(charged: Fraction) -> Loss:
         """Return the loss that an entry of format 1 stands for."""
-        return Loss.of({ALL: charged})
+        return Loss.of({EVERY: charged})
 
     def repeats(self, other: Entry) -> bool:
         """Say whether another entry asks for the same release."""

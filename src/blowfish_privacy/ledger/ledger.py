@@ -245,11 +245,13 @@ class Ledger(ABC):
         # Finding the price may take seconds: not while others wait to write.
         price = snapshot.price(self._policies, policy)
         if made is not None:
-            return paid(made, price)
+            return paid(made, wanted, price)
         return self._write(lambda store: already_made(store, wanted) or self._append(store, wanted, policy))
 
     def _append(self, store: Store, wanted: Entry, policy: Policy) -> Entry:
         price, before = Snapshot.of(store).price(self._policies, policy), store.account()
+        if wanted.loss.measure is not before.measure:
+            raise LedgerError(f"the loss is measured in {wanted.loss.measure.name}, and this budget is not.")
         charged = price.charged(wanted.loss)
         if charged.largest > before.remaining:
             raise OverBudgetError.of(charged.largest, before)

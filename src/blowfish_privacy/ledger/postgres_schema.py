@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-VERSION = 2
+VERSION = 3
 MARK = f"a ledger of blowfish-privacy, format {VERSION}"
 """The comment that marks a schema as a ledger of ours."""
-OLD_MARKS = ("a ledger of blowfish-privacy, format 1",)
+OLD_MARKS = tuple(f"a ledger of blowfish-privacy, format {old}" for old in range(1, VERSION))
 """Of the formats from 1 on, that are brought to this one when their owner opens them."""
 
 DEFAULT_NAME = "blowfish_ledger"
@@ -30,7 +30,8 @@ def statements(schema: str) -> Iterator[str]:
     # A text may be too long to be indexed itself. Two texts that collide here are refused by the rules below.
     hashes = "hash, hashtextextended(canonical, 0), hashtextextended(text, 0)"
     yield f"CREATE UNIQUE INDEX policies_once ON {schema}.policies ({hashes})"
-    yield from _to_format_2(schema, "")
+    for step in _STEPS:
+        yield from step(schema, "")
     yield f"CREATE TRIGGER moves BEFORE UPDATE ON {schema}.account FOR EACH ROW EXECUTE FUNCTION {schema}.moves()"
     tables = {"account": "explained", "policies": "", "entries": "entry_counted", "documents": "document_counted"}
     yield from _triggers(schema, tables)
@@ -48,13 +49,7 @@ def migration(schema: str, version: int, head: str) -> Iterator[str]:
 
 
 def _to_format_2(schema: str, head: str) -> Iterator[str]:
-    """Losses by class of secret pairs, and failed checks in a chain of their own."""
-    yield f"ALTER TABLE {schema}.account ADD COLUMN measure text NOT NULL DEFAULT 'epsilon'"
-    yield f"ALTER TABLE {schema}.entries ADD COLUMN version integer NOT NULL DEFAULT 1"
-    yield f"ALTER TABLE {schema}.entries ADD COLUMN measure text NOT NULL DEFAULT 'epsilon'"
-    yield f"ALTER TABLE {schema}.entries ADD COLUMN loss text NOT NULL DEFAULT ''"
-    # Rows that are there are not looked at: they are those of format 1.
-    yield f"ALTER TABLE {schema}.entries ADD CONSTRAINT entries_version CHECK (version = 2) NOT VALID"
+    """Failed checks, in a chain of their own."""
     yield f"ALTER TABLE {schema}.account ADD COLUMN failures bigint NOT NULL DEFAULT 0"
     # As a default, since the ledger's own rules let nobody update the balance without a row.
     yield f"ALTER TABLE {schema}.account ADD COLUMN failures_head text NOT NULL DEFAULT '{head}'"
@@ -63,7 +58,18 @@ def _to_format_2(schema: str, head: str) -> Iterator[str]:
     yield from _triggers(schema, {"failures": "failure_counted"})
 
 
-_STEPS = (_to_format_2,)
+def _to_format_3(schema: str, _: str) -> Iterator[str]:
+    """Measures, and what each class of secret pairs was charged; older rows were charged on every class."""
+    yield f"ALTER TABLE {schema}.account ADD COLUMN measure text NOT NULL DEFAULT 'epsilon'"
+    yield f"ALTER TABLE {schema}.entries ADD COLUMN version integer NOT NULL DEFAULT 1"
+    yield f"ALTER TABLE {schema}.entries ADD COLUMN measure text NOT NULL DEFAULT 'epsilon'"
+    yield f"ALTER TABLE {schema}.entries ADD COLUMN loss text NOT NULL DEFAULT ''"
+    # Rows that are there are not looked at: they are of older formats.
+    yield f"ALTER TABLE {schema}.entries ADD CONSTRAINT entries_version CHECK (version = 2) NOT VALID"
+    yield from _functions(schema)
+
+
+_STEPS = (_to_format_2, _to_format_3)
 """The step from format 1 to 2, and so on."""
 
 

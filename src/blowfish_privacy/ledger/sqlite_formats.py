@@ -15,7 +15,7 @@ from blowfish_privacy.ledger.sqlite_store import SqliteStore
 
 APPLICATION = int.from_bytes(b"BPLg")
 """Marks a SQLite file as a ledger of ours."""
-VERSION = 2
+VERSION = 3
 
 
 def _guards(*tables: str) -> Iterator[str]:
@@ -96,13 +96,19 @@ def _take_steps(connection: sqlite3.Connection, version: int) -> None:
 
 
 def _to_format_2(connection: sqlite3.Connection) -> None:
-    """Losses by class of secret pairs, failed checks in a chain of their own, and the place of the file."""
-    for statement in (*_FAILURES, *_LOSSES, *_PLACE):
+    """Failed checks, in a chain of their own that begins where the others do, and the place of the file."""
+    for statement in (*_FAILURES, *_PLACE):
         connection.execute(statement)
     for budget, created in connection.execute("SELECT budget, created FROM account").fetchall():
         head = Account.first_link(read_amount(budget), created)
         connection.execute("UPDATE account SET failures_head = ?", (head,))
 
 
-_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_to_format_2,)
+def _to_format_3(connection: sqlite3.Connection) -> None:
+    """Measures, and what each class of secret pairs was charged; older rows were charged on every class."""
+    for statement in _LOSSES:
+        connection.execute(statement)
+
+
+_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_to_format_2, _to_format_3)
 """The step from format 1 to 2, and so on."""

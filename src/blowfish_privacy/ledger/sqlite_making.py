@@ -80,9 +80,14 @@ def record_move(path: Path, timeout: float) -> None:
         )
     with closing(connect(path, timeout)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        if _format(path, connection) < VERSION:
-            # Format 1 records no place: opening the file will.
+        version = _format(path, connection)
+        if version == 1:
+            # It records no place: opening the file will.
             return
+        if version < VERSION:
+            connection.execute("ROLLBACK")
+            migrate(connection, place)
+            connection.execute("BEGIN IMMEDIATE")
         store = SqliteStore(connection)
         place.check_move(store.place(), path)
         for problem in (*store.damage(), *verify_rows(Rows.of(store)).problems):

@@ -12,6 +12,7 @@ from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
 from blowfish_privacy.ledger.policy_cache import PolicyCache
 from blowfish_privacy.ledger.store import Store
+from blowfish_privacy.privacy.classes import EVERY, classes_met
 from blowfish_privacy.support.exact import show
 
 
@@ -63,7 +64,7 @@ def verify_rows(rows: Rows) -> Report:
     if rows.unreadable:
         return Report((rows.unreadable,), account.entries, account.documents, account.budget, account.spent)
     spent = sum((entry.charged for entry in rows.entries), Fraction(0))
-    first = Account.first_link(account.budget, account.created)
+    first = Account.first_link(account.budget, account.created, account.measure)
     numbers = {entry.number for entry in rows.entries}
     problems = [
         *_chain_problems("entry", rows.entries, first, account.entries, account.entries_head),
@@ -87,12 +88,15 @@ def price_problems(rows: Rows, policies: PolicyCache) -> Iterator[str]:
         if base is None or entry.number in set_aside or not (base.text and entry.policy.text and policies.load_policy):
             continue
         try:
-            factor = policies.price(base, policies.policy(entry.policy)).factor
+            policy = policies.policy(entry.policy)
+            price, classes = policies.price(base, policy), {EVERY, *classes_met(policy, policy.domain.names)}
         except BlowfishError as error:
             yield f"entry {entry.number}: {error.message}"
         else:
-            if entry.charged < entry.epsilon * factor:
-                yield f"entry {entry.number} was charged less than its price, {factor} times its epsilon."
+            if entry.charged < entry.loss.measure.over(entry.epsilon, price.factor):
+                yield f"entry {entry.number} was charged less than its price, {price.factor} times its epsilon."
+            if not {pairs for pairs, _ in entry.loss} <= classes:
+                yield f"entry {entry.number} was charged to secret pairs that its policy does not have."
 
 
 def _chain_problems(

@@ -24,6 +24,7 @@ from blowfish_privacy.privacy.certificate import Certificate, is_differential_pr
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import Query
+from blowfish_privacy.support.file_kinds import enter
 from blowfish_privacy.support.progress import task
 
 NO_NOISE = "this answer depends on secrets and has no noise: it certifies nothing."
@@ -51,7 +52,7 @@ class Mechanism(ABC):
         """Register a mechanism under its name."""
         super().__init_subclass__(**options)
         if "name" in vars(cls):
-            Mechanism.kinds[cls.name] = cls
+            enter(Mechanism.kinds, cls.name, cls)
 
     @classmethod
     def answers(cls, query: Query) -> bool:

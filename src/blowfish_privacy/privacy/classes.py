@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from blowfish_privacy.policies import Policy
 
-Kind: TypeAlias = Literal["all", "attribute", "presence"]
+Kind: TypeAlias = Literal["all", "attribute", "every", "presence"]
 
 
 @dataclass(frozen=True, order=True)
@@ -30,6 +30,9 @@ class PairClass:
 
 
 ALL = PairClass("all")
+"""The secret pairs of values, where they are not told apart by the attribute they change."""
+EVERY = PairClass("every")
+"""Whatever classes there are: what is lost here is lost on each of them, beside what it loses itself."""
 PRESENCE = PairClass("presence")
 """A person who is in the table, and the same person who is not."""
 
@@ -48,7 +51,7 @@ def classes_met(policy: Policy, names: Collection[str]) -> tuple[PairClass, ...]
 
 
 def one_attribute_at_a_time(policy: Policy) -> bool:
-    """Say whether every two neighbours differ in one attribute of one person, or in a person's presence."""
+    """Say whether secret pairs are told apart by the attribute they change (docs/proofs/classes.md)."""
     from blowfish_privacy.known_facts.theorems.dispatch import crosses
 
     return policy.graph.one_at_a_time and not (policy.known and crosses(policy))

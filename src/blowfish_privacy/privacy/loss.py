@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import ALL, PairClass, classes_met
+from blowfish_privacy.privacy.classes import EVERY, PairClass, classes_met
 from blowfish_privacy.support.exact import show
 
 
@@ -66,35 +66,46 @@ class Loss:
 
     @classmethod
     def alike(cls, classes: Iterable[PairClass], amount: Fraction, measure: Measure = EPSILON) -> Loss:
-        """Lose the same amount on several classes; on all pairs, if none is named."""
-        return cls.of(dict.fromkeys(tuple(classes) or (ALL,), amount), measure)
+        """Lose the same amount on several classes; on every class, if none is named."""
+        return cls.of(dict.fromkeys(tuple(classes) or (EVERY,), amount), measure)
 
     @property
     def largest(self) -> Fraction:
         """The largest loss on any secret pair."""
-        return max((amount for _, amount in self.amounts), default=Fraction(0))
+        return max((self.on(pairs) for pairs, _ in self.amounts), default=Fraction(0))
 
     def on(self, pairs: PairClass) -> Fraction:
         """Return what is lost on a class."""
-        return dict(self.amounts).get(pairs, Fraction(0))
+        amounts = dict(self.amounts)
+        everywhere = amounts.pop(EVERY, Fraction(0))
+        return amounts.get(pairs, Fraction(0)) + everywhere
 
     def __iter__(self) -> Iterator[tuple[PairClass, Fraction]]:
         return iter(self.amounts)
 
     def __add__(self, other: Loss) -> Loss:
-        if self.measure is not other.measure:
-            raise ValueError(f"{self.measure.name} and {other.measure.name} do not add up")
-        classes = {pairs for pairs, _ in (*self, *other)}
-        return Loss.of({pairs: self.on(pairs) + other.on(pairs) for pairs in classes}, self.measure)
+        """Add up class by class: what two releases lose together."""
+        self._check_measure(other)
+        first, second = dict(self.amounts), dict(other.amounts)
+        sums = {pairs: first.get(pairs, Fraction(0)) + second.get(pairs, Fraction(0)) for pairs in first | second}
+        return Loss.of(sums, self.measure)
 
     def __or__(self, other: Loss) -> Loss:
         """Take the larger amount of every class: what two releases lose that no secret pair meets both of."""
-        classes = {pairs for pairs, _ in (*self, *other)}
-        return Loss.of({pairs: max(self.on(pairs), other.on(pairs)) for pairs in classes}, self.measure)
+        self._check_measure(other)
+        everywhere = max(self.on(EVERY), other.on(EVERY))
+        classes = {pairs for pairs, _ in (*self, *other)} - {EVERY}
+        larger = {pairs: max(self.on(pairs), other.on(pairs)) - everywhere for pairs in classes}
+        beyond = {pairs: amount for pairs, amount in larger.items() if amount > 0}
+        return Loss.of({**beyond, EVERY: everywhere}, self.measure)
 
-    def times(self, factor: Fraction | int) -> Loss:
-        """Multiply every amount."""
-        return Loss(self.measure, tuple((pairs, amount * factor) for pairs, amount in self)) if factor else Loss.of({})
+    def over(self, steps: int) -> Loss:
+        """Bound the loss along chains of so many secret pairs of the same class."""
+        return Loss.of({pairs: self.measure.over(amount, steps) for pairs, amount in self}, self.measure)
+
+    def _check_measure(self, other: Loss) -> None:
+        if self.measure is not other.measure:
+            raise ValueError(f"{self.measure.name} and {other.measure.name} cannot be compared")
 
 
 NOTHING = Loss(EPSILON, ())

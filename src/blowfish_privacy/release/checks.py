@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from hashlib import sha256
 
 from blowfish_privacy.engines import Engine
-from blowfish_privacy.errors import DataError, PolicyError, QueryError
+from blowfish_privacy.errors import BlowfishError, BlowfishWarning, DataError, PolicyError, QueryError
 from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import contradicted
+from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.engine_aggregates import counted
+from blowfish_privacy.release.file_form import check_query
 from blowfish_privacy.release.plan import Plan
 
 MOST_VALUES = 40_000_000
@@ -28,6 +32,26 @@ def check_length(values: int) -> None:
             f"a document of {values:,} values may be too long for a ledger, which can store {MOST_VALUES:,} values.",
             hint="ask for fewer attributes together, or declare coarser ones.",
         )
+
+
+def check_readable(plan: Plan) -> None:
+    """Refuse, before the charge, what could not be read back from the document: it would be paid for and lost."""
+    try:
+        same = _read_back(plan.policy) == plan.policy.hash
+        Query.read(check_query(plan.query.to_file(plan.policy.domain)))
+    except BlowfishError as error:
+        raise type(error)(
+            f"a document could not be read back: {error.message} Nothing was charged.", hint=error.hint
+        ) from None
+    if not same:
+        raise PolicyError("the policy reads back from a document as another one. Nothing was charged.")
+
+
+@lru_cache(maxsize=16)
+def _read_back(policy: Policy) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BlowfishWarning)
+        return spec.policy_from_section(spec.policy_to_section(policy)).hash
 
 
 def describe(plan: Plan) -> str:

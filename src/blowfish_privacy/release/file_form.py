@@ -94,7 +94,9 @@ def release_form(kind: type[Query]) -> Any:
 _RELEASE_EXAMPLE = "{name: ages, histogram: [age], epsilon: 0.1}"
 _RELEASE = OneOf("Release", Query.kinds, "a release", _RELEASE_EXAMPLE, "query", _SHARED, release_form)
 _QUERY = OneOf("Query", Query.kinds, "a query", "{histogram: [age]}")
-_LOCATION = Annotated[str | None, Published({"type": ["string", "null"], "not": {"pattern": "\0"}}), Wanted("text")]
+_LOCATION = Annotated[
+    str | None, Published({"type": ["string", "null"], "not": {"type": "string", "pattern": "\0"}}), Wanted("text")
+]
 
 FILE = Form(
     {"version": Annotated[int, Interval(ge=1, le=1), Published({"const": 1}), Wanted("1")], "policy": POLICY},

@@ -21,8 +21,7 @@ from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import stated_facts
-from blowfish_privacy.release import document, spec
-from blowfish_privacy.release.checks import certified, check_length, check_order, check_policy, compare_facts, describe
+from blowfish_privacy.release import checks, document, spec
 from blowfish_privacy.release.engine_aggregates import EngineAggregates, public_records
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.support.progress import task
@@ -44,14 +43,14 @@ class ReleaseRunner:
 
     def release(self, plan: Plan) -> str:
         """Run a plan and return its document."""
-        check_policy(plan, self.policy)
-        mechanism = certified(plan)
+        checks.check_policy(plan, self.policy)
+        mechanism = checks.certified(plan)
         engine = self.ready([plan], plan.query.attributes, mechanism.tables(plan.query))
         entry = self.ledger.charge(
             loss=plan.certificate.loss,
             policy=self.policy,
             key=plan.key,
-            description=describe(plan),
+            description=checks.describe(plan),
             mechanism=plan.certificate.mechanism if plan.epsilon else NO_MECHANISM,
             policy_text=self.policy_text,
         )
@@ -61,8 +60,8 @@ class ReleaseRunner:
 
         def answer() -> dict[str, Any]:
             opened = engine or self.open()
-            check_order(opened, self.policy, self.ledger)
-            compare_facts(opened, plan, self.ledger)
+            checks.check_order(opened, self.policy, self.ledger)
+            checks.compare_facts(opened, plan, self.ledger)
             aggregates = EngineAggregates(opened, plan)
             noisy = mechanism.draw(aggregates, self.source)
             return self.write(plan, noisy, public_records(plan, aggregates.records), entry)
@@ -74,10 +73,11 @@ class ReleaseRunner:
         plan = plans[0]
         if self.ledger.document(plan.key) is not None:
             return None
-        check_length(sum(each.mechanism.rows for each in plans))
+        checks.check_length(sum(each.mechanism.rows for each in plans))
+        checks.check_readable(plan)
         check_countable(plan.policy.domain.project(names), tables)
         engine = self.open()
-        check_order(engine, self.policy, self.ledger)
+        checks.check_order(engine, self.policy, self.ledger)
         engine.prepare(plan.policy.domain, names)
         for fact in stated_facts(plan.policy):
             engine.prepare(plan.policy.domain, fact.attributes)

@@ -15,6 +15,7 @@ from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure, state_below
+from blowfish_privacy.support.file_kinds import enter
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
 
@@ -30,7 +31,7 @@ class Result(ABC):
         """Make a kind of result known."""
         super().__init_subclass__(**options)
         if "kind" in vars(cls):
-            Result.kinds[cls.kind] = cls
+            enter(Result.kinds, cls.kind, cls)
 
     @classmethod
     def reads(cls, release: Release) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from blowfish_privacy.errors import brief, nearest
+from blowfish_privacy.errors import SpecError, brief, nearest
 from blowfish_privacy.support.file_forms import TAG, Form, got, wrong
 
 
@@ -90,10 +90,24 @@ def _closest(names: Sequence[str], kinds: Iterable[str]) -> str:
     return next((hint for hint in hints if hint.startswith("did you mean")), hints[0])
 
 
+def enter(kinds: dict[str, Any], name: str, kind: type) -> None:
+    """Make a class known by a name, which must not be that of another: files and documents would change their meaning.
+
+    The same class may be defined again, as when a notebook runs a cell twice.
+    """
+    other = kinds.get(name)
+    if other is not None and (other.__module__, other.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise SpecError(
+            f"{kind.__qualname__} cannot be called {name!r}: {other.__module__}.{other.__qualname__} is.",
+            hint="choose another name.",
+        )
+    kinds[name] = kind
+
+
 def register(kinds: dict[str, Any], kind: Any, unstated: Callable[[str], Any] = lambda word: Form({word: Any})) -> None:
     """Enter a class under its keyword, if it has one, with a lenient form if it states none."""
     if "keyword" in vars(kind):
-        kinds[kind.keyword] = kind
+        enter(kinds, kind.keyword, kind)
         if "file_form" not in vars(kind):
             kind.file_form = unstated(kind.keyword)
 

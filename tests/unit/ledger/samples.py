@@ -6,7 +6,7 @@ from typing import Any
 
 import blowfish_privacy as bp
 from blowfish_privacy.ledger import SqliteLedger
-from blowfish_privacy.privacy.classes import ALL
+from blowfish_privacy.privacy.classes import EVERY
 from blowfish_privacy.privacy.loss import Loss
 
 AGES = bp.Domain(age=bp.Integer(0, 20))
@@ -47,7 +47,7 @@ def ledger_at(path: str | os.PathLike[str], budget: Fraction = Fraction(1), **op
 def request(key: str, epsilon: str | Fraction = "1/10", policy: str = "full", **more: str) -> dict:
     """The arguments of a charge."""
     return {
-        "loss": Loss.alike((ALL,), Fraction(epsilon)),
+        "loss": Loss.alike((EVERY,), Fraction(epsilon)),
         "policy": POLICIES[policy],
         "policy_text": policy,
         "key": key,

@@ -11,7 +11,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.errors import DataError, LedgerError, RefusalError
 from blowfish_privacy.ledger import SqliteLedger
-from blowfish_privacy.privacy.classes import ALL
+from blowfish_privacy.privacy.classes import EVERY
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.session import load_policy
 from unit.ledger.samples import ledger_at, request
@@ -126,7 +126,7 @@ def test_a_retry_that_reads_while_another_policy_is_charged_hands_nothing_out(le
     with pytest.raises(DataError):
         release(ledger, first, "a", epsilon="0.25")
     # The retry has found its charge and reads, under corrected data; meanwhile the corrected policy is charged.
-    ask = {"loss": Loss.alike((ALL,), Fraction(1, 4)), "description": "d", "mechanism": "laplace", "policy_text": ""}
+    ask = {"loss": Loss.alike((EVERY,), Fraction(1, 4)), "description": "d", "mechanism": "laplace", "policy_text": ""}
     ledger.charge(policy=second, key="b", **ask)
     with pytest.raises(RefusalError, match="entry 1 failed, and the budget has since been spent under another policy"):
         ledger.record("a", "noise")
@@ -137,7 +137,7 @@ def test_a_retry_that_reads_while_another_policy_is_charged_hands_nothing_out(le
 
 
 def test_a_charge_under_way_keeps_its_policy_until_it_fails(ledger: SqliteLedger) -> None:
-    ask = {"loss": Loss.alike((ALL,), Fraction(1, 4)), "description": "d", "mechanism": "laplace", "policy_text": ""}
+    ask = {"loss": Loss.alike((EVERY,), Fraction(1, 4)), "description": "d", "mechanism": "laplace", "policy_text": ""}
     ledger.charge(policy=stating(1), key="a", **ask)
     with pytest.raises(RefusalError, match="equal policies add up"):
         ledger.charge(policy=stating(2), key="b", **ask)

@@ -15,9 +15,10 @@ import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import SqliteLedger, sqlite_formats
-from blowfish_privacy.privacy.classes import ALL
+from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, changing
+from blowfish_privacy.privacy.loss import Loss, Measure
 from blowfish_privacy.session import load_policy
-from unit.ledger.samples import ledger_at
+from unit.ledger.samples import ledger_at, request
 
 TESTS = Path(__file__).parents[2]
 OLD = TESTS / "data/ledgers/format-1"
@@ -61,7 +62,7 @@ def test_rows_and_hashes_are_kept_and_verified(old: Path) -> None:
     assert [(e.key, str(e.epsilon), str(e.charged)) for e in ledger.entries()] == ROWS[old.name]
     # What was written before there were classes counts in full on all pairs.
     assert [(e.version, dict(e.loss)) for e in ledger.entries()] == [
-        (1, {ALL: e.charged} if e.charged else {}) for e in ledger.entries()
+        (1, {EVERY: e.charged} if e.charged else {}) for e in ledger.entries()
     ]
     report = ledger.verify()
     assert (report.problems, report.spent) == ((), sum(Fraction(charged) for *_, charged in ROWS[old.name]))
@@ -137,7 +138,7 @@ def test_a_reader_of_the_old_version_is_waited_for_and_not_for_ever(old: Path) -
     holder = sqlite3.connect(old, isolation_level=None)
     holder.execute("BEGIN")
     holder.execute("SELECT * FROM account").fetchone()
-    with pytest.raises(LedgerError, match="migrated to ledger format 2, but other processes are using it"):
+    with pytest.raises(LedgerError, match="migrated to ledger format 3, but other processes are using it"):
         SqliteLedger.open(old, timeout=0.1)
     holder.close()
     assert SqliteLedger.open(old, timeout=0.1).verify().ok
@@ -180,7 +181,7 @@ def test_a_crash_leaves_it_old_or_new(old: Path) -> None:
         if done.returncode == 0:
             break
         assert done.returncode == 7, done.stderr
-    assert set(versions) == {1, 2}
+    assert set(versions) == {1, 3}
 
 
 def test_the_command_warns_in_words(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,3 +189,52 @@ def test_the_command_warns_in_words(old: Path, capsys: pytest.CaptureFixture[str
     assert run(["ledger", "show", str(old)]) == 0
     said = capsys.readouterr().err
     assert said == f"Warning: the ledger {old.name} is open to other users of this machine. Hint: chmod 600 it.\n"
+
+
+def test_a_ledger_of_format_2_goes_on_in_its_new_place(tmp_path: Path) -> None:
+    path = Path(shutil.copy(TESTS / "data/ledgers/format-2/people.ledger", tmp_path))
+    path.chmod(0o600)
+    with pytest.raises(LedgerError, match="is not in its place"):
+        SqliteLedger.open(path, load_policy=load_policy)
+    shutil.copyfile(TESTS / "data/ledgers/format-2/people.ledger", path)
+    SqliteLedger.moved(path)
+    ledger = SqliteLedger.open(path, load_policy=load_policy)
+    assert version(path) == sqlite_formats.VERSION
+    assert [(e.key, e.version, dict(e.loss)) for e in ledger.entries()] == [
+        ("ages", 1, {EVERY: Fraction(1, 4)}),
+        ("both", 1, {EVERY: Fraction(1, 2)}),
+    ]
+    policy = load_policy(ledger.base.text)
+    bp.Session(bp.Counts([[1, 1]] * 10), policy, ledger=ledger).release(bp.Histogram("age"), epsilon="0.25", key="new")
+    assert dict(ledger.entries()[-1].loss) == {changing("age"): Fraction(1, 4)}
+    assert (ledger.remaining, ledger.verify().problems) == (1, ())
+
+
+def test_a_loss_of_another_measure_is_no_charge(tmp_path: Path) -> None:
+    class Rho(Measure):
+        name = "rho of a test"
+
+        def over(self, amount: Fraction, steps: int) -> Fraction:
+            return amount * steps**2
+
+    try:
+        ledger = ledger_at(tmp_path / "a.ledger")
+        with pytest.raises(LedgerError, match="measured in rho"):
+            ledger.charge(**(request("a") | {"loss": Loss.alike((ALL,), Fraction(1, 9), Measure.kinds[Rho.name])}))
+        assert ledger.spent == 0
+    finally:
+        del Measure.kinds[Rho.name]
+
+
+def test_a_retry_must_have_paid_for_every_class(tmp_path: Path) -> None:
+    ledger = ledger_at(tmp_path / "a.ledger")
+    asked = request("a", policy="public sex")
+    ledger.charge(**(asked | {"loss": Loss.of({changing("age"): Fraction(1, 10)})}))
+    with pytest.raises(LedgerError, match="but paid 0.1"):
+        ledger.charge(**(asked | {"loss": Loss.of({PRESENCE: Fraction(1, 10)})}))
+
+
+def test_verification_knows_the_classes_of_a_policy(tmp_path: Path) -> None:
+    ledger = ledger_at(tmp_path / "a.ledger")
+    ledger.charge(**(request("a") | {"loss": Loss.of({changing("shoe size"): Fraction(1, 10)})}))
+    assert "secret pairs that its policy does not have" in ledger.verify().problems[0]

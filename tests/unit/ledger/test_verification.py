@@ -32,7 +32,7 @@ TAMPERED = {
         "INSERT INTO entries SELECT 4, 'new', made, policy, epsilon, charged, rule, description, mechanism, detail, "
         "chain, version, measure, loss FROM entries WHERE number = 3"
     ),
-    "another class charged": """UPDATE entries SET loss = replace(loss, 'all', 'presence') WHERE number = 2""",
+    "another class charged": """UPDATE entries SET loss = replace(loss, 'every', 'all') WHERE number = 2""",
     "a smaller loss": """UPDATE entries SET loss = '[]' WHERE number = 2""",
     "no loss": """UPDATE entries SET loss = '' WHERE number = 2""",
     "another measure": """UPDATE entries SET measure = 'rho' WHERE number = 2""",

@@ -1,0 +1,50 @@
+"""What could not be read back is refused before it is charged, and names mean one thing."""
+
+import pytest
+
+import blowfish_privacy as bp
+from blowfish_privacy.graphs import FullDomain
+
+COUNTS = bp.Counts([1] * 10)
+DOMAIN = bp.Domain(a=bp.Integer(0, 9))
+
+
+@pytest.mark.parametrize(
+    "secrets",
+    [
+        bp.Partition(widths={"a": 5}, blocks={}),
+        bp.Partition(widths={}),
+        bp.Partition(blocks={"a": ((0, 4), (5, 9))}),
+        bp.Partition(blocks=((0, 4), (5, 9))),
+    ],
+    ids=repr,
+)
+def test_partitions_read_back(secrets):
+    session = bp.Session(COUNTS, bp.Policy(DOMAIN, secrets=secrets), budget=1)
+    assert len(session.release(bp.Histogram("a"), epsilon=1).values) == 10
+    assert session.ledger.verify().ok
+
+
+def test_a_query_that_a_document_could_not_hold_costs_nothing():
+    class Forgetful(bp.Histogram):
+        keyword = "forgetful"
+
+        def to_file(self, domain):
+            return {"forgetful": ["a"], "further": 1}
+
+    session = bp.Session(COUNTS, bp.Policy(DOMAIN, secrets=FullDomain()), budget=1)
+    try:
+        with pytest.raises(bp.SpecError, match="could not be read back.*Nothing was charged"):
+            session.release(Forgetful("a"), epsilon=1)
+    finally:
+        del type(bp.Histogram("a")).kinds["forgetful"]
+    assert session.remaining == 1
+
+
+def test_a_name_that_is_taken_is_refused():
+    with pytest.raises(bp.SpecError, match="cannot be called 'full'"):
+
+        class Mine(FullDomain):
+            keyword = "full"
+
+    assert FullDomain.kinds["full"] is FullDomain
