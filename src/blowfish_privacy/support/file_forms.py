@@ -31,9 +31,13 @@ class Wanted:
 
         try:
             return inner(value)
-        except ValidationError:
-            pass
-        raise wrong(f"must be {self.words}, got {got(value)}.", self.hint)
+        except ValidationError as error:
+            index = next((part for part in error.errors()[0]["loc"] if isinstance(part, int)), None)
+        # A long list is cut short when it is shown, and the wrong item with it.
+        shown = (
+            got(value) if index is None or not isinstance(value, list) else f"{got(value[index])} as item {index + 1}"
+        )
+        raise wrong(f"must be {self.words}, got {shown}.", self.hint)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """Wrap the check around the type."""

@@ -23,7 +23,7 @@ EXACT_SCHEMA = {"type": ["number", "string"], "pattern": _NUMBER}
 Exact: TypeAlias = Annotated[int | Decimal | float | str, Published(EXACT_SCHEMA)]
 """A number that is read exactly: 5, 0.5, "1/3"."""
 Above0: TypeAlias = Annotated[int | Decimal | float | str, Published({**EXACT_SCHEMA, "exclusiveMinimum": 0})]
-Positive: TypeAlias = Annotated[Above0, Wanted("a number above 0")]
+Positive: TypeAlias = Annotated[Above0, Wanted("a number above 0", "write it like 5, 0.5, '1/3' or '0.05'.")]
 Value: TypeAlias = Annotated[int | Decimal | float | str | bool, Published({"type": ["number", "string", "boolean"]})]
 """A value of an attribute."""
 Name: TypeAlias = Annotated[str, Wanted("the name of an attribute")]
