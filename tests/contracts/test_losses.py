@@ -109,7 +109,10 @@ def test_losses_add_up_class_by_class_and_steps_by_their_measure():
         squared = Loss.of({ALL: Fraction(1, 100)}, Measure.kinds["squared"])
         assert dict(squared.over(6)) == {ALL: Fraction(36, 100)}
         for together in (lambda: first + squared, lambda: first | squared):
-            with pytest.raises(ValueError):
+            with pytest.raises(bp.LedgerError, match="do not add up"):
                 together()
+        with pytest.raises(bp.LedgerError, match="already"):
+            type("Again", (Squared,), {"name": "epsilon"})
+        assert Measure.kinds["epsilon"] is EPSILON
     finally:
         del Measure.kinds["squared"]

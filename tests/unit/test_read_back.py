@@ -41,6 +41,22 @@ def test_a_query_that_a_document_could_not_hold_costs_nothing():
     assert session.remaining == 1
 
 
+def test_secrets_without_a_hash_of_their_own_are_released_and_explained():
+    class Unhashable(FullDomain):
+        keyword = "unhashable"
+        __hash__ = None
+
+        def to_file(self):
+            return "full"
+
+    try:
+        policy = bp.Policy(DOMAIN, secrets=Unhashable())
+        assert "Every two values" in policy.explain()
+        assert len(bp.Session(COUNTS, policy, budget=1).release(bp.Histogram("a"), epsilon=1).values) == 10
+    finally:
+        del FullDomain.kinds["unhashable"]
+
+
 def test_a_name_that_is_taken_is_refused():
     with pytest.raises(bp.SpecError, match="cannot be called 'full'"):
 

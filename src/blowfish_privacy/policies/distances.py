@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ _MOST_NAMED = 4
 
 def furthest(policy: Policy) -> Iterator[tuple[str, Hops]]:
     """For each attribute, describe two values that are many steps apart but still protected, with their steps."""
-    for domain, first, last, hops in _ends(policy):
+    for domain, first, last, hops in policy.ends:
         if 1 < hops < inf:
             alone = f"{domain.say(first)} and {domain.attributes[0].say(last[0])}"
             yield alone if len(domain.names) == 1 else f"({domain.say(first)}) and ({domain.say(last)})", hops
@@ -30,7 +29,7 @@ def furthest_together(policy: Policy) -> tuple[str, Hops] | None:
     one: dict[str, object] = {}
     other: dict[str, object] = {}
     alone: Hops = 0
-    for domain, first, last, hops in _ends(policy):
+    for domain, first, last, hops in policy.ends:
         if 0 < hops < inf:
             one.update(domain.record(first))
             other.update(domain.record(last))
@@ -45,8 +44,7 @@ def furthest_together(policy: Policy) -> tuple[str, Hops] | None:
     return f"Values that differ as far in {named} and {len(one) - _MOST_NAMED:,} more together", hops
 
 
-@lru_cache(maxsize=16)
-def _ends(policy: Policy) -> tuple[tuple[Domain, Cell, Cell, Hops], ...]:
+def ends(policy: Policy) -> tuple[tuple[Domain, Cell, Cell, Hops], ...]:
     """Two values many steps apart for each attribute, or for all together if pairs depend on every attribute."""
     if not policy.graph.homogeneous:
         first, last = policy.graph.furthest()

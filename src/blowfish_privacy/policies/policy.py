@@ -96,6 +96,13 @@ class Policy:
 
         return self.apart(*cells(self, first, second))
 
+    @cached_property
+    def ends(self) -> tuple[tuple[Domain, Cell, Cell, Hops], ...]:
+        """Two values many steps apart for each attribute, or for all together."""
+        from blowfish_privacy.policies.distances import ends
+
+        return ends(self)
+
     def apart(self, x: Cell, y: Cell) -> Hops:
         """Count the steps between two cells."""
         if self.known:

@@ -24,10 +24,6 @@ class PairClass:
     attribute: str = ""
     """The attribute that these pairs change, in a class of kind "attribute"."""
 
-    def words(self) -> str:
-        """Name the class."""
-        return self.attribute or self.kind
-
 
 ALL = PairClass("all")
 """The secret pairs of values, where they are not told apart by the attribute they change."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import EVERY, PairClass, classes_met
 from blowfish_privacy.support.exact import show
@@ -28,6 +29,8 @@ class Measure(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Make a measure known by its name."""
         super().__init_subclass__(**options)
+        if cls.name in Measure.kinds:
+            raise LedgerError(f"there is a measure {cls.name!r} already: budgets would change their meaning.")
         Measure.kinds[cls.name] = cls()
 
     @abstractmethod
@@ -105,7 +108,7 @@ class Loss:
 
     def _check_measure(self, other: Loss) -> None:
         if self.measure is not other.measure:
-            raise ValueError(f"{self.measure.name} and {other.measure.name} cannot be compared")
+            raise LedgerError(f"losses in {self.measure.name} and in {other.measure.name} do not add up.")
 
 
 NOTHING = Loss(EPSILON, ())

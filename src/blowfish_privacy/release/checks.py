@@ -37,21 +37,24 @@ def check_length(values: int) -> None:
 def check_readable(plan: Plan) -> None:
     """Refuse, before the charge, what could not be read back from the document: it would be paid for and lost."""
     try:
-        same = _read_back(plan.policy) == plan.policy.hash
-        Query.read(check_query(plan.query.to_file(plan.policy.domain)))
+        same = _read_back(json.dumps(spec.policy_to_section(plan.policy))) == plan.policy.hash
+        Query.read(check_query(json.loads(json.dumps(plan.query.to_file(plan.policy.domain)))))
     except BlowfishError as error:
         raise type(error)(
             f"a document could not be read back: {error.message} Nothing was charged.", hint=error.hint
         ) from None
+    except (TypeError, ValueError):
+        raise QueryError("the policy or the query cannot be written as JSON. Nothing was charged.") from None
     if not same:
         raise PolicyError("the policy reads back from a document as another one. Nothing was charged.")
 
 
 @lru_cache(maxsize=16)
-def _read_back(policy: Policy) -> str:
+def _read_back(section: str) -> str:
+    """Return the hash of the policy that a document's section describes, which may have no hash in Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BlowfishWarning)
-        return spec.policy_from_section(spec.policy_to_section(policy)).hash
+        return spec.policy_from_section(json.loads(section)).hash
 
 
 def describe(plan: Plan) -> str:
@@ -86,10 +89,10 @@ def check_policy(plan: Plan, policy: Policy) -> None:
         )
 
 
-def check_order(engine: Engine, policy: Policy, ledger: Ledger) -> None:
+def check_order(engine: Engine, policy: Policy, policy_text: str, ledger: Ledger) -> None:
     """Refuse data without names where the ledger's first charge declared the same domain in another order."""
     base = ledger.base if getattr(engine, "positional", False) else None
-    if base is None or not base.text or base.text == spec.dumps(policy):
+    if base is None or not base.text or base.text == policy_text:
         return
     first = spec.loads(base.text).policy
     if first.domain != policy.domain and first.canonical()["domain"] == policy.canonical()["domain"]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.known_facts.theorems.dispatch import crosses
 from blowfish_privacy.privacy.sensitivity import Records
-from blowfish_privacy.support.exact import rounded, show
+from blowfish_privacy.support.exact import rounded
 
 if TYPE_CHECKING:
     from blowfish_privacy.release.plan import Plan
@@ -122,4 +122,4 @@ def _error(plan: Plan) -> Iterator[str]:
 
 
 def _cost(plan: Plan) -> Iterator[str]:
-    yield f"Cost: epsilon {show(plan.epsilon)}. Guarantee: {plan.certificate.statement}."
+    yield f"Cost: {plan.certificate.loss.measure.words(plan.epsilon)}. Guarantee: {plan.certificate.statement}."

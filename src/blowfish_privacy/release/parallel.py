@@ -35,7 +35,7 @@ def release_parallel(runner: ReleaseRunner, attribute: str, plans: Mapping[int, 
 
     def answer() -> dict[str, Any]:
         opened = engine or runner.open()
-        check_order(opened, runner.policy, runner.ledger)
+        check_order(opened, runner.policy, runner.policy_text, runner.ledger)
         compare_facts(opened, first, runner.ledger)
         (counts,) = counted(opened, first, [names])
         public_records(first, int(counts.sum()))

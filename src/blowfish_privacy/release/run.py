@@ -60,7 +60,7 @@ class ReleaseRunner:
 
         def answer() -> dict[str, Any]:
             opened = engine or self.open()
-            checks.check_order(opened, self.policy, self.ledger)
+            checks.check_order(opened, self.policy, self.policy_text, self.ledger)
             checks.compare_facts(opened, plan, self.ledger)
             aggregates = EngineAggregates(opened, plan)
             noisy = mechanism.draw(aggregates, self.source)
@@ -77,7 +77,7 @@ class ReleaseRunner:
         checks.check_readable(plan)
         check_countable(plan.policy.domain.project(names), tables)
         engine = self.open()
-        checks.check_order(engine, self.policy, self.ledger)
+        checks.check_order(engine, self.policy, self.policy_text, self.ledger)
         engine.prepare(plan.policy.domain, names)
         for fact in stated_facts(plan.policy):
             engine.prepare(plan.policy.domain, fact.attributes)

@@ -37,7 +37,7 @@ class ProgressSink(Protocol):
     """Hears what is under way: titles that are written in this package, and shares of the time or of the rows.
 
     Neither titles nor their order depend on a private value. Tasks may begin inside others. What a sink raises ends the
-    work that it hears of.
+    work that it hears of; inside a release, whose errors must show nothing private, it comes out as an error of ours.
     """
 
     def begin(self, title: str) -> Task:
