@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -14,6 +15,10 @@ from predictable import predictable_bits
 # How long an example takes depends on what else the machine does.
 settings.register_profile("without deadlines", deadline=None)
 settings.load_profile("without deadlines")
+
+# A forked child must not collect what earlier tests left over: the threads of a library, which it may wait for or take
+# for alive, are not in the child.
+os.register_at_fork(after_in_child=gc.freeze)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -117,6 +117,8 @@ def bounded(work: Callable[[], str]) -> tuple[str, str, float, int]:
 
 
 def _in_child(work: Callable[[], str], writing: int) -> None:
+    # What the parent left over is not to be collected here: a library's threads, which it may wait for, are not here.
+    gc.freeze()
     try:
         # Address space that libraries have set aside before does not count.
         most = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + MOST_BYTES

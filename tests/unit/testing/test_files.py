@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -83,6 +86,32 @@ def test_what_goes_wrong_is_seen(monkeypatch):
 
     assert files.bounded(forever)[1].startswith("over")
     assert files.bounded(lambda: "planned")[:2] == ("planned", "")
+
+
+def test_a_child_leaves_alone_what_its_parent_did_not_collect():
+    parent = os.getpid()
+
+    class Left:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            if os.getpid() != parent:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def collect() -> str:
+        gc.collect()
+        return "done"
+
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        Left()
+        assert files.bounded(collect)[:2] == ("done", "")
+    finally:
+        gc.collect()
+        if collecting:
+            gc.enable()
 
 
 def test_the_commands_end_with_their_exit_codes(tmp_path: Path):
