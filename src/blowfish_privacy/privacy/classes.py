@@ -3,26 +3,41 @@
 Where every secret pair changes one attribute, a release that looks at some attributes says nothing about the pairs that
 change another. So pairs are classed by the attribute they change, and losses are counted for each class separately.
 Where a pair may change several attributes at once, or known facts make records move together, there is one class.
+A release of some records only is lost on the pairs in a region alone (:mod:`blowfish_privacy.privacy.regions`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.regions import EVERYWHERE, Region
 
 Kind: TypeAlias = Literal["all", "attribute", "every", "presence"]
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class PairClass:
     """Some of the secret pairs of a policy."""
 
     kind: Kind
     attribute: str = ""
     """The attribute that these pairs change, in a class of kind "attribute"."""
+    within: Region = EVERYWHERE
+    """Where these pairs lie: both values of a pair that another one changes, or one value, and then all that chains of
+    secret pairs connect with it, of an attribute that it changes itself."""
+
+    @property
+    def whole(self) -> PairClass:
+        """The class without its region."""
+        return replace(self, within=EVERYWHERE) if self.within else self
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """What classes are sorted by."""
+        return self.kind, self.attribute, tuple((name, subset.runs) for name, subset in self.within)
 
 
 ALL = PairClass("all")

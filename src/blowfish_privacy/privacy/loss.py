@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import EVERY, PairClass, classes_met
+from blowfish_privacy.privacy.regions import contains, largest_overlap, meet
 from blowfish_privacy.support.exact import show
 
 
@@ -65,7 +66,8 @@ class Loss:
     @classmethod
     def of(cls, amounts: Mapping[PairClass, Fraction], measure: Measure = EPSILON) -> Loss:
         """Keep the amounts that are not zero, in the order of their classes."""
-        return cls(measure, tuple((pairs, amounts[pairs]) for pairs in sorted(amounts) if amounts[pairs]))
+        classes = sorted(amounts, key=lambda pairs: pairs.order)
+        return cls(measure, tuple((pairs, amounts[pairs]) for pairs in classes if amounts[pairs]))
 
     @classmethod
     def alike(cls, classes: Iterable[PairClass], amount: Fraction, measure: Measure = EPSILON) -> Loss:
@@ -75,13 +77,28 @@ class Loss:
     @property
     def largest(self) -> Fraction:
         """The largest loss on any secret pair."""
-        return max((self.on(pairs) for pairs, _ in self.amounts), default=Fraction(0))
+        return max((self.on(pairs) for pairs in {pairs.whole for pairs, _ in self}), default=Fraction(0))
 
     def on(self, pairs: PairClass) -> Fraction:
-        """Return what is lost on a class."""
-        amounts = dict(self.amounts)
-        everywhere = amounts.pop(EVERY, Fraction(0))
-        return amounts.get(pairs, Fraction(0)) + everywhere
+        """Return the most that is lost on a pair of a class."""
+        everywhere = sum((amount for other, amount in self if other == EVERY), Fraction(0))
+        if pairs == EVERY:
+            return everywhere
+        regions = ((meet(other.within, pairs.within), amount) for other, amount in self if other.whole == pairs.whole)
+        return everywhere + largest_overlap((region, amount) for region, amount in regions if region is not None)
+
+    def covers(self, other: Loss) -> bool:
+        """Say whether no pair loses more there than here, as far as whole regions show it."""
+        return all(self._at_least(pairs) >= other.on(pairs) for pairs, _ in other)
+
+    def _at_least(self, pairs: PairClass) -> Fraction:
+        """Return what every pair of a class loses, in all regions that contain that of the class."""
+        amounts = (
+            amount
+            for mine, amount in self
+            if mine == EVERY or (mine.whole == pairs.whole and contains(mine.within, pairs.within))
+        )
+        return sum(amounts, Fraction(0))
 
     def __iter__(self) -> Iterator[tuple[PairClass, Fraction]]:
         return iter(self.amounts)
