@@ -12,10 +12,13 @@ from typing import Any
 from blowfish_privacy.engines import located
 from blowfish_privacy.errors import BudgetError, DataError, SpecError
 from blowfish_privacy.ledger import Entry
+from blowfish_privacy.queries import Asked
+from blowfish_privacy.queries.asked import split
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe
 from blowfish_privacy.release.plan import Plan, make_plan
+from blowfish_privacy.release.public_sizes import PublicSizes, ask_sizes
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import Session
 from blowfish_privacy.support.exact import show
@@ -57,7 +60,7 @@ class Batch:
         records = file.policy.records
         if needs_rows(file):
             records = (rows or session.engine.rows)()
-        plans = plan_releases(file, records)
+        plans = plan_releases(file, records, lambda asked: ask_sizes(asked, file.policy, lambda: session.engine))
         plans = plans if fresh else [_with_key(plan, file) for plan in plans]
         keys = {plan.key for plan in plans}
         earlier = {entry.key: entry for entry in entries if entry.key in keys}
@@ -101,11 +104,14 @@ def ledger_location(file: PolicyFile, folder: Path) -> str | Path | None:
 def needs_rows(file: PolicyFile) -> bool:
     """Say whether a plan needs the number of rows where it is public and the file does not state it."""
     unstated = file.policy.records is None and file.policy.size == "known"
-    return unstated and any(release.query.needs_records for release in file.releases)
+    asked = [split(release.query) for release in file.releases]
+    return unstated and any(query.needs_records and not selection for query, selection in asked)
 
 
-def plan_releases(file: PolicyFile, records: int | None) -> list[Plan]:
-    """Plan every release of a file for a public number of records, or without it."""
+def plan_releases(
+    file: PolicyFile, records: int | None, sizes: Callable[[Asked], PublicSizes | None] = lambda asked: None
+) -> list[Plan]:
+    """Plan every release of a file for public numbers of records, of all and of parts, or without them."""
     return [
         make_plan(
             release.query,
@@ -114,6 +120,7 @@ def plan_releases(file: PolicyFile, records: int | None) -> list[Plan]:
             error=release.error,
             mechanism=release.mechanism,
             records=records,
+            sizes=sizes(release.query),
             name=release.name,
         )
         for release in file.releases

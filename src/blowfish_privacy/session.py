@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,16 @@ from blowfish_privacy.errors import DataError, LedgerError, PolicyError, QueryEr
 from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger, create_ledger, open_ledger
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries import Query
+from blowfish_privacy.queries import Asked, Selected
+from blowfish_privacy.queries.asked import split
+from blowfish_privacy.queries.selection import checked_groups
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.data_check import PolicyCheck, check_data
-from blowfish_privacy.release.parallel import release_parallel
 from blowfish_privacy.release.plan import Plan, make_plan
+from blowfish_privacy.release.public_sizes import ask_sizes
 from blowfish_privacy.release.run import ReleaseRunner
 from blowfish_privacy.support.exact import positive, show
-from blowfish_privacy.support.limits import PARALLEL_PARTS
 
 
 class Session:
@@ -91,7 +91,7 @@ class Session:
 
     def plan(
         self,
-        query: Query,
+        query: Asked,
         *,
         epsilon: Any = None,
         error: Any = None,
@@ -105,15 +105,25 @@ class Session:
         policy makes it public without stating it, the data are asked for that number alone; an ``epsilon`` above what
         is left is refused before that.
         """
-        records = self.policy.records
-        if isinstance(query, Query) and query.needs_records and records is None and self.policy.size != "unknown":
+        plain, selection = split(query)
+        records, sizes = self.policy.records, None
+        if plain.needs_records and self.policy.size != "unknown" and (selection or records is None):
             self._check_affordable(query, epsilon, key)
-            records = self.engine.rows()
+            sizes = ask_sizes(query, self.policy, lambda: self.engine)
+            records = self.engine.rows() if not selection else records
         return make_plan(
-            query, self.policy, epsilon=epsilon, error=error, mechanism=mechanism, records=records, name=name, key=key
+            query,
+            self.policy,
+            epsilon=epsilon,
+            error=error,
+            mechanism=mechanism,
+            records=records,
+            sizes=sizes,
+            name=name,
+            key=key,
         )
 
-    def release(self, query: Plan | Query, **options: Any) -> Any:
+    def release(self, query: Plan | Asked, **options: Any) -> Any:
         """Certify, charge, read, perturb, record, and hand out; options are those of :meth:`plan`."""
         if isinstance(query, Plan):
             if options:
@@ -131,11 +141,11 @@ class Session:
         """Count the rows that the policy does not cover. The counts are exact: for the custodian, not to publish."""
         return check_data(self.engine, self.policy)
 
-    def parallel(self, attribute: str) -> Parallel:
-        """Release for each value of an attribute that no secret pair changes, at the cost of the costliest value."""
-        return Parallel(self, attribute)
+    def parallel(self, *attributes: str) -> Parallel:
+        """Release for each value of attributes that no secret pair changes, at the cost of the costliest group."""
+        return Parallel(self, attributes)
 
-    def _check_affordable(self, query: Query, epsilon: Any, key: str | None) -> None:
+    def _check_affordable(self, query: Asked, epsilon: Any, key: str | None) -> None:
         """Refuse what will cost too much before the data are asked for anything; a retry costs nothing."""
         if epsilon is None:
             return
@@ -147,47 +157,23 @@ class Session:
 
 
 class Parallel:
-    """Releases over the parts of a table that share a value of an attribute."""
+    """Releases for groups of records that no secret pair meets two of: ``session.release(query.by(..))``, checked."""
 
-    def __init__(self, session: Session, attribute: str) -> None:
-        from blowfish_privacy.ledger.composition import check_parallel
+    def __init__(self, session: Session, attributes: tuple[str, ...]) -> None:
+        self._session, self._by = session, checked_groups(attributes)
+        for name in self._by:
+            _ = session.policy.domain[name]
+            if session.policy.graph.changes(name):
+                raise RefusalError(
+                    f"releases for each value of {name} cannot be charged their maximum: {name} is secret, so a "
+                    "person may move between groups.",
+                    hint="release the query by(..) it: the noise then covers both groups.",
+                )
 
-        if not isinstance(attribute, str):
-            raise QueryError(f"an attribute is named by text, got {brief(attribute)}.")
-        _ = session.policy.domain[attribute]
-        check_parallel(session.policy, attribute)
-        self._session, self._attribute = session, attribute
-
-    def release(self, query: Query, *, epsilon: Any, name: str = "release", key: str | None = None) -> Any:
-        """Release a query for each value; ``epsilon`` is one for all, or a mapping from value to its own."""
-        policy = self._session.policy
-        if not isinstance(query, Query):
-            raise QueryError(f"a query is needed, got {brief(query)}.")
-        if query.instead_of_parts is not None:
-            raise RefusalError(f"a parallel {query.keyword} is not available.", hint=query.instead_of_parts)
-        if self._attribute in query.attributes:
-            raise QueryError(f"the query looks at {self._attribute}, which is the same within each part.")
-        amounts = self._amounts(epsilon)
-        first = make_plan(query, policy, epsilon=next(iter(amounts.values())), name=name, key=key)
-        plans = {
-            position: make_plan(query, policy, epsilon=amount, name=name, key=first.key)
-            for position, amount in amounts.items()
-        }
-        return _read(release_parallel(self._session.runner(), self._attribute, plans))
-
-    def _amounts(self, epsilon: Any) -> dict[int, Any]:
-        attribute = self._session.policy.domain[self._attribute]
-        many = len(epsilon) if isinstance(epsilon, Mapping) else attribute.size
-        if many > PARALLEL_PARTS:
-            raise QueryError(
-                f"a parallel release has at most {PARALLEL_PARTS:,} parts, got {many:,}.",
-                hint="epsilon={value: amount} names the parts; declare coarser values if there are too many.",
-            )
-        if not isinstance(epsilon, Mapping):
-            return dict.fromkeys(range(attribute.size), epsilon)
-        if not epsilon:
-            raise QueryError("no part is given an epsilon.")
-        return {attribute.position(value): amount for value, amount in epsilon.items()}
+    def release(self, query: Asked, **options: Any) -> Any:
+        """Release a query for each group; options are those of :meth:`Session.release`."""
+        plain, selection = split(query)
+        return self._session.release(Selected(plain, selection).by(*self._by), **options)
 
 
 def _read(text: str) -> Any:

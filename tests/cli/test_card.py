@@ -142,7 +142,7 @@ def test_a_parallel_release_is_one_statement_of_its_costliest_part():
     domain = bp.Domain(zone=bp.Categorical(["A", "B"]), age=bp.Integer(0, 9))
     policy = bp.Policy(domain, secrets=bp.PerAttribute(zone=bp.Public(), age=bp.FullDomain()))
     session = bp.Session(bp.Counts(np.full((2, 10), 3)), policy, budget=1)
-    both = session.parallel("zone").release(bp.Histogram("age"), epsilon={"A": "0.25", "B": "0.5"}, name="by zone")
+    both = session.release(bp.Histogram("age").by("zone"), epsilon={"A": "0.25", "B": "0.5"}, name="by zone")
     card = make_card(both.text)
     assert card.epsilon == "0.5"
     text = markdown(card)
@@ -150,7 +150,7 @@ def test_a_parallel_release_is_one_statement_of_its_costliest_part():
     assert "the costliest, 0.5, not the sum" in text
     assert "The number of records of each “zone”." in text
     # Scales 2 / 0.25 = 8 and 2 / 0.5 = 4: roots of their variances 11.3 and 5.64.
-    assert "11.3 (root mean squared) for a cell in the least exact part, 5.64 in the most exact" in text
+    assert "11.3 (root mean squared) for a cell in the least exact group, 5.64 in the most exact" in text
 
 
 def test_clusters_have_a_card_too():
@@ -193,12 +193,12 @@ def test_parts_of_a_table_of_unknown_size_contradict_nothing():
     domain = bp.Domain(zone=bp.Categorical(["A", "B", "C"]), age=bp.Integer(0, 9))
     policy = bp.Policy(domain, secrets=bp.PerAttribute(zone=bp.Public(), age=bp.FullDomain()), size="unknown")
     session = bp.Session(bp.Counts(np.full((3, 10), 3)), policy, budget=1)
-    text = markdown(make_card(session.parallel("zone").release(bp.Histogram("age"), epsilon="0.5").text))
+    text = markdown(make_card(session.release(bp.Histogram("age").by("zone"), epsilon="0.5").text))
     assert "“zone” A and C are 2 secret steps apart" in text
     assert "not secret" not in text
     assert "Nothing was released" not in text
-    some = session.parallel("zone").release(bp.Histogram("age"), epsilon={"A": "0.25"})
-    assert "Nothing was released for 2 other values of “zone”." in markdown(make_card(some.text))
+    some = session.release(bp.Histogram("age").by("zone"), epsilon={"A": "0.25"})
+    assert "Nothing was released for 2 other groups." in markdown(make_card(some.text))
 
 
 def test_the_longest_chain_of_listed_pairs_is_named():

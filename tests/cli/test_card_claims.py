@@ -140,15 +140,15 @@ def test_noise_of_unlike_parts_is_told_apart():
 
     def mechanism(epsilon):
         session = bp.Session(bp.Counts(np.full((4, 10), 3)), policy, budget=10)
-        made = make_card(session.parallel("zone").release(bp.Histogram("age"), epsilon=epsilon).text)
+        made = make_card(session.release(bp.Histogram("age").by("zone"), epsilon=epsilon).text)
         return made.said("Mechanism")[0]
 
     # Scales 2 / 0.3 and 2 / 0.1.
     text = mechanism({"A": "0.1", "B": "0.3", "C": "0.3"})
     assert "For “zone” B and 1 more (epsilon 0.3): laplace. Each number gets Laplace noise of scale 6.66667" in text
     assert "For “zone” A (epsilon 0.1): laplace. Each number gets Laplace noise of scale 20" in text
-    assert "other parts" not in text
-    assert "For the other parts: as the document says." in mechanism({"A": "0.1", "B": "0.2", "C": "0.3"})
+    assert "other groups" not in text
+    assert "For the other groups: as the document says." in mechanism({"A": "0.1", "B": "0.2", "C": "0.3"})
     assert mechanism("0.5").startswith("laplace. Each number")
 
 

@@ -102,7 +102,7 @@ def mutated(text: str, chance: random.Random) -> str:
 
 def use(result: Any) -> None:
     """What somebody does with a result first."""
-    for each in result.values() if isinstance(result, results.ParallelResult) else [result]:
+    for each in result.values() if isinstance(result, results.GroupsResult) else [result]:
         repr(each)
         _ = each.statement, each.notices, each.certificate, each.values
         each.title()

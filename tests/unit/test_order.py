@@ -11,7 +11,6 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.estimator import KMeansEstimator
 from blowfish_privacy.release import spec, verification
-from blowfish_privacy.release.parallel import release_parallel
 from blowfish_privacy.release.plan import make_plan
 
 COUNTS = np.array([[5, 0, 0, 1], [0, 7, 0, 0], [0, 0, 2, 0], [9, 0, 0, 0]])
@@ -62,11 +61,11 @@ def test_categories_in_another_order_are_another_order():
         bp.Session(bp.Counts([1, 20, 300, 4000]), own, budget=1).release(blocks)
 
 
-def test_parallel_plans_for_another_order_are_refused():
+def test_plans_of_groups_for_another_order_are_refused():
     session = bp.Session(bp.Counts(COUNTS), OWN, budget=1)
-    plans = {part: make_plan(bp.Histogram("secret"), TURNED, epsilon=1, key="one") for part in range(4)}
+    plan = make_plan(bp.Histogram("secret").by("open"), TURNED, epsilon=1)
     with pytest.raises(bp.PolicyError, match="different order"):
-        release_parallel(session.runner(), "open", plans)
+        session.release(plan)
     assert session.ledger.entries() == ()
 
 

@@ -14,7 +14,6 @@ import blowfish_privacy as bp
 from blowfish_privacy import results
 from blowfish_privacy.engines import Counts, open_engine
 from blowfish_privacy.release import verification
-from blowfish_privacy.release.parallel import release_parallel
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.testing.seeded import SeededSource
 
@@ -238,10 +237,10 @@ def test_parallel_is_refused_where_it_would_not_hold(session):
         session.parallel("age")
     with pytest.raises(bp.DomainError, match="did you mean 'region'"):
         session.parallel("regions")
-    with pytest.raises(bp.QueryError, match="same within each part"):
+    with pytest.raises(bp.QueryError, match="same within each group"):
         session.parallel("region").release(bp.Histogram("region"), epsilon=1)
-    with pytest.raises(bp.RefusalError, match="parallel mean"):
-        session.parallel("region").release(bp.Mean("age"), epsilon=1)
+    with pytest.raises(bp.QueryError, match="kmeans of some records"):
+        session.parallel("region").release(bp.KMeans(["age"], k=2), epsilon=1)
     with pytest.raises(bp.DomainError):
         session.parallel("region").release(bp.Histogram("age"), epsilon={"W": 1})
     assert session.remaining == 1
@@ -336,12 +335,14 @@ def test_parts_of_a_plan_that_do_not_belong_together_are_refused_before_any_char
         made.release(cheap)
     assert made.remaining == 1
     assert made.ledger.entries() == ()
-    a = made.plan(bp.Histogram("ill"), epsilon="0.5")
+    groups = made.plan(bp.Histogram("ill").by("region"), epsilon="0.5")
     with pytest.warns(bp.BlowfishWarning):
         public = bp.Policy(domain, secrets=bp.Public())
-    b = bp.Session(Counts([[1, 1], [1, 1]]), public, budget=1).plan(bp.Histogram("ill"), epsilon="0.5")
-    with pytest.raises(bp.PolicyError, match="one policy, one query and one key"):
-        release_parallel(made.runner(), "region", {0: a, 1: replace(b, key=a.key)})
+    free = bp.Session(Counts([[1, 1], [1, 1]]), public, budget=1).plan(bp.Histogram("ill").by("region"), epsilon="0.5")
+    dear = made.plan(bp.Histogram("ill").by("region"), epsilon=5)
+    for parts in (free.parts, dear.parts, {(0,): groups.parts[0,], (1,): dear.parts[1,]}):
+        with pytest.raises(bp.PolicyError, match="not the one its (mechanism|groups) prove"):
+            made.release(replace(groups, parts=parts))
     assert made.remaining == 1
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from blowfish_privacy import results
 from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.queries.asked import asked_to_file, split
 from blowfish_privacy.release.spec import PlannedRelease
 from blowfish_privacy.results.pictures.figure import drawn_from
 from blowfish_privacy.support.files import IN_THE_LEDGER
+
+AnyResult: TypeAlias = results.Result | results.GroupsResult
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class ReleaseFiles:
         """The document, the table and the picture."""
         return [self.document, self.table, self.picture]
 
-    def write(self, result: results.Result) -> None:
+    def write(self, result: AnyResult) -> None:
         """Write what is not there yet; what an interruption leaves belongs together, so that it can be written over."""
         if self.earlier is None:
             self._check_still_free()
@@ -68,18 +72,16 @@ class ReleaseFiles:
                 raise SpecError(f"{path} appeared while the data were read, and is kept.", hint=hint)
 
 
-def _release(document: Path, planned: PlannedRelease, policy: Policy) -> results.Result | None:
+def _release(document: Path, planned: PlannedRelease, policy: Policy) -> AnyResult | None:
     if _content(document) is None:
         return None
     try:
         made = results.load(document)
     except BlowfishError:
         return None
-    if not isinstance(made, results.Result):
-        return None
-    asked = (planned.name, policy.hash, planned.query.to_file(policy.domain))
-    release = made.release
-    written = (release.name, release.policy.hash, release.query.to_file(release.policy.domain))
+    release = made.release if isinstance(made, results.Result) else next(iter(made.values())).release
+    asked = (planned.name, policy.hash, asked_to_file(*split(planned.query), policy.domain))
+    written = (release.name, release.policy.hash, release.plan().asked())
     return made if written == asked else None
 
 

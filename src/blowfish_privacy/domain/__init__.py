@@ -2,6 +2,7 @@
 
 from blowfish_privacy.domain.attribute import Attribute, Positions
 from blowfish_privacy.domain.binned import Bin, Binned, coarser
+from blowfish_privacy.domain.box import Box, read_box
 from blowfish_privacy.domain.categorical import Categorical
 from blowfish_privacy.domain.choice import BLOCK_FORM, CHOICE_FORM, choice_from_file, choice_to_file
 from blowfish_privacy.domain.integer import Integer
@@ -15,6 +16,7 @@ __all__ = [
     "Attribute",
     "Bin",
     "Binned",
+    "Box",
     "Categorical",
     "Cell",
     "Domain",
@@ -26,5 +28,6 @@ __all__ = [
     "coarser",
     "one_line",
     "quoted",
+    "read_box",
     "worded",
 ]

@@ -1,5 +1,6 @@
 """Queries: the questions that can be asked about a table."""
 
+from blowfish_privacy.queries.asked import Asked
 from blowfish_privacy.queries.cumulative import Cumulative
 from blowfish_privacy.queries.histogram import Histogram
 from blowfish_privacy.queries.kmeans import KMeans
@@ -8,9 +9,12 @@ from blowfish_privacy.queries.quantiles import Quantiles
 from blowfish_privacy.queries.query import LinearForm, Query
 from blowfish_privacy.queries.range_grid import RangeGrid
 from blowfish_privacy.queries.ranges import Ranges
+from blowfish_privacy.queries.selection import ALL_RECORDS, Selected, Selection
 from blowfish_privacy.queries.sums import Mean, Sum
 
 __all__ = [
+    "ALL_RECORDS",
+    "Asked",
     "Cumulative",
     "Histogram",
     "KMeans",
@@ -21,5 +25,7 @@ __all__ = [
     "Query",
     "RangeGrid",
     "Ranges",
+    "Selected",
+    "Selection",
     "Sum",
 ]

@@ -12,7 +12,8 @@ from annotated_types import Ge
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.queries.histogram import HistogramForm
-from blowfish_privacy.queries.query import Query, checked_attribute, named
+from blowfish_privacy.queries.query import Query, named
+from blowfish_privacy.queries.selection import checked_attribute
 from blowfish_privacy.support.file_forms import Form, Wanted
 from blowfish_privacy.support.file_values import Names
 

@@ -15,7 +15,8 @@ from annotated_types import Len
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.graphs.graph import MOST_PAIRS, Edge, SecretGraph
-from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Query, checked_attribute, named
+from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Query, named
+from blowfish_privacy.queries.selection import checked_attribute
 from blowfish_privacy.support.exact import exact, plain
 from blowfish_privacy.support.file_forms import Form, Wanted
 from blowfish_privacy.support.file_values import Exact

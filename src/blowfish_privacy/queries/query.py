@@ -19,6 +19,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import QueryError, RefusalError, brief, nearest
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
+from blowfish_privacy.queries.selection import Selected, Selection, checked_condition, checked_groups
 from blowfish_privacy.support.file_kinds import kind_of, register
 
 MOST_NUMBERS = 5_000_000
@@ -92,6 +93,14 @@ class Query(ABC):
     def read(cls, entry: Mapping[str, Any]) -> Query:
         """Read a query of whatever kind a policy file names."""
         return kind_of(Query.kinds, entry).from_file(entry)
+
+    def where(self, condition: Mapping[str, Any] | None = None, /, **named: Any) -> Selected:
+        """Ask it of some records only: ``Histogram("age").where(sex="Female", wage=(0, 20))``."""
+        return Selected(self, Selection(where=checked_condition(condition, named)))
+
+    def by(self, *names: str) -> Selected:
+        """Ask it for each value of some attributes: ``Mean("wage").by("region")``."""
+        return Selected(self, Selection(by=checked_groups(names)))
 
     def own_domain(self, domain: Domain) -> Domain:
         """Return the domain of the query's attributes."""
@@ -173,10 +182,3 @@ def named(attributes: Sequence[str]) -> str:
 def some_edge(graph: SecretGraph) -> Edge | None:
     """Return any edge of a graph; None if it has none."""
     return next((edge for name in graph.domain if (edge := graph.widest_edge(name)) is not None), None)
-
-
-def checked_attribute(name: object) -> str:
-    """Return the name of a query's attribute, or refuse it."""
-    if not isinstance(name, str):
-        raise QueryError(f"an attribute's name must be text, got {brief(name)}.")
-    return name

@@ -9,8 +9,10 @@ from math import ceil, log10
 from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
 from blowfish_privacy.mechanisms import Mechanism, TooFewError
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.population import Population
 from blowfish_privacy.privacy.sensitivity import sensitivity
-from blowfish_privacy.queries import Query
+from blowfish_privacy.queries import Asked, Query
+from blowfish_privacy.queries.asked import split
 from blowfish_privacy.support.exact import show
 
 
@@ -28,6 +30,25 @@ def most_accurate(
     if not made:
         raise refusal
     return min(made, key=lambda mechanism: mechanism.expected_error().mse)
+
+
+def spend_all(choose: Callable[[Fraction], Mechanism], population: Population, epsilon: Fraction) -> Mechanism:
+    """Choose the mechanism of every group such that all groups together lose as much as may be lost.
+
+    Losses shrink in proportion to the epsilon of one group, up to the choice between mechanisms.
+    """
+    amount = epsilon
+    for _ in range(_MOST_TRIES):
+        mechanism = choose(amount)
+        lost = population.certificate(mechanism.certify(population.policy)).epsilon
+        if lost in (0, epsilon):
+            return mechanism
+        amount *= epsilon / lost
+    # A record that moves is one that goes and one that comes.
+    return choose(epsilon / 2)
+
+
+_MOST_TRIES = 4
 
 
 def solve_epsilon(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
@@ -69,12 +90,13 @@ def _power_of_ten(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) 
     return min(max(power, _SMALLEST), _LARGEST)
 
 
-def costs(query: Query, policy: Policy) -> bool:
+def costs(asked: Asked, policy: Policy) -> bool:
     """Say, before anything is known of the data, whether a release is sure to cost the epsilon asked for.
 
     Where no secret pair shows in the answer it costs nothing; where this cannot be told, a plan refuses with a reason.
     """
+    query, selection = split(asked)
     try:
-        return sensitivity(query, policy).value > 0
+        return not selection and sensitivity(query, policy).value > 0
     except BlowfishError:
         return False

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 
@@ -15,7 +13,8 @@ from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import contradicted
-from blowfish_privacy.queries import Query
+from blowfish_privacy.queries import Selection
+from blowfish_privacy.queries.asked import read_asked
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.engine_aggregates import counted
 from blowfish_privacy.release.file_form import check_query
@@ -38,7 +37,7 @@ def check_readable(plan: Plan) -> None:
     """Refuse, before the charge, what could not be read back from the document: it would be paid for and lost."""
     try:
         same = _read_back(json.dumps(spec.policy_to_section(plan.policy))) == plan.policy.hash
-        Query.read(check_query(json.loads(json.dumps(plan.query.to_file(plan.policy.domain)))))
+        read_asked(check_query(json.loads(json.dumps(plan.asked()))), plan.policy.domain)
     except BlowfishError as error:
         raise type(error)(
             f"a document could not be read back: {error.message} Nothing was charged.", hint=error.hint
@@ -60,9 +59,16 @@ def _read_back(section: str) -> str:
 def describe(plan: Plan) -> str:
     """Name a release in the ledger, so that a key can never be used again for another one."""
     domain = spec.policy_to_section(plan.policy)["domain"]
-    asked = json.dumps([plan.query.to_file(plan.policy.domain), plan.mechanism.to_document(), domain])
-    digest = sha256(asked.encode()).hexdigest()[:12]
-    return f"{plan.name}: {plan.query.keyword} of {', '.join(plan.query.attributes)} [{digest}]"
+    mechanisms = [part.mechanism.to_document() for part in plan.parts.values()] or plan.mechanism.to_document()
+    digest = sha256(json.dumps([plan.asked(), mechanisms, domain]).encode()).hexdigest()[:12]
+    of = f"{plan.query.keyword} of {', '.join(plan.query.attributes)}"
+    return f"{plan.name}: {of}{selected(plan.selection)} [{digest}]"
+
+
+def selected(selection: Selection) -> str:
+    """Name the attributes that records are selected and grouped by."""
+    where = f" where {', '.join(selection.where)}" if selection.where else ""
+    return where + (f" by {', '.join(selection.by)}" if selection.by else "")
 
 
 def certified(plan: Plan) -> Mechanism:
@@ -71,8 +77,9 @@ def certified(plan: Plan) -> Mechanism:
     What runs is what was just proved, so a plan whose parts do not belong together is refused before any charge.
     """
     kind = MECHANISMS[plan.mechanism.name]
-    mechanism = kind.from_document(plan.query, plan.policy, plan.mechanism.to_document(), plan.records)
-    if mechanism.certify(plan.policy) != plan.certificate:
+    population = plan.population
+    mechanism = kind.from_document(plan.query, population.policy, plan.mechanism.to_document(), plan.records)
+    if population.certificate(mechanism.certify(population.policy)) != plan.certificate:
         raise PolicyError("the plan's certificate is not the one its mechanism proves.", hint="make a new plan.")
     return mechanism
 
@@ -117,16 +124,3 @@ def compare_facts(engine: Engine, plan: Plan, ledger: Ledger) -> None:
         hint="blowfish data check tells the custodian which, before anything is spent. Correct the fact, or the "
         "data; nothing was handed out. The check is exact, so only a few policies may fail it.",
     )
-
-
-def check_alike(attribute: str, plans: Mapping[int, Plan]) -> Plan:
-    """Refuse parts of a parallel release that do not belong together; return the first."""
-    first = next(iter(plans.values()))
-    asked = {
-        (plan.policy.hash, describe(replace(plan, mechanism=first.mechanism)), plan.key) for plan in plans.values()
-    }
-    if len(asked) > 1:
-        raise PolicyError("the parts of a parallel release must have one policy, one query and one key.")
-    if attribute in first.query.attributes:
-        raise QueryError(f"the query looks at {attribute}, which is the same within each part.")
-    return first

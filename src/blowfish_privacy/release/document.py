@@ -10,12 +10,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Attribute, Cell
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.version import __version__
@@ -27,7 +27,7 @@ KEYS = {
     *("format", "version", "name", "query", "values", "unit", "records", "error", "mechanism", "guarantee", "policy"),
     *("post_processing", "notices", "randomness", "package", "time", "ledger"),
 }
-"""What every document states, besides its hash and the parts of a parallel release."""
+"""What every document states, besides its hash and its groups."""
 PREDICTABLE = "NOT PRIVATE: made with predictable noise."
 
 
@@ -47,7 +47,7 @@ def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: Randomness, time:
         "format": FORMAT,
         "version": VERSION,
         "name": plan.name,
-        "query": plan.query.to_file(plan.policy.domain),
+        "query": plan.asked(),
         "values": noisy.tolist(),
         "unit": str(error.unit),
         "records": plan.records,
@@ -77,15 +77,26 @@ def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: Randomness, time:
 OF_A_PART = ("values", "unit", "records", "error", "mechanism", "guarantee", "notices")
 
 
-def join(attribute: str, bodies: Mapping[Any, dict[str, Any]], *, left_out: int) -> dict[str, Any]:
-    """Join the documents of a parallel release into one, whose guarantee is that of its costliest part.
+def join(plan: Plan, bodies: Mapping[Cell, dict[str, Any]], **options: Any) -> dict[str, Any]:
+    """Join the documents of the groups into one, which states what all of them prove together.
 
-    ``left_out`` says for how many values of the attribute nothing was released.
+    ``left_out`` says for how many groups nothing was released.
     """
-    costliest = max(bodies.values(), key=lambda body: Fraction(body["guarantee"]["epsilon"]))
-    parts = [{"value": value, **{key: body[key] for key in OF_A_PART}} for value, body in bodies.items()]
-    whole = {**costliest, "values": [], "records": None}
-    return {**whole, "parallel": {"attribute": attribute, "left_out": left_out, "parts": parts}}
+    domain, by = plan.policy.domain, plan.selection.by
+    parts = [
+        {"value": [label(domain[name], at) for name, at in zip(by, cell, strict=True)]}
+        | {key: body[key] for key in OF_A_PART}
+        for cell, body in bodies.items()
+    ]
+    left_out = sum(1 for _ in plan.selection.groups(domain)) - len(parts)
+    whole = write(plan, np.zeros(0, dtype=np.int64), **options)
+    return {**whole, "groups": {"left_out": left_out, "parts": parts}}
+
+
+def label(attribute: Attribute, position: int) -> Any:
+    """Write a value that the records of a group share."""
+    value = attribute.value(position)
+    return value if isinstance(value, str | int) else str(value)
 
 
 def dumps(body: dict[str, Any]) -> str:

@@ -69,9 +69,24 @@ def compare(plan: Plan) -> str:
 def _what(plan: Plan) -> Iterator[str]:
     attributes = ", ".join(plan.query.attributes)
     many = f"{plan.query.amount(plan.policy.domain)}{plan.mechanism.for_free()}"
-    yield f"Release {plan.name!r}: the {plan.query.keyword} of {attributes} ({many})."
+    selected = plan.selection.words(plan.policy.domain)
+    yield f"Release {plan.name!r}: the {plan.query.keyword} of {attributes}{selected} ({many})."
+    yield from _groups(plan)
     if plan.records is not None and plan.policy.records is None:
         yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."
+
+
+def _groups(plan: Plan) -> Iterator[str]:
+    """Say who is in one group, and what that means for the noise."""
+    population = plan.population
+    if plan.parts:
+        yield f"There are {len(plan.parts):,} groups. What follows is about the costliest."
+    if population.groups:
+        names = " and ".join(map(quoted, population.groups))
+        yield f"A secret pair may change {names}, and so take a person from one group to another: both are covered."
+    if population.borders:
+        names = " and ".join(map(quoted, population.borders))
+        yield f"How many records are selected is secret, because a secret pair may change {names}."
 
 
 def _noise(plan: Plan) -> Iterator[str]:

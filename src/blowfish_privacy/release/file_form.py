@@ -18,6 +18,7 @@ from blowfish_privacy.errors import SpecError, brief, nearest
 from blowfish_privacy.graphs.graph import SECRETS_FORM, Secrets
 from blowfish_privacy.known_facts.facts.fact import FACT_FORM, Fact
 from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.selection import SELECTION_FORM
 from blowfish_privacy.support.file_forms import OUR_ERROR, TAG, Form, Published, Several, Wanted, wrong
 from blowfish_privacy.support.file_kinds import OneOf
 from blowfish_privacy.support.file_values import Above0, Positive
@@ -75,7 +76,15 @@ class _MechanismName:
 
 # As in Python, but only with syntax that all languages agree on: letters beyond ASCII are not told apart.
 _NAME_SCHEMA = {"type": "string", "pattern": r"^[^\x00-/:-@\[-^`{-\x7f][^\x00-\x1f!-,/:-@\[-^`{-\x7f]{0,99}$"}
-_SHARED = ("name", "epsilon", "error", "mechanism")
+_SHARED = ("name", "epsilon", "error", "mechanism", *SELECTION_FORM)
+
+
+def query_form(kind: type[Query]) -> Any:
+    """Return the form of a query of one kind, with its condition and its groups."""
+    form = kind.file_form
+    if not isinstance(form, Form):
+        return form
+    return Form(form.required, {**form.optional, **SELECTION_FORM}, form.example, form.schema)
 
 
 def release_form(kind: type[Query]) -> Any:
@@ -85,7 +94,13 @@ def release_form(kind: type[Query]) -> Any:
     form = kind.file_form
     return Form(
         {"name": Annotated[str, Published(_NAME_SCHEMA), Wanted("text")], **form.required},
-        {**form.optional, "epsilon": Positive, "error": Positive, "mechanism": _MechanismName(kind.answer)},
+        {
+            **form.optional,
+            **SELECTION_FORM,
+            "epsilon": Positive,
+            "error": Positive,
+            "mechanism": _MechanismName(kind.answer),
+        },
         example=f"{{name: .., {(form.example or '').strip('{}')}, epsilon: 0.1}}",
         schema={**form.schema, "oneOf": [{"required": ["epsilon"]}, {"required": ["error"]}]},
     )
@@ -93,7 +108,7 @@ def release_form(kind: type[Query]) -> Any:
 
 _RELEASE_EXAMPLE = "{name: ages, histogram: [age], epsilon: 0.1}"
 _RELEASE = OneOf("Release", Query.kinds, "a release", _RELEASE_EXAMPLE, "query", _SHARED, release_form)
-_QUERY = OneOf("Query", Query.kinds, "a query", "{histogram: [age]}")
+_QUERY = OneOf("Query", Query.kinds, "a query", "{histogram: [age]}", "query", tuple(SELECTION_FORM), query_form)
 _LOCATION = Annotated[
     str | None, Published({"type": ["string", "null"], "not": {"type": "string", "pattern": "\0"}}), Wanted("text")
 ]

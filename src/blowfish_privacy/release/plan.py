@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from blowfish_privacy.errors import BlowfishError, QueryError, brief
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import BlowfishError, QueryError
 from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms import Error, Mechanism, TooFewError, candidates
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.queries import Query
-from blowfish_privacy.release.calibration import most_accurate, solve_epsilon
+from blowfish_privacy.privacy.population import Population
+from blowfish_privacy.queries import ALL_RECORDS, Asked, Query, Selection
+from blowfish_privacy.queries.asked import asked_to_file, joined, split
+from blowfish_privacy.release.calibration import most_accurate, solve_epsilon, spend_all
+from blowfish_privacy.release.public_sizes import PublicSizes
 from blowfish_privacy.support.exact import positive
 from blowfish_privacy.support.progress import task
 
@@ -31,13 +36,22 @@ class Plan:
     certificate: Certificate
     records: int | None
     """The public number of records, where the plan needed it or the policy states it."""
+    population: Population
+    """The records it is about, and what governs them."""
     name: str = "release"
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
+    selection: Selection = ALL_RECORDS
+    parts: Mapping[Cell, Plan] = field(default_factory=dict[Cell, "Plan"])
+    """For a release of groups, the plan of each, by the positions of the attributes they are made by."""
 
     @property
     def epsilon(self) -> Fraction:
         """What the release will cost."""
         return self.certificate.epsilon
+
+    def asked(self) -> dict[str, Any]:
+        """Write what is asked in the form of a policy file."""
+        return asked_to_file(self.query, self.selection, self.policy.domain)
 
     def expected_error(self) -> Error:
         """Return the error that the noise will cause."""
@@ -53,7 +67,8 @@ class Plan:
         # One that was asked for by name is compared with itself, a default with the default.
         named = None if kind.default_for(self.query) else kind.name
         try:
-            rival = make_plan(self.query, full, epsilon=self.epsilon, mechanism=named, records=self.records)
+            asked = joined(self.query, self.selection)
+            rival = make_plan(asked, full, epsilon=self.epsilon, mechanism=named, records=self.records)
         except BlowfishError:
             return None
         error = rival.expected_error()
@@ -85,27 +100,51 @@ class Plan:
 
 
 def make_plan(
-    query: Query,
+    asked: Asked,
     policy: Policy,
     *,
     epsilon: Any = None,
     error: Any = None,
     mechanism: str | None = None,
     records: int | None = None,
+    sizes: PublicSizes | None = None,
     name: str = "release",
     key: str | None = None,
 ) -> Plan:
-    """Choose and calibrate a mechanism; exactly one of ``epsilon`` and ``error`` (root mean squared) is given."""
-    if not isinstance(query, Query):
-        raise QueryError(f"a query is needed, got {brief(query)}.", hint='Histogram("age"), for example.')
+    """Choose and calibrate a mechanism; exactly one of ``epsilon`` and ``error`` (root mean squared) is given.
+
+    ``records`` is the public number of records, and ``sizes`` that of each part with a size of its own, where known.
+    """
     if not isinstance(name, str) or (mechanism is not None and not isinstance(mechanism, str)):
         raise QueryError("the names of a release and of a mechanism are text.")
     if (epsilon is None) == (error is None):
         raise QueryError("give either epsilon or error.", hint='epsilon="0.1" to spend, error=25 to solve for it.')
-    kinds = candidates(query, mechanism)
+    query, selection = split(asked)
+    options: dict[str, Any] = {"epsilon": epsilon, "error": error, "mechanism": mechanism, "name": name}
+    if key is not None:
+        options["key"] = key
+    if selection:
+        from blowfish_privacy.release.groups import plan_groups
+
+        return plan_groups(query, selection, policy, sizes=sizes, **options)
+    return plan_population(query, Population(policy, {}, (), policy), records=records, **options)
+
+
+def plan_population(
+    query: Query,
+    population: Population,
+    *,
+    epsilon: Any,
+    error: Any,
+    mechanism: str | None,
+    records: int | None,
+    **labels: Any,
+) -> Plan:
+    """Plan one release of some records."""
+    kinds, policy = candidates(query, mechanism), population.policy
 
     def calibrate(amount: Fraction) -> Mechanism:
-        best = choose(amount)
+        best = spend_all(choose, population, amount) if population.box or population.groups else choose(amount)
         if best.blind:
             raise TooFewError.of(records or 0, amount)
         return best
@@ -122,5 +161,5 @@ def make_plan(
     else:
         chosen = positive(epsilon, "epsilon", error=QueryError)
     calibrated = calibrate(chosen)
-    options = {} if key is None else {"key": key}
-    return Plan(query, policy, calibrated, calibrated.certify(policy), records, name, **options)
+    certificate = population.certificate(calibrated.certify(policy))
+    return Plan(query, population.whole, calibrated, certificate, records, population, **labels)

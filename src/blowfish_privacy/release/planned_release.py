@@ -10,7 +10,8 @@ from unicodedata import normalize
 
 from blowfish_privacy.errors import SpecError, brief
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries import Query
+from blowfish_privacy.queries import Asked
+from blowfish_privacy.queries.asked import check_asked, read_asked, split
 from blowfish_privacy.support.exact import positive
 
 _LONGEST_NAME = 200
@@ -22,7 +23,7 @@ class PlannedRelease:
     """One entry of the file's releases: a query, and either what it may spend or how wrong it may be."""
 
     name: str
-    query: Query
+    query: Asked
     epsilon: Fraction | None
     error: Fraction | None
     mechanism: str | None
@@ -37,8 +38,8 @@ def read_release(entry: dict[str, Any], policy: Policy) -> PlannedRelease:
         raise SpecError(f"the name {brief(name)} {said}.", hint="it becomes a file name: at most 100 characters.")
     if ("epsilon" in entry) == ("error" in entry):
         raise SpecError("a release states either epsilon or error.", hint="epsilon: 0.1, or error: 25 to solve for it.")
-    query = Query.read(entry)
-    query.on(policy.domain)
+    query = read_asked(entry, policy.domain)
+    check_asked(*split(query), policy.domain)
     spend = {key: positive(entry[key], key, error=SpecError) if key in entry else None for key in ("epsilon", "error")}
     return PlannedRelease(name, query, spend["epsilon"], spend["error"], entry.get("mechanism"))
 

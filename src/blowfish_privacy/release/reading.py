@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Attribute
 from blowfish_privacy.errors import BlowfishWarning, SpecError
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.queries import Query
+from blowfish_privacy.privacy.population import Population, Populations
+from blowfish_privacy.queries import Query, Selection
+from blowfish_privacy.queries.asked import read_asked, split
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.document import FORMAT, OF_A_PART, VERSION
+from blowfish_privacy.release.document import FORMAT, OF_A_PART, VERSION, label
 from blowfish_privacy.release.file_form import check_query
+from blowfish_privacy.release.plan import Plan
 
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
 """What reading a document may raise where a part of it is missing or has the wrong form."""
@@ -29,15 +34,25 @@ class Release:
 
     name: str
     query: Query
+    selection: Selection
     policy: Policy
+    population: Population
+    """The records it is about."""
     mechanism: Mechanism
     certificate: Certificate
     records: int | None
     noisy: npt.NDArray[np.int64]
     """The noisy answers, in units."""
-    part: tuple[str, Any] | None
-    """For one part of a parallel release, the attribute and the value that all its records share."""
+    group: Mapping[str, Any]
+    """For one group of a release, what its records have in common: values by attribute. Empty for a whole release."""
     body: dict[str, Any]
+
+    def plan(self) -> Plan:
+        """Return the plan that it was made by."""
+        return Plan(
+            *(self.query, self.policy, self.mechanism, self.certificate, self.records, self.population, self.name),
+            selection=self.selection,
+        )
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -51,6 +66,20 @@ def parse(text: str) -> dict[str, Any]:
     if type(body.get("version")) is not int or body["version"] != VERSION:
         raise SpecError(f"this document has a different version; this package reads version {VERSION}.")
     return body
+
+
+def upgraded(body: dict[str, Any]) -> dict[str, Any]:
+    """Write a document of parts by one attribute, as earlier versions wrote them, as one of groups."""
+    if "parallel" not in body:
+        return body
+    try:
+        parallel = body["parallel"]
+        parts = [{**part, "value": [part["value"]]} for part in parallel["parts"]]
+        query = {**body["query"], "by": [parallel["attribute"]]}
+        groups = {**{key: parallel[key] for key in parallel if key not in ("attribute", "parts")}, "parts": parts}
+    except DAMAGE:
+        raise SpecError("the document is damaged: its parts have the wrong form.") from None
+    return {**{key: body[key] for key in body if key != "parallel"}, "query": query, "groups": groups}
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -75,23 +104,38 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
         # Who published the document was warned; its card and its notices say it.
         warnings.simplefilter("ignore", BlowfishWarning)
         policy = spec.policy_from_section(stated["policy"])
-    query = Query.read(check_query(stated["query"]))
+    query, selection = split(read_asked(check_query(stated["query"]), policy.domain))
+    group = dict(zip(selection.by, [] if part is None else part["value"], strict=part is not None))
+    population = _population(policy, selection, group)
     kind = MECHANISMS[stated["mechanism"]["name"]]
-    records = _checked_records(stated["records"], policy)
-    mechanism = kind.from_document(query, policy, stated["mechanism"], records)
+    records = _checked_records(stated["records"], population.policy)
+    mechanism = kind.from_document(query, population.policy, stated["mechanism"], records)
     noisy = _whole_numbers(stated["values"])
     if not mechanism.fits(noisy):
         raise SpecError("the document is damaged: the number of values does not match the query.")
-    shared = None if part is None else (body["parallel"]["attribute"], part["value"])
-    certificate = mechanism.certify(policy)
-    return Release(stated["name"], query, policy, mechanism, certificate, records, noisy, shared, stated)
+    certificate = population.certificate(mechanism.certify(population.policy))
+    return Release(
+        *(stated["name"], query, selection, policy, population, mechanism, certificate, records, noisy, group, stated)
+    )
+
+
+def _population(policy: Policy, selection: Selection, group: Mapping[str, Any]) -> Population:
+    check = Populations(policy, selection)
+    cell = [position_of(policy.domain[name], value) for name, value in group.items()]
+    return check[check.public_part(tuple(cell))] if group else check.whole
+
+
+def position_of(attribute: Attribute, written: Any) -> int:
+    """Find the value that a document writes; :func:`~.document.label` wrote it."""
+    labels = {str(label(attribute, position)): position for position in range(attribute.size)}
+    return labels[str(written)]
 
 
 def _check_labels(stated: dict[str, Any], part: dict[str, Any] | None) -> None:
     """Check the texts that results pass on unchanged."""
     texts = [stated["name"], stated["guarantee"]["statement"], *stated["notices"]]
-    if part is not None and not isinstance(part["value"], str | int):
-        raise SpecError("the document is damaged: the value of a part is neither text nor a whole number.")
+    if part is not None and not all(isinstance(value, str | int) for value in part["value"]):
+        raise SpecError("the document is damaged: the value of a group is neither text nor a whole number.")
     if not isinstance(stated["notices"], list) or not all(isinstance(text, str) for text in texts):
         raise SpecError("the document is damaged: its name, statement or notices are not text.")
 
@@ -113,14 +157,13 @@ def _whole_numbers(values: Any) -> npt.NDArray[np.int64]:
 
 
 def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
-    """Return the parts of a parallel release, or None for the release itself."""
-    if "parallel" not in body:
+    """Return the groups of a release, or None for the release itself."""
+    if "groups" not in body:
         return [None]
-    parallel = body["parallel"]
-    parts = parallel.get("parts") if isinstance(parallel, dict) else None
+    groups = body["groups"]
+    parts = groups.get("parts") if isinstance(groups, dict) else None
     keys = {"value", *OF_A_PART}
-    named = isinstance(parallel, dict) and isinstance(parallel.get("attribute"), str)
     whole = isinstance(parts, list) and all(isinstance(part, dict) and set(part) == keys for part in parts)
-    if not parts or not named or not whole:
-        raise SpecError("the document is damaged: its parts have the wrong form.")
+    if not parts or not whole or not all(isinstance(part["value"], list) for part in parts):
+        raise SpecError("the document is damaged: its groups have the wrong form.")
     return list(parts)

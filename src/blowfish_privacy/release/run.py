@@ -6,15 +6,14 @@ stored in the ledger before anybody sees it, so there are never two different ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-import numpy.typing as npt
-
 from blowfish_privacy.aggregates import AttributeSets
+from blowfish_privacy.domain import Cell
 from blowfish_privacy.engines import Engine, check_countable
 from blowfish_privacy.errors import BlowfishError, DataError
 from blowfish_privacy.ledger import Entry, Ledger
@@ -22,7 +21,8 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import stated_facts
 from blowfish_privacy.release import checks, document, spec
-from blowfish_privacy.release.engine_aggregates import EngineAggregates, public_records
+from blowfish_privacy.release.drawing import draw, looks_at
+from blowfish_privacy.release.groups import check_total
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.support.progress import task
 
@@ -44,8 +44,10 @@ class ReleaseRunner:
     def release(self, plan: Plan) -> str:
         """Run a plan and return its document."""
         checks.check_policy(plan, self.policy)
-        mechanism = checks.certified(plan)
-        engine = self.ready([plan], plan.query.attributes, mechanism.tables(plan.query))
+        parts = plan.parts or {(): plan}
+        mechanisms = {cell: checks.certified(part) for cell, part in parts.items()}
+        check_total(plan)
+        engine = self._ready(plan, *looks_at(plan, next(iter(mechanisms.values()))))
         entry = self.ledger.charge(
             loss=plan.certificate.loss,
             policy=self.policy,
@@ -62,18 +64,16 @@ class ReleaseRunner:
             opened = engine or self.open()
             checks.check_order(opened, self.policy, self.policy_text, self.ledger)
             checks.compare_facts(opened, plan, self.ledger)
-            aggregates = EngineAggregates(opened, plan)
-            noisy = mechanism.draw(aggregates, self.source)
-            return self.write(plan, noisy, public_records(plan, aggregates.records), entry)
+            drawn = draw(opened, plan, mechanisms, self.source)
+            return self._written(plan, {cell: (part, *drawn[cell]) for cell, part in parts.items()}, entry)
 
         return self.ledger.record(plan.key, out_of_sight(answer))
 
-    def ready(self, plans: Sequence[Plan], names: Sequence[str], tables: AttributeSets) -> Engine | None:
+    def _ready(self, plan: Plan, names: Sequence[str], tables: AttributeSets) -> Engine | None:
         """Find out before the charge, without reading a row, whether the data can be asked and the answer stored."""
-        plan = plans[0]
         if self.ledger.document(plan.key) is not None:
             return None
-        checks.check_length(sum(each.mechanism.rows for each in plans))
+        checks.check_length(sum(each.mechanism.rows for each in plan.parts.values()) or plan.mechanism.rows)
         checks.check_readable(plan)
         check_countable(plan.policy.domain.project(names), tables)
         engine = self.open()
@@ -88,13 +88,17 @@ class ReleaseRunner:
         """The policy as a ledger stores it."""
         return spec.dumps(self.policy)
 
-    def write(self, plan: Plan, noisy: npt.NDArray[Any], records: int | None, entry: Entry) -> dict[str, Any]:
+    def _written(self, plan: Plan, drawn: Mapping[Cell, tuple[Plan, Any, int | None]], entry: Entry) -> dict[str, Any]:
         """Write the document of what was drawn."""
         with task("Writing the document"):
             time = datetime.now(UTC).isoformat(timespec="seconds")
             source = document.Randomness(self.source.kind, self.source.private)
-            body = document.write(plan, noisy, source=source, time=time, entry=entry.number)
-        return {**body, "records": records}
+            options: dict[str, Any] = {"source": source, "time": time, "entry": entry.number}
+            bodies = {
+                cell: {**document.write(part, noisy, **options), "records": records}
+                for cell, (part, noisy, records) in drawn.items()
+            }
+            return document.join(plan, bodies, **options) if plan.parts else bodies[()]
 
 
 def out_of_sight(answer: Callable[[], dict[str, Any]]) -> str:

@@ -11,12 +11,15 @@ import math
 from datetime import datetime
 from typing import Any
 
-from blowfish_privacy.domain import quoted
+import numpy as np
+
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.ledger.composition import check_parallel
 from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.privacy.population import Populations
+from blowfish_privacy.queries.asked import check_asked
 from blowfish_privacy.release import document, reading
 from blowfish_privacy.release.document import PREDICTABLE, Randomness
+from blowfish_privacy.release.groups import together
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.reading import Release
 
@@ -29,7 +32,7 @@ def problems(text: str) -> list[str]:
     """Check a document: form, hashes, and everything that can be worked out again."""
     body = reading.parse(text)
     try:
-        defects = _problems(body)
+        defects = _problems(reading.upgraded(body))
     except BlowfishError as error:
         defects = [error.message]
     except reading.DAMAGE:
@@ -46,7 +49,7 @@ def _problems(body: dict[str, Any]) -> list[str]:
     defects += [problem for release in releases for problem in _part_problems(release)]
     if PREDICTABLE in body["notices"] or body["randomness"] != SystemSource.kind:
         defects.append("It was made with predictable noise, so it protects nobody.")
-    return defects + (_parallel_problems(body, releases) if "parallel" in body else [])
+    return defects + (_group_problems(body, releases) if "groups" in body else [])
 
 
 def _label_problems(body: dict[str, Any]) -> list[str]:
@@ -66,7 +69,7 @@ def _label_problems(body: dict[str, Any]) -> list[str]:
         and isinstance(package["version"], str),
     }
     defects = [f"What it states as {key} has the wrong form." for key, right in forms.items() if not right]
-    if set(body) - {"sha256", "parallel"} != document.KEYS:
+    if set(body) - {"sha256", "groups"} != document.KEYS:
         defects.append("It has keys that release documents do not have, or lacks some that they do.")
     return defects
 
@@ -80,9 +83,8 @@ def _is_time(text: str) -> bool:
 
 def _part_problems(release: Release) -> list[str]:
     body = release.body
-    plan = Plan(release.query, release.policy, release.mechanism, release.certificate, release.records, release.name)
     source = Randomness(str(body["randomness"]), private=body["randomness"] == SystemSource.kind)
-    expected = document.write(plan, release.noisy, source=source, time=str(body["time"]), entry=0)
+    expected = document.write(release.plan(), release.noisy, source=source, time=str(body["time"]), entry=0)
     defects = [
         f"What it states as {key} does not follow from the rest." for key in _COMPARED if body[key] != expected[key]
     ]
@@ -97,7 +99,7 @@ def _part_problems(release: Release) -> list[str]:
     if body["error"]["of"] != expected["error"]["of"]:
         defects.append("The stated error is the error of something else.")
     stated = release.policy.records
-    if stated is not None and release.records != stated and release.part is None:
+    if stated is not None and release.records != stated and not release.selection:
         defects.append("The number of records is not the one that the policy states.")
     if not release.certificate.epsilon and release.query.adds_up:
         counts = release.noisy
@@ -106,28 +108,44 @@ def _part_problems(release: Release) -> list[str]:
     return defects
 
 
-def _parallel_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
-    attribute = body["parallel"]["attribute"]
-    check_parallel(releases[0].policy, attribute)
-    values = [release.part[1] for release in releases if release.part is not None]
-    declared = releases[0].policy.domain[attribute]
-    names = [str(declared.value(position)) for position in range(declared.size)]
+def _group_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
+    first = releases[0]
+    domain, selection = first.policy.domain, first.selection
+    cells = [_cell(release) for release in releases]
+    possible = [*selection.groups(domain)]
     defects: list[str] = []
-    if len(set(map(str, values))) < len(values) or not set(map(str, values)) <= set(names):
-        defects.append("Its parts are not distinct values of the attribute.")
-    left_out = body["parallel"]["left_out"]
-    if type(left_out) is not int or len(values) + left_out != declared.size:
-        defects.append(f"Its parts are not those of all values of {quoted(str(attribute))}.")
-    stated = releases[0].policy.records
-    if stated is not None and len(values) == declared.size and sum(each.records or 0 for each in releases) != stated:
-        defects.append("The parts do not have as many records as the policy states.")
-    if attribute in releases[0].query.attributes:
-        defects.append("Its query looks at the attribute that its parts share.")
-    whole = document.join(
-        attribute,
-        {part["value"]: {**body, **part} for part in body["parallel"]["parts"]},
-        left_out=declared.size - len(values),
-    )
-    if any(body[key] != whole[key] for key in body):
-        defects.append("The whole does not state what its costliest part proves.")
-    return defects
+    if len(set(cells)) < len(cells) or not set(cells) <= set(possible):
+        defects.append("Its groups are not distinct values of the attributes that they are made by.")
+    left_out = body["groups"]["left_out"]
+    if type(left_out) is not int or len(cells) + left_out != len(possible):
+        defects.append("It does not say how many groups are left out.")
+    stated = first.policy.records
+    complete = len(cells) == len(possible) and not selection.where
+    counted = [release.records for release in releases if release.records is not None]
+    if stated is not None and complete and len(counted) == len(cells) and sum(counted) != stated:
+        defects.append("The groups do not have as many records as the policy states.")
+    return defects or _whole_problems(body, releases)
+
+
+def _cell(release: Release) -> tuple[int, ...]:
+    return tuple(reading.position_of(release.policy.domain[name], value) for name, value in release.group.items())
+
+
+def _whole_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
+    """Compare what a document of groups states as a whole with what its groups prove together."""
+    first = releases[0]
+    check_asked(first.query, first.selection, first.policy.domain)
+    populations = Populations(first.policy, first.selection)
+    made: dict[tuple[int, ...], Plan] = {}
+    for release in releases:
+        plan = made.setdefault(populations.public_part(_cell(release)), release.plan())
+        if plan.certificate != release.certificate:
+            return ["Groups of a secret attribute were made with different noise."]
+    plan = together(first.selection, populations, made)
+    source = Randomness(str(body["randomness"]), private=body["randomness"] == SystemSource.kind)
+    options: dict[str, Any] = {"source": source, "time": str(body["time"]), "entry": 0}
+    expected = document.write(plan, np.zeros(0, dtype=np.int64), **options)
+    compared = (*_COMPARED, "values", "records", "error", "guarantee")
+    if any(body[key] != expected[key] for key in compared):
+        return ["The whole does not state what its groups prove together."]
+    return []

@@ -8,9 +8,9 @@ from blowfish_privacy.release import document, reading
 from blowfish_privacy.results.clusters import ClustersResult
 from blowfish_privacy.results.cumulative import CumulativeResult, QuantilesResult, RangesResult
 from blowfish_privacy.results.grid import GridResult
+from blowfish_privacy.results.groups import GroupsResult
 from blowfish_privacy.results.histogram import HistogramResult
 from blowfish_privacy.results.number import NumberResult
-from blowfish_privacy.results.parallel import ParallelResult
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.results.vector import VectorResult
 
@@ -23,10 +23,10 @@ def _kind(release: reading.Release) -> type[Result]:
 
 def from_text(text: str) -> Any:
     """Build the result of a document's text."""
-    body = reading.parse(text)
+    body = reading.upgraded(reading.parse(text))
     releases = [reading.read(body, part) for part in reading.parts_of(body)]
     results = [_kind(release)(release, text) for release in releases]
-    return ParallelResult(body["parallel"]["attribute"], results, text) if "parallel" in body else results[0]
+    return GroupsResult(results, body, text) if "groups" in body else results[0]
 
 
 def load(path: str | Path) -> Any:
@@ -45,9 +45,9 @@ __all__ = [
     "ClustersResult",
     "CumulativeResult",
     "GridResult",
+    "GroupsResult",
     "HistogramResult",
     "NumberResult",
-    "ParallelResult",
     "QuantilesResult",
     "RangesResult",
     "Result",

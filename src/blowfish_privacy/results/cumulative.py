@@ -15,7 +15,6 @@ from blowfish_privacy.errors import QueryError, RefusalError
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.typical import BootstrapError
 from blowfish_privacy.queries import Quantiles, Ranges
-from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.counts import label_values
 from blowfish_privacy.results.pictures.errors import draw_error_by_width
@@ -153,7 +152,7 @@ class CumulativeResult(Result):
             "this release, estimated": [estimated for estimated, _ in by_width.values()],
             "this policy, guaranteed": [guaranteed for _, guaranteed in by_width.values()],
         }
-        plain: Any = Plan(made.query, made.policy, made.mechanism, made.certificate, made.records).plain_error()
+        plain: Any = made.plan().plain_error()
         if plain is not None:
             curves["plain differential privacy, guaranteed"] = plain.by_width(widths)
         return draw_error_by_width(f"{self.title()}: how wrong a range is, by its width", curves, widths)

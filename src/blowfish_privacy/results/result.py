@@ -127,9 +127,8 @@ class Result(ABC):
         write_atomically(path, self.png())
 
     def title(self) -> str:
-        """Return the headline of the figure: the release's name, and the part it is of a parallel one."""
-        part = self.release.part
-        return self.name if part is None else f"{self.name}, {part[0]} {part[1]}"
+        """Return the headline of the figure: the release's name, and the group that it shows."""
+        return ", ".join([self.name, *(f"{name} {value}" for name, value in self.release.group.items())])
 
 
 def as_float(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

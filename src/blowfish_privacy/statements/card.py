@@ -98,7 +98,7 @@ class _CardWriter:
 
     @property
     def main(self) -> Release:
-        """The release, or the costliest part of a parallel one."""
+        """The release, or its costliest group."""
         return max(self.releases, key=lambda release: release.certificate.epsilon)
 
     @property
@@ -116,14 +116,14 @@ class _CardWriter:
 
     @property
     def _shared(self) -> str:
-        """The attribute that the parts of a parallel release have in common."""
-        return quoted(str(self.body["parallel"]["attribute"]))
+        """The attributes that groups are made by."""
+        return " and ".join(map(quoted, self.main.selection.by))
 
     def _released(self) -> Iterator[Item]:
         main = self.main
         many = sum(len(release.noisy) for release in self.releases)
-        each = f", for each {self._shared}" if "parallel" in self.body else ""
-        yield Item("Statistic", f"{what(main)}{each} ({many:,} number{'s' if many > 1 else ''}).")
+        selected = main.selection.words(main.policy.domain)
+        yield Item("Statistic", f"{what(main)}{selected} ({many:,} number{'s' if many > 1 else ''}).")
         yield Item("Data", "One record for each person." if main.policy.rows_per_person == 1 else "Records of people.")
         yield Item("Values a record can have", f"{domain(main.policy.domain)}.")
         by = f", by {name(self.publisher)}" if self.publisher else ""
@@ -209,9 +209,9 @@ class _CardWriter:
         policy = self.main.policy
         if policy.size == "unknown":
             yield "None but the values a record can have: the number of records is secret too."
-        elif "parallel" in self.body:
+        elif "groups" in self.body and self.main.population.public:
             yield f"The number of records of each {self._shared}."
-        else:
+        elif self.main.records is not None:
             yield f"The number of records: {self.main.records:,}."
         for shown in dict.fromkeys(each.mechanism.without_noise() for each in self.releases if self.epsilon):
             if shown is not None:
@@ -228,7 +228,7 @@ class _CardWriter:
         worst = max(errors, key=lambda error: error["rmse"])
         least = min(float(error["rmse"]) for error in errors)
         alike = len(errors) == 1 or number(least) == number(float(worst["rmse"]))
-        spread = "" if alike else f" in the least exact part, {number(least)} in the most exact"
+        spread = "" if alike else f" in the least exact group, {number(least)} in the most exact"
         yield Item(
             "Expected error",
             f"{number(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
@@ -254,17 +254,19 @@ class _CardWriter:
         return f"blowfish-privacy {worded(name(str(self.body['package']['version'])))}"
 
     def _composition(self) -> Iterator[Item]:
-        if "parallel" in self.body:
-            shared, left_out = self._shared, self.body["parallel"]["left_out"]
+        if "groups" in self.body:
+            shared, left_out = self._shared, self.body["groups"]["left_out"]
+            secret = self.main.population.groups
             yield Item(
-                "Parts",
-                f"Each person is in one part, and no secret pair changes {shared}: the parts together cost the epsilon "
-                f"of the costliest, {show(self.epsilon)}, not the sum."
-                + (
-                    f" Nothing was released for {left_out:,} other value{'s' * (left_out > 1)} of {shared}."
-                    if left_out
-                    else ""
-                ),
+                "Groups",
+                (
+                    f"A secret pair may change {' and '.join(map(quoted, secret))}, and take a person from one group "
+                    f"to another: the noise of every group covers that, and all together cost {show(self.epsilon)}."
+                    if secret
+                    else f"Each person is in one group, and no secret pair changes {shared}: the groups together cost "
+                    f"the epsilon of the costliest, {show(self.epsilon)}, not the sum."
+                )
+                + (f" Nothing was released for {left_out:,} other group{'s' * (left_out > 1)}." if left_out else ""),
             )
         ledger = self.body.get("ledger")
         entry = ledger.get("entry") if isinstance(ledger, dict) else None

@@ -126,7 +126,7 @@ def others(release: Release) -> str:
 
 
 def made_with(releases: Sequence[Release]) -> str:
-    """Say what noise went where: once where all parts are alike, else for the costliest and the cheapest."""
+    """Say what noise went where: once where all groups are alike, else for the costliest and the cheapest."""
     alike: dict[str, list[Release]] = {}
     for release in sorted(releases, key=lambda release: release.certificate.epsilon, reverse=True):
         alike.setdefault(f"{release.mechanism.name}. {release.mechanism.words()}", []).append(release)
@@ -135,14 +135,14 @@ def made_with(releases: Sequence[Release]) -> str:
         return words
     ends = [next(iter(alike.items())), more[-1]]
     said = " ".join(f"For {_parts(group)}: {words}" for words, group in ends)
-    return said if len(more) == 1 else f"{said} For the other parts: as the document says."
+    return said if len(more) == 1 else f"{said} For the other groups: as the document says."
 
 
 def _parts(group: Sequence[Release]) -> str:
-    attribute, value = group[0].part or ("", "")
+    shared = " and ".join(f"{quoted(each)} {worded(name(str(value)))}" for each, value in group[0].group.items())
     more = f" and {len(group) - 1:,} more" if len(group) > 1 else ""
     epsilon = show(group[0].certificate.epsilon)
-    return f"{quoted(attribute)} {worded(name(str(value)))}{more} (epsilon {epsilon})"
+    return f"{shared}{more} (epsilon {epsilon})"
 
 
 def strength(epsilon: Fraction) -> str:

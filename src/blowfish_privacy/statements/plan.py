@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from blowfish_privacy.release.checks import selected
 from blowfish_privacy.release.explain import compare, number
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.support.exact import rounded, show
@@ -33,7 +34,7 @@ def plan_view(plan: Plan) -> dict[str, Any]:
     error, plain = plan.expected_error(), plan.plain_error()
     return {
         "name": plan.name,
-        "query": f"{plan.query.keyword} of {', '.join(plan.query.attributes)}",
+        "query": f"{plan.query.keyword} of {', '.join(plan.query.attributes)}{selected(plan.selection)}",
         "mechanism": plan.certificate.mechanism if plan.epsilon else "none (exact)",
         "epsilon": show(plan.epsilon),
         "scale": _scales(plan, show),

@@ -20,8 +20,8 @@ RELEASES = 1_000
 """Releases of a policy file."""
 RECORDS = 2**53
 """The stated number of records, of rows of one person, or of a known count."""
-PARALLEL_PARTS = 10_000
-"""Parts of a parallel release, each with a plan of its own."""
+GROUPS = 10_000
+"""Groups of a release, each with a plan of its own."""
 ORDERED_VALUES = 1_000_000
 """Values of an attribute whose cumulative histogram is asked for, and so its quantiles and ranges."""
 GRID_SIDE = 2_000

@@ -11,7 +11,6 @@ import pytest
 from matplotlib.figure import Figure
 
 import blowfish_privacy as bp
-from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.results import pictures
 from blowfish_privacy.results.pictures import clusters as cluster_pictures
 from blowfish_privacy.results.pictures.errors import compare_plans
@@ -110,7 +109,7 @@ def test_the_plain_rival_protects_as_many_rows_as_the_policy(rows):
     lines = {line.get_label(): line for line in result.error_figure().axes[0].get_lines()}
     plain = lines["plain differential privacy, guaranteed"]
     made = result.release
-    plan = Plan(made.query, made.policy, made.mechanism, made.certificate, made.records)
+    plan = made.plan()
     rival = bp.Policy(DOMAIN, secrets=bp.FullDomain(), rows_per_person=rows)
     session = bp.Session(bp.Counts(COUNTS), rival, budget=9)
     expected = (
@@ -159,8 +158,8 @@ def test_parts_that_are_left_out_are_said():
     domain = bp.Domain(place=bp.Integer(1, 15), age=bp.Integer(0, 3))
     policy = bp.Policy(domain, secrets=bp.PerAttribute(place=bp.Public(), age=bp.FullDomain()))
     session = bp.Session(bp.Counts(np.full((15, 4), 9)), policy, budget=9)
-    figure = session.parallel("place").release(bp.Histogram("age"), epsilon=1).figure()
-    assert figure._suptitle.get_text() == "the first 12 of 15 parts"
+    figure = session.release(bp.Histogram("age").by("place"), epsilon=1).figure()
+    assert figure._suptitle.get_text() == "the first 12 of 15 groups"
 
 
 def test_a_figure_knows_no_global_state():

@@ -21,7 +21,7 @@ def released(policy=AGES, query=bp.Cumulative("age")):  # noqa: B008
 
 def by_zone(policy, epsilon="0.5"):
     session = bp.Session(bp.Counts(np.full((3, 10), 3)), policy, budget=1)
-    return reading.parse(session.parallel("zone").release(bp.Histogram("age"), epsilon=epsilon).text)
+    return reading.parse(session.release(bp.Histogram("age").by("zone"), epsilon=epsilon).text)
 
 
 def problems(body):
@@ -93,26 +93,26 @@ def test_the_keys_of_a_document_are_those_that_are_written():
 def test_a_part_that_is_dropped_is_noticed():
     body = by_zone(bp.Policy(ZONES, secrets=OPEN))
     assert problems(body) == []
-    parallel = body["parallel"]
+    groups = body["groups"]
     for change in (
-        {"parts": parallel["parts"][:-1]},
+        {"parts": groups["parts"][:-1]},
         {"left_out": 1},
-        {"parts": parallel["parts"][:-1], "left_out": True},
-        {"parts": [*parallel["parts"][:-1], parallel["parts"][0]]},
+        {"parts": groups["parts"][:-1], "left_out": True},
+        {"parts": [*groups["parts"][:-1], groups["parts"][0]]},
     ):
-        assert problems({**body, "parallel": {**parallel, **change}}), change
+        assert problems({**body, "groups": {**groups, **change}}), change
     assert problems({**body, "error": {**body["error"], "rmse": 0.1}})
 
 
 def test_parts_that_nobody_asked_for_are_said_to_be_left_out():
     body = by_zone(bp.Policy(ZONES, secrets=OPEN), epsilon={"A": "0.5", "C": "0.25"})
-    assert body["parallel"]["left_out"] == 1
+    assert body["groups"]["left_out"] == 1
     assert problems(body) == []
 
 
 def test_parts_have_as_many_records_together_as_the_policy_states():
     body = by_zone(bp.Policy(ZONES, secrets=OPEN, size=90))
     assert problems(body) == []
-    parts = [dict(part) for part in body["parallel"]["parts"]]
+    parts = [dict(part) for part in body["groups"]["parts"]]
     parts[0]["records"] += 1
-    assert problems({**body, "parallel": {**body["parallel"], "parts": parts}})
+    assert problems({**body, "groups": {**body["groups"], "parts": parts}})

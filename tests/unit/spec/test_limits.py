@@ -198,14 +198,14 @@ def test_wide_attributes_have_sums_and_means(size):
     assert make_plan(bp.Sum("zone"), wide_policy(size, known=known), epsilon=1, records=10_000).epsilon == 1
 
 
-def test_a_parallel_release_has_so_many_parts():
+def test_a_release_has_so_many_groups():
     policy = bp.Policy(
         bp.Domain(zone=bp.Integer(0, 10**12), sex=bp.Categorical(["F", "M"])),
         secrets=bp.PerAttribute(zone=bp.Public(), sex=bp.FullDomain()),
     )
     session = bp.Session("none.csv", policy, budget=1)
-    with pytest.raises(QueryError, match="at most 10,000 parts, got 1,000,000,000,001"):
-        session.parallel("zone").release(bp.Histogram("sex"), epsilon=1)
+    with pytest.raises(QueryError, match="at most 10,000 groups, got 1,000,000,000,001"):
+        session.release(bp.Histogram("sex").by("zone"), epsilon=1)
     assert session.remaining == 1
 
 

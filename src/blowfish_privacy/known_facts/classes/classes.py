@@ -16,12 +16,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, Domain, Subset
+from blowfish_privacy.domain import Box, Cell, Domain, Subset
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.class_pairs import GroupOf, Pieces
 from blowfish_privacy.known_facts.classes.rank import Incidence
 from blowfish_privacy.known_facts.facts import KnownFact, KnownMarginal
-from blowfish_privacy.known_facts.facts.known_count import Box
 from blowfish_privacy.support.limits import KNOWN_PIECES
 
 Ints: TypeAlias = npt.NDArray[np.int64]

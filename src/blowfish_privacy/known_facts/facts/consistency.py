@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import Box, Domain
 from blowfish_privacy.errors import PolicyError
-from blowfish_privacy.known_facts.facts.known_count import Box, CountedBox, KnownCount
+from blowfish_privacy.known_facts.facts.known_count import CountedBox, KnownCount
 from blowfish_privacy.known_facts.facts.known_fact import KnownFact
 from blowfish_privacy.known_facts.facts.known_marginal import KnownMarginal
 

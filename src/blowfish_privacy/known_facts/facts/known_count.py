@@ -7,16 +7,23 @@ from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
-from blowfish_privacy.domain import CHOICE_FORM, Domain, Subset, choice_from_file, choice_to_file, quoted, worded
-from blowfish_privacy.errors import DomainError, PolicyError, brief, nearest
+from blowfish_privacy.domain import (
+    CHOICE_FORM,
+    Box,
+    Domain,
+    Subset,
+    choice_from_file,
+    choice_to_file,
+    quoted,
+    read_box,
+    worded,
+)
+from blowfish_privacy.errors import PolicyError, brief
 from blowfish_privacy.known_facts.facts.fact import COUNT_FORM, Fact
 from blowfish_privacy.support.file_forms import Form, Several, Wanted
 from blowfish_privacy.support.limits import RECORDS
-
-Box: TypeAlias = Mapping[str, Subset]
-"""The positions that a record must have to be counted, by attribute; attributes that are not named do not matter."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +70,7 @@ class KnownCount(Fact):
 
     def box(self, domain: Domain) -> dict[str, Subset]:
         """Return the condition as positions; attributes of which every value is selected are dropped."""
-        box: dict[str, Subset] = {}
-        for name, chosen in self.where.items():
-            if name not in domain:
-                raise PolicyError(
-                    f"a known count names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain)
-                )
-            try:
-                box[name] = domain[name].subset(chosen)
-            except DomainError as error:
-                raise PolicyError(f"known count: {name}: {error.message}", hint=error.hint) from None
-            if not len(box[name]):
-                raise PolicyError(f"the known count selects no value of {name}.", hint="leave the fact out.")
-        return {name: subset for name, subset in box.items() if len(subset) < domain[name].size}
+        return read_box(domain, self.where, what="a known count", error=PolicyError)
 
     def counted(self, domain: Domain) -> Iterator[CountedBox]:
         """Yield the single box and its count."""

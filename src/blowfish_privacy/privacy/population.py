@@ -1,0 +1,186 @@
+"""What a release of some records only loses (docs/proofs/selection.md).
+
+The records that a condition selects are a table of their own, under the same secret graph. Where a secret pair crosses
+the border of the condition a record may enter or leave that table, so its size is secret; elsewhere its size is public.
+A mechanism is calibrated under the policy of that table, and what it proves there is translated into losses on the
+secret pairs of the whole.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+
+from blowfish_privacy.domain import Box, Cell, Subset
+from blowfish_privacy.errors import BlowfishWarning, RefusalError
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, changing, one_attribute_at_a_time
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.regions import region_of
+from blowfish_privacy.queries import Selection
+
+_MOST_VALUES = 100_000
+"""The chains of secret pairs of an attribute with more values are not followed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """The records inside a box, in groups by the values of some secret attributes, each released in the same way."""
+
+    whole: Policy
+    """The policy of the whole table."""
+    box: Box
+    groups: tuple[str, ...]
+    """The secret attributes whose values tell the groups apart."""
+    policy: Policy
+    """What governs the records of one group."""
+
+    @property
+    def public(self) -> bool:
+        """Whether it is public how many records there are."""
+        return self.policy.size != "unknown"
+
+    @cached_property
+    def borders(self) -> tuple[str, ...]:
+        """The attributes along which a secret pair crosses the border of the box."""
+        return _borders(self.whole, self.box)
+
+    def certificate(self, inner: Certificate) -> Certificate:
+        """Translate what is proved of the selected records, all groups together, into a certificate for the whole."""
+        if not self.box and not self.groups:
+            return inner
+        bounded = is_differential_privacy(self.whole)
+        return replace(inner, loss=self.loss(inner.loss), policy_hash=self.whole.hash, differential_privacy=bounded)
+
+    def loss(self, inner: Loss) -> Loss:
+        """Translate a loss on the pairs of one group's policy into the loss of all groups on the pairs of the whole.
+
+        A pair of the whole either moves a record inside a group, or lets it enter or leave the box, or takes it from
+        one group to another: then one record comes, and one goes.
+        """
+        presence = inner.on(PRESENCE)
+        amounts = {pairs: amount for pairs, amount in inner if pairs != PRESENCE}
+        kinds = {name: changing(name) if one_attribute_at_a_time(self.whole) else ALL for name in self._crossed}
+        for name, pairs in kinds.items():
+            crossing = 2 * presence if name in self.groups else presence
+            amounts[pairs] = max(amounts.get(pairs, 0 * presence), crossing)
+        if self.whole.size == "unknown":
+            amounts[PRESENCE] = presence
+        return Loss.of({self._inside(pairs): amount for pairs, amount in amounts.items()})
+
+    @property
+    def _crossed(self) -> Iterator[str]:
+        yield from dict.fromkeys([*self.groups, *self.borders])
+
+    def _inside(self, pairs: PairClass) -> PairClass:
+        """Return the pairs of a class that the box may tell apart."""
+        if pairs == EVERY:
+            return pairs
+        reached = {
+            name: _reached(self.whole, name, subset) if pairs == ALL or pairs.attribute == name else subset
+            for name, subset in self.box.items()
+        }
+        return replace(pairs, within=region_of(self.whole.domain, reached))
+
+
+class Populations:
+    """The tables that a selection cuts out of a table: one for each value of the public attributes of its groups."""
+
+    def __init__(self, policy: Policy, selection: Selection) -> None:
+        self._policy, self._by = policy, selection.by
+        self._where = selection.box(policy.domain)
+        self.open = tuple(name for name in self._by if not policy.graph.changes(name))
+        """The public attributes of the groups: no secret pair changes them."""
+        self.secret = tuple(name for name in self._by if policy.graph.changes(name))
+        self._check_facts(selection.attributes)
+
+    @cached_property
+    def whole(self) -> Population:
+        """The records of all groups."""
+        cut = self._where or self._by
+        return Population(self._policy, self._where, self.secret, self._governing if cut else self._policy)
+
+    def __iter__(self) -> Iterator[Cell]:
+        """Go through the public groups: positions of their attributes."""
+        sizes = ((name, self._policy.domain[name].size) for name in self.open)
+        return product(*(self._where.get(name, range(size)) for name, size in sizes))
+
+    def __getitem__(self, group: Cell) -> Population:
+        """Return the table of one public group."""
+        if not self.open:
+            return self.whole
+        fixed = {name: Subset.of([position]) for name, position in zip(self.open, group, strict=True)}
+        return replace(self.whole, box={**self._where, **fixed})
+
+    def public_part(self, cell: Cell) -> Cell:
+        """Return the public group that a group belongs to."""
+        return tuple(position for name, position in zip(self._by, cell, strict=True) if name in self.open)
+
+    @cached_property
+    def _governing(self) -> Policy:
+        whole = self._policy
+        crossed = self.secret or _borders(whole, self._where)
+        if whole.known and not one_attribute_at_a_time(whole) and _crossing(whole):
+            # No record of another part moves along with one of this part, and what is known of others does not matter.
+            return whole
+        with warnings.catch_warnings():
+            # Who declared the whole policy was warned.
+            warnings.simplefilter("ignore", BlowfishWarning)
+            size = "unknown" if crossed or whole.size == "unknown" else "known"
+            return replace(whole, known=(), size=size, compensation="anywhere")
+
+    def _check_facts(self, names: Sequence[str]) -> None:
+        """Refuse to cut a table where known facts tie records of different parts together."""
+        if not names or not _crossing(self._policy):
+            return
+        apart = self._policy.compensation == "secret-moves" and all(_inside(self._policy, name) for name in names)
+        if not apart or self.secret or _borders(self._policy, self._where):
+            raise RefusalError(
+                "with these known facts, a change in one part of the table may force a change in another, so there is "
+                "no release of a part.",
+                hint=f"release the histogram with {', '.join(dict.fromkeys(names))} among its attributes, and select.",
+            )
+
+
+def _crossing(policy: Policy) -> bool:
+    from blowfish_privacy.known_facts.theorems.dispatch import crosses
+
+    return bool(policy.known) and crosses(policy)
+
+
+def _inside(policy: Policy, attribute: str) -> bool:
+    """Say whether every known fact counts records that share one value of an attribute."""
+    boxes = (counted.box for fact in policy.known for counted in fact.counted(policy.domain))
+    return all(attribute in box and len(box[attribute]) == 1 for box in boxes)
+
+
+def _borders(policy: Policy, box: Box) -> tuple[str, ...]:
+    """List the attributes along which a secret pair leads out of a box."""
+    return tuple(
+        name
+        for name, subset in box.items()
+        if policy.graph.changes(name)
+        and policy.graph.joins(name, subset, _others(subset, policy.domain[name].size)) is not None
+    )
+
+
+def _others(subset: Subset, size: int) -> Subset:
+    starts = [0, *(stop for _, stop in subset.runs)]
+    stops = [*(start for start, _ in subset.runs), size]
+    return Subset(tuple((start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop))
+
+
+def _reached(policy: Policy, name: str, subset: Subset) -> Subset:
+    """Add the values that chains of secret pairs connect with a set; all values, where these are too many to follow."""
+    size = policy.domain[name].size
+    if not policy.graph.changes(name):
+        return subset
+    if size > _MOST_VALUES:
+        return Subset.span(0, size)
+    graph = policy.graph.project([name])
+    met = {graph.component((position,)) for position in subset}
+    return Subset.of(position for position in range(size) if graph.component((position,)) in met)

@@ -1,0 +1,117 @@
+"""Planning releases of some records, and of groups of them.
+
+Groups by public attributes are releases on tables of their own, and no secret pair meets two of them. Groups by secret
+attributes are released together: a person who moves from one group to another shows in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any, cast
+
+from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.errors import PolicyError, QueryError, RefusalError
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.population import Population, Populations
+from blowfish_privacy.queries import Query, Selection
+from blowfish_privacy.queries.asked import check_asked
+from blowfish_privacy.release.plan import Plan, plan_population
+from blowfish_privacy.release.public_sizes import PublicSizes
+from blowfish_privacy.support.progress import task
+
+
+def plan_groups(
+    query: Query, selection: Selection, policy: Policy, *, sizes: PublicSizes | None, epsilon: Any, **options: Any
+) -> Plan:
+    """Plan a release of the records that are selected, once or for each group.
+
+    ``epsilon`` may map the values of a public group to what it may spend; nothing is released for groups not named.
+    """
+    check_asked(query, selection, policy.domain)
+    populations = Populations(policy, selection)
+    amounts = _amounts(populations, policy.domain, epsilon)
+    made: dict[Cell, Plan] = {}
+    with task("Planning the groups"):
+        for group, amount in amounts.items():
+            population = populations[group]
+            records = None if sizes is None or not population.public else sizes.inside(population.box)
+            if query.divided and records == 0 and selection.by:
+                # Of a group without records there is no mean, and that it has none is public.
+                continue
+            same = None if isinstance(epsilon, Mapping) else _like(made, population, records)
+            made[group] = same or plan_population(
+                query, population, records=records, selection=selection, epsilon=amount, **options
+            )
+    if not made:
+        raise RefusalError("there is no record in any group.", hint="choose other groups.")
+    return together(selection, populations, made)
+
+
+def _amounts(populations: Populations, domain: Domain, epsilon: Any) -> dict[Cell, Any]:
+    """Say what each public group may spend."""
+    if not isinstance(epsilon, Mapping):
+        return dict.fromkeys(populations, epsilon)
+    names, groups = populations.open, {*populations}
+    amounts: dict[Cell, Any] = {}
+    for values, amount in cast("Mapping[Any, Any]", epsilon).items():
+        each = values if isinstance(values, tuple) and len(names) > 1 else (values,)
+        if len(each) != len(names):
+            raise QueryError("an epsilon is given for a value of each public attribute that groups are made by.")
+        group = tuple(domain[name].position(value) for name, value in zip(names, each, strict=True))
+        if group not in groups:
+            raise QueryError("an epsilon is given for a group that is not selected.")
+        amounts[group] = amount
+    if not amounts:
+        raise QueryError("no group is given an epsilon.")
+    return amounts
+
+
+def _like(made: Mapping[Cell, Plan], population: Population, records: int | None) -> Plan | None:
+    """Take over the plan of a group before, if all that it depends on is the same."""
+    same = next((plan for plan in made.values() if plan.records == records), None)
+    if same is None or same.population.policy is not population.policy:
+        return None
+    inner = same.mechanism.certify(population.policy)
+    return replace(same, population=population, certificate=population.certificate(inner))
+
+
+def together(selection: Selection, populations: Populations, made: Mapping[Cell, Plan]) -> Plan:
+    """Join the plans of the public groups into one, which proves what all of them lose together."""
+    first = next(iter(made.values()))
+    if not selection.by:
+        return first
+    costliest = max(made.values(), key=lambda plan: plan.epsilon)
+    certificate = replace(costliest.certificate, loss=total_loss(populations, made))
+    whole = replace(costliest, certificate=certificate, records=None, population=populations.whole, key=first.key)
+    cells = ((cell, populations.public_part(cell)) for cell in selection.groups(first.policy.domain))
+    parts = {cell: replace(made[group], key=first.key) for cell, group in cells if group in made}
+    return replace(whole, parts=parts)
+
+
+def total_loss(populations: Populations, made: Mapping[Cell, Plan]) -> Loss:
+    """Add up what the releases of the public groups lose, each on the pairs of its own records."""
+    inner = [plan.mechanism.certify(plan.population.policy).loss for plan in made.values()]
+    governing = {id(plan.population.policy) for plan in made.values()}
+    if len(governing) == 1 and len(made) == len([*populations]) and all(loss == inner[0] for loss in inner):
+        # The same everywhere: one region instead of many.
+        return populations.whole.loss(inner[0])
+    return reduce(add, (plan.certificate.loss for plan in made.values()))
+
+
+def check_total(plan: Plan) -> None:
+    """Refuse a plan whose certificate is not what its groups prove together."""
+    if not plan.parts:
+        return
+    populations = Populations(plan.policy, plan.selection)
+    made: dict[Cell, Plan] = {}
+    for cell, part in plan.parts.items():
+        group = populations.public_part(cell)
+        # Groups that differ in a secret attribute alone are one release, made with one mechanism.
+        if made.setdefault(group, part).certificate != part.certificate:
+            raise PolicyError("groups of a secret attribute have different certificates.", hint="make a new plan.")
+    if total_loss(populations, made) != plan.certificate.loss:
+        raise PolicyError("the plan's certificate is not the one its groups prove.", hint="make a new plan.")
