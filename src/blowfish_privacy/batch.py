@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.engines import located
-from blowfish_privacy.errors import BudgetError, DataError, SpecError
+from blowfish_privacy.errors import DataError, SpecError
 from blowfish_privacy.ledger import Entry
+from blowfish_privacy.privacy.classes import classes_met
+from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.queries import Asked
 from blowfish_privacy.queries.asked import split
 from blowfish_privacy.release import spec
@@ -21,8 +23,9 @@ from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.public_sizes import PublicSizes, ask_sizes
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import Session
-from blowfish_privacy.support.exact import show
 from blowfish_privacy.support.postgresql import is_address
+
+_WHAT = "the releases cost"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +67,9 @@ class Batch:
         plans = plans if fresh else [_with_key(plan, file) for plan in plans]
         keys = {plan.key for plan in plans}
         earlier = {entry.key: entry for entry in entries if entry.key in keys}
-        cost = _factor(session) * total_epsilon([plan for plan in plans if plan.key not in earlier])
-        _check_budget(session, cost)
-        return cls(session, tuple(plans), earlier, cost)
+        quote = session.ledger.quote(total_loss([plan for plan in plans if plan.key not in earlier]), file.policy)
+        quote.check(_WHAT)
+        return cls(session, tuple(plans), earlier, quote.cost)
 
     @property
     def due(self) -> list[Plan]:
@@ -127,6 +130,11 @@ def plan_releases(
     ]
 
 
+def total_loss(plans: Sequence[Plan]) -> Loss:
+    """Add up what plans lose under their own policy."""
+    return Loss.total(plan.certificate.loss for plan in plans)
+
+
 def total_epsilon(plans: Sequence[Plan]) -> Fraction:
     """Add up what plans cost under their own policy."""
     return sum((plan.epsilon for plan in plans), Fraction(0))
@@ -138,10 +146,6 @@ def _with_key(plan: Plan, file: PolicyFile) -> Plan:
     return replace(plan, key=f"file-{digest}")
 
 
-def _factor(session: Session) -> int:
-    return session.ledger.price(session.policy).factor
-
-
 def _refuse_unaffordable(file: PolicyFile, session: Session, entries: Sequence[Entry]) -> None:
     """Refuse what is sure to exceed the budget before the data are asked for anything."""
     due = [
@@ -150,16 +154,9 @@ def _refuse_unaffordable(file: PolicyFile, session: Session, entries: Sequence[E
         # One of this name that the ledger holds may be the same, and then costs nothing.
         if release.epsilon and not any(entry.description.startswith(f"{release.name}: ") for entry in entries)
     ]
-    factor = _factor(session)
-    if factor * sum(epsilon for _, epsilon in due) > session.remaining:
-        certain = [epsilon for query, epsilon in due if costs(query, file.policy)]
-        _check_budget(session, factor * sum(certain, Fraction(0)))
-
-
-def _check_budget(session: Session, cost: Fraction) -> None:
-    if cost > session.remaining:
-        raise BudgetError(
-            f"the releases cost {show(cost)}, but only {show(session.remaining)} is left: "
-            f"{show(cost - session.remaining)} too much. Nothing was charged, and no value was read.",
-            hint="ask for less epsilon, or for fewer releases.",
-        )
+    met = [(query, classes_met(file.policy, query.attributes), epsilon) for query, epsilon in due]
+    # One that meets several classes loses as much on one of them, and may lose less on the others.
+    certain = [(query, Loss.alike(classes, epsilon)) for query, classes, epsilon in met if len(classes) == 1]
+    if not session.ledger.quote(Loss.total(loss for _, loss in certain), file.policy).fits:
+        certain = [(query, loss) for query, loss in certain if costs(query, file.policy)]
+        session.ledger.quote(Loss.total(loss for _, loss in certain), file.policy).check(_WHAT)

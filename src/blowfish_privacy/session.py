@@ -10,9 +10,11 @@ from typing import Any
 from blowfish_privacy import results
 from blowfish_privacy.engines import Engine, open_engine
 from blowfish_privacy.errors import DataError, LedgerError, PolicyError, QueryError, RefusalError, brief
-from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger, create_ledger, open_ledger
+from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.classes import classes_met
+from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.queries import Asked, Selected
 from blowfish_privacy.queries.asked import split
 from blowfish_privacy.queries.selection import checked_groups
@@ -149,11 +151,14 @@ class Session:
         """Refuse what will cost too much before the data are asked for anything; a retry costs nothing."""
         if epsilon is None:
             return
-        cost = positive(epsilon, "epsilon", error=QueryError) * self.ledger.price(self.policy).factor
-        if cost <= self.ledger.remaining or any(entry.key == key for entry in self.ledger.entries()):
+        amount = positive(epsilon, "epsilon", error=QueryError)
+        # It will lose as much on one of the classes it meets, and may lose less on the others.
+        met = classes_met(self.policy, query.attributes)
+        quotes = [self.ledger.quote(Loss.alike((pairs,), amount), self.policy) for pairs in met]
+        if any(quote.fits for quote in quotes) or any(entry.key == key for entry in self.ledger.entries()):
             return
-        if costs(query, self.policy):
-            raise OverBudgetError.of(cost, self.ledger)
+        if quotes and costs(query, self.policy):
+            quotes[0].check()
 
 
 class Parallel:

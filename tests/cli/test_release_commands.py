@@ -96,7 +96,7 @@ def test_new_noise_is_spent_for_and_over_budget_is_4(folder, capsys):
     capsys.readouterr()
     assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--new", "--out", "{folder}/new") == 4
     error = capsys.readouterr().err
-    assert "cost 0.75, but only 0.25 is left: 0.5 too much" in error
+    assert "the secret pairs that change age have lost 0.75 of the budget of 1, and the releases cost 0.75" in error
     assert not (folder / "new").exists()
     assert spent(folder, capsys)["remaining"] == "1/4"
 
@@ -293,7 +293,7 @@ def test_another_policy_is_priced_before_anything_is_spent(folder, capsys):
     capsys.readouterr()
     # One step of 2 is two steps of 1: everything costs twice, 0.3 of the 0.25 left.
     assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 4
-    assert "cost 0.3, but only 0.25 is left" in capsys.readouterr().err
+    assert "change age have lost 0.75 of the budget of 1, and the releases cost 0.3 on" in capsys.readouterr().err
     assert spent(folder, capsys)["remaining"] == "1/4"
 
 

@@ -417,8 +417,10 @@ def test_a_charge_that_paid_too_little_is_not_read_under(open_ledger: Open) -> N
     def underpay(store: Any) -> None:
         before = store.account()
         forged = replace(honest, number=3, key="b", description=asked["description"], charged=honest.epsilon)
+        forged = replace(forged, loss=asked["loss"])
         forged = replace(forged, chain=forged.link(before.entries_head))
-        store.append(forged, before=before, after=before.after_entry(forged))
+        after = before.after_entry(forged, before.spent + forged.charged)
+        store.append(forged, before=before, after=after, balances=tuple(store.balances()))
 
     ledger._write(underpay)
     with pytest.raises(LedgerError, match="paid 0.2 and not"):

@@ -77,7 +77,7 @@ def test_what_exceeds_the_budget_is_refused_before_the_data_are_asked_for_anythi
     def rows():
         pytest.fail("the data were asked")
 
-    with pytest.raises(bp.BudgetError, match=r"cost 0\.75, but only 0\.25 is left: 0\.5 too much"):
+    with pytest.raises(bp.BudgetError, match=r"change age have lost 0\.75 .* cost 0\.75 on them: 0\.5 too"):
         bp.Batch.of(spec.load(file), batch.session, fresh=True, rows=rows)
 
 

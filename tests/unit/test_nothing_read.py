@@ -55,7 +55,7 @@ def test_all_kinds_of_queries_are_here():
 @pytest.mark.parametrize("left", ["1", "0"])
 def test_a_request_above_what_is_left_asks_the_data_nothing(session, query, left):
     if left == "0":
-        session.release(bp.Histogram("b"), epsilon=1)
+        session.release(bp.Histogram("a", "b"), epsilon=1)
         session.engine.calls.clear()
     with pytest.raises(bp.BudgetError, match="Nothing was charged, and no value was read") as caught:
         session.release(query, epsilon="1.5")
@@ -105,7 +105,7 @@ def test_what_costs_nothing_is_released_when_nothing_is_left(session):
 
 def test_another_policy_costs_more_and_is_refused_before_the_data_are_asked(tmp_path):
     ledger = bp.Session(bp.Counts(COUNTS), POLICY, budget=1, ledger=tmp_path / "l", create=True).ledger
-    bp.Session(bp.Counts(COUNTS), POLICY, ledger=ledger).release(bp.Histogram("b"), epsilon="0.1")
+    bp.Session(bp.Counts(COUNTS), POLICY, ledger=ledger).release(bp.Histogram("a"), epsilon="0.1")
     # One step of the ledger's policy is two of this one.
     weaker = bp.PerAttribute(a=bp.DistanceThreshold(1), b=bp.FullDomain(), open=bp.Public())
     session = bp.Session(bp.Counts(COUNTS), bp.Policy(DOMAIN, secrets=weaker), ledger=ledger)

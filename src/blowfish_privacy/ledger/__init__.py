@@ -5,6 +5,7 @@ from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
 from blowfish_privacy.ledger.ledger import Ledger, Loss
 from blowfish_privacy.ledger.opening import create_ledger, open_ledger
 from blowfish_privacy.ledger.policy_cache import PolicyLoader
+from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.ledger.sqlite import SqliteLedger
 from blowfish_privacy.ledger.verification import Report
 
@@ -17,6 +18,7 @@ __all__ = [
     "Loss",
     "OverBudgetError",
     "PolicyLoader",
+    "Quote",
     "Report",
     "SqliteLedger",
     "StoredPolicy",

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
 
 from blowfish_privacy.errors import BudgetError
 from blowfish_privacy.ledger.amounts import write_amount
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, chained
+from blowfish_privacy.privacy.classes import PairClass
 from blowfish_privacy.privacy.loss import EPSILON, Measure
 from blowfish_privacy.support.exact import show
 
 
 @dataclass(frozen=True)
 class Account:
-    """The balance: a summary of the rows, which are the authority."""
+    """The budget and what is spent of it: a summary of the rows, which are the authority."""
 
     measure: Measure
     budget: Fraction
     created: str
     spent: Fraction
+    """The most that any secret pair has lost."""
     entries: int
     entries_head: str
     documents: int
@@ -44,9 +45,9 @@ class Account:
         """The part of the budget that is left."""
         return self.budget - self.spent
 
-    def after_entry(self, entry: Entry) -> Account:
-        """Return the balance once an entry is added."""
-        return replace(self, spent=self.spent + entry.charged, entries=self.entries + 1, entries_head=entry.chain)
+    def after_entry(self, entry: Entry, spent: Fraction) -> Account:
+        """Return the account once an entry is added, with the most that a secret pair has then lost."""
+        return replace(self, spent=spent, entries=self.entries + 1, entries_head=entry.chain)
 
     def after_document(self, document: Document) -> Account:
         """Return the balance once a document is added."""
@@ -57,20 +58,6 @@ class Account:
         return replace(self, failures=self.failures + 1, failures_head=failure.chain)
 
 
-class Balance(Protocol):
-    """A budget and what is left of it: an account, or a ledger."""
-
-    @property
-    def budget(self) -> Fraction:
-        """The whole budget."""
-        ...
-
-    @property
-    def remaining(self) -> Fraction:
-        """The part of the budget that is left."""
-        ...
-
-
 class OverBudgetError(BudgetError):
     """A charge asks for more than is left."""
 
@@ -79,13 +66,17 @@ class OverBudgetError(BudgetError):
         self.requested = self.remaining = Fraction(0)
 
     @classmethod
-    def of(cls, requested: Fraction, account: Balance) -> OverBudgetError:
-        """Make the error for a charge that exceeds what is left, and keep both amounts."""
-        remaining = account.remaining
+    def of(
+        cls, pairs: PairClass, requested: Fraction, remaining: Fraction, *, budget: Fraction, what: str
+    ) -> OverBudgetError:
+        """Make the error for a charge to a class that exceeds what is left of its budget, and keep both amounts."""
+        if pairs.kind in ("all", "every"):
+            said = f"{what} {show(requested)}, but of the budget of {show(budget)} only {show(remaining)} is left"
+        else:
+            lost = f"{pairs.words} have lost {show(budget - remaining)} of the budget of {show(budget)}"
+            said = f"{lost}, and {what} {show(requested)} on them"
         error = cls(
-            f"the release costs {show(requested)}, but of the budget of {show(account.budget)} only "
-            f"{show(remaining)} is left: {show(requested - remaining)} too much. "
-            "Nothing was charged, and no value was read.",
+            f"{said}: {show(requested - remaining)} too much. Nothing was charged, and no value was read.",
             hint="ask for a smaller epsilon." if remaining else "the budget is used up.",
         )
         error.requested, error.remaining = requested, remaining

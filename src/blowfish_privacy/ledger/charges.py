@@ -24,7 +24,7 @@ def already_made(store: Store, wanted: Entry) -> Entry | None:
 def paid(made: Entry, wanted: Entry, price: Price) -> Entry:
     """Accept a charge that was made before, if it paid the full price."""
     due = price.charged(wanted.loss)
-    if made.charged < due.largest or any(made.loss.on(pairs) < due.on(pairs) for pairs, _ in due):
+    if made.charged < due.largest or not made.loss.covers(due):
         raise LedgerError(
             f"entry {made.number} has this release's key, but paid {show(made.charged)} and not what this release "
             f"costs: {show(due.largest)}.",

@@ -15,27 +15,27 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import reduce
-from math import inf
 from operator import or_
 from typing import TypeAlias, TypeVar
 
-from blowfish_privacy.errors import LedgerError, RefusalError
-from blowfish_privacy.ledger.account import OverBudgetError
+from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.amounts import write_amount
+from blowfish_privacy.ledger.balance import in_words, lost
 from blowfish_privacy.ledger.charges import already_made, charge_of, check_not_replaced, intact, paid
 from blowfish_privacy.ledger.composition import Price, check_parallel
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
+from blowfish_privacy.ledger.pair_loss import PairLoss, pair_loss
 from blowfish_privacy.ledger.policy_cache import PolicyCache, PolicyLoader
+from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.ledger.request import storable, wanted_entry
 from blowfish_privacy.ledger.snapshot import Snapshot
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.ledger.verification import Report, Rows, price_problems, verify_rows
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.loss import EPSILON, Loss
+from blowfish_privacy.privacy.classes import EVERY
+from blowfish_privacy.privacy.loss import Loss
 
 Result = TypeVar("Result")
-PairLoss: TypeAlias = Fraction | float
-"""What is lost on one pair of values; ``math.inf`` where nothing is protected."""
 Clock: TypeAlias = Callable[[], datetime]
 
 
@@ -70,8 +70,25 @@ class Ledger(ABC):
             return action(store)
 
     @property
+    def lost(self) -> Loss:
+        """What was lost on each class of secret pairs, in each region, by all entries together."""
+        with self._reading() as store:
+            return lost(store.balances(), store.account().measure)
+
+    @property
+    def balances(self) -> Mapping[str, Fraction]:
+        """The most that a secret pair has lost, for each class of the ledger's policy.
+
+        Classes are named by the attribute that their pairs change; "all" are pairs that may change several at once, and
+        "presence" is whether a person is in the table.
+        """
+        with self._reading() as store:
+            base, loss = store.base(), lost(store.balances(), store.account().measure)
+        return in_words(loss, self._policies.readable(base))
+
+    @property
     def spent(self) -> Fraction:
-        """The part of the budget that is spent."""
+        """The part of the budget that is spent: the most that any secret pair has lost."""
         with self._reading() as store:
             return store.account().spent
 
@@ -103,6 +120,14 @@ class Ledger(ABC):
         with self._reading() as store:
             snapshot = Snapshot.of(store)
         return snapshot.price(self._policies, policy)
+
+    def quote(self, loss: Loss, policy: Policy) -> Quote:
+        """Say what a loss under a policy would be charged, and what it would leave; nothing is charged."""
+        self._policies.add(policy)
+        with self._reading() as store:
+            snapshot, account, balances = Snapshot.of(store), store.account(), tuple(store.balances())
+        price = snapshot.price(self._policies, policy)
+        return Quote.of(price, loss, lost(balances, account.measure), account)
 
     def charge(
         self, *, loss: Loss, policy: Policy, key: str, description: str, mechanism: str, policy_text: str = ""
@@ -198,25 +223,13 @@ class Ledger(ABC):
         return None if stored is None else intact(stored)
 
     def loss(self, x: Mapping[str, object], y: Mapping[str, object]) -> PairLoss:
-        """Add up what was lost so far on a pair of values: the sum of epsilon * d_G(x, y) over the entries.
+        """Add up what was lost so far on a pair of values: on each step between them, what its class lost there.
 
         Attributes not named are equal. ``math.inf`` when some release left the pair unprotected.
         """
-        losses: list[PairLoss] = []
-        spent = self._spent_by_policy()
-        rows = max((policy.rows_per_person for policy, _ in spent), default=1)
-        for policy, epsilon in spent:
-            if policy.known:
-                raise RefusalError(
-                    "the loss of a single pair is not defined with known facts: other records move along.",
-                    hint="the budget spent bounds the loss between any two neighbouring tables.",
-                )
-            steps = policy.distance(x, y)
-            # A release that costs nothing still shows exactly what its policy does not protect.
-            # A person of more rows than a policy protects together is protected in several groups.
-            groups = -(-rows // policy.rows_per_person)
-            losses.append(inf if steps == inf else EPSILON.over(epsilon, groups * int(steps)))
-        return sum(losses, Fraction(0))
+        with self._reading() as store:
+            base, entries = store.base(), tuple(store.entries())
+        return pair_loss(self._policies, base, entries, x, y)
 
     def verify(self) -> Report:
         """Recompute the balance, all hashes and, where policies can be read back, all prices from the rows."""
@@ -227,13 +240,6 @@ class Ledger(ABC):
             # A new cache, so that policies are read back from what is stored, not from this process's memory.
             report = replace(report, problems=tuple(price_problems(rows, PolicyCache(self._policies.load_policy))))
         return replace(report, problems=(*damage, *report.problems))
-
-    def _spent_by_policy(self) -> list[tuple[Policy, Fraction]]:
-        spent: dict[str, tuple[StoredPolicy, Fraction]] = {}
-        for entry in self.entries():
-            stored, epsilon = spent.get(entry.policy.hash, (entry.policy, Fraction(0)))
-            spent[entry.policy.hash] = stored if stored.text else entry.policy, epsilon + entry.epsilon
-        return [(self._policies.policy(stored), epsilon) for stored, epsilon in spent.values()]
 
     def _charge(self, wanted: Entry, policy: Policy) -> Entry:
         self._policies.add(policy)
@@ -252,13 +258,13 @@ class Ledger(ABC):
         price, before = Snapshot.of(store).price(self._policies, policy), store.account()
         if wanted.loss.measure is not before.measure:
             raise LedgerError(f"the loss is measured in {wanted.loss.measure.name}, and this budget is not.")
-        charged = price.charged(wanted.loss)
-        if charged.largest > before.remaining:
-            raise OverBudgetError.of(charged.largest, before)
-        new = replace(wanted, number=before.entries + 1, made=self._now(), loss=charged, rule=price.rule)
-        new = replace(new, charged=charged.largest)
+        balances = tuple(store.balances({EVERY, *(pairs.whole for pairs, _ in price.charged(wanted.loss))}))
+        quote = Quote.of(price, wanted.loss, lost(balances, before.measure), before)
+        quote.check()
+        new = replace(wanted, number=before.entries + 1, made=self._now(), loss=quote.charged, rule=quote.rule)
+        new = replace(new, charged=quote.charged.largest)
         new = replace(new, chain=new.link(before.entries_head))
-        store.append(new, before=before, after=before.after_entry(new))
+        store.append(new, before=before, after=before.after_entry(new, quote.largest), balances=balances)
         return new
 
     def _now(self) -> str:

@@ -32,6 +32,11 @@ class PolicyCache:
             self.add(self._read_back(stored))
         return self._policies[stored.hash]
 
+    def readable(self, stored: StoredPolicy | None) -> Policy | None:
+        """Return a stored policy if it can be read back."""
+        at_hand = stored is not None and (stored.hash in self._policies or (self.load_policy and stored.text))
+        return self.policy(stored) if stored is not None and at_hand else None
+
     def price(self, base: StoredPolicy | None, policy: Policy) -> Price:
         """Say what releases under a policy cost, given the policy of the first entry."""
         if base is None or base.hash == policy.hash:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from blowfish_privacy.ledger.sql_store import SqlStore
@@ -22,6 +23,13 @@ class PostgresStore(SqlStore):
 
     def _ask(self, query: str, values: tuple[str | int, ...] = ()) -> Any:
         return self._connection.execute(query.replace("?", "%s").encode(), values)
+
+    def _ask_many(self, query: str, rows: Sequence[tuple[str | int, ...]]) -> int:
+        if not rows:
+            return 0
+        with self._connection.cursor() as cursor:
+            cursor.executemany(query.replace("?", "%s").encode(), rows)
+            return cursor.rowcount
 
     def damage(self) -> list[str]:
         """Look for references to rows that are not there, which only a damaged disk leaves behind."""

@@ -1,4 +1,4 @@
-"""How accounts, entries, documents and failures are laid out in the rows of a database."""
+"""How accounts, balances, entries, documents and failures are laid out in the rows of a database."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.amounts import read_amount, write_amount
+from blowfish_privacy.ledger.balance import Balance
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
-from blowfish_privacy.ledger.losses import read_loss, write_loss
+from blowfish_privacy.ledger.losses import read_class, read_loss, write_class, write_loss
 from blowfish_privacy.privacy.loss import Measure
 
 VERSIONS = (1, 2)
@@ -16,7 +17,7 @@ VERSIONS = (1, 2)
 
 
 def read_account(row: Any) -> Account:
-    """Read a balance: budget, created, spent; entries, documents, failures, each with its head."""
+    """Read an account: budget, created, spent; entries, documents, failures, each with its head."""
     measure, budget, created, spent, *rest = _typed(row, (str, str, str, str, int, str, int, str, int, str))
     if measure not in Measure.kinds:
         raise LedgerError("the budget has an unknown measure of loss.", hint="use a newer version.")
@@ -24,7 +25,7 @@ def read_account(row: Any) -> Account:
 
 
 def account_row(account: Account) -> tuple[str | int, ...]:
-    """Write a balance, in the order that :func:`read_account` reads."""
+    """Write an account, in the order that :func:`read_account` reads."""
     return (
         account.measure.name,
         write_amount(account.budget),
@@ -59,6 +60,17 @@ def read_entry(row: Any) -> Entry:
     amounts = read_amount(epsilon), read_amount(charged)
     stated = Entry.on_all_pairs(amounts[1]) if version == 1 else read_loss(measure, loss)
     return Entry(number, key, made, policy, *amounts, rule, description, mechanism, detail, chain, version, stated)
+
+
+def balance_row(balance: Balance) -> tuple[str | int, ...]:
+    """Write a balance: its amount and entry, then the kind, attribute and region that identify its class."""
+    return write_amount(balance.amount), balance.entry, *write_class(balance.pairs)
+
+
+def read_balance(row: Any) -> Balance:
+    """Read a row of the table of balances."""
+    amount, entry, *pairs = _typed(row, (str, int, str, str, str))
+    return Balance(read_class(*pairs), read_amount(amount), entry)
 
 
 def read_document(row: Any) -> Document:

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.account import Account
+from blowfish_privacy.ledger.amounts import write_amount
+from blowfish_privacy.ledger.balance import Balance, lost, summed
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
-from blowfish_privacy.ledger.rows import account_row, entry_row, read_account, read_document, read_entry, read_failure
+from blowfish_privacy.ledger.rows import (
+    account_row,
+    balance_row,
+    entry_row,
+    read_account,
+    read_balance,
+    read_document,
+    read_entry,
+    read_failure,
+)
 from blowfish_privacy.ledger.store import Store
+from blowfish_privacy.privacy.classes import PairClass
 
 _ENTRIES = (
     "SELECT e.number, e.key, e.made, p.hash, p.canonical, p.text, e.epsilon, e.charged, e.rule, e.description, "
@@ -28,12 +42,16 @@ _SWAP = (
     "failures_head = ? WHERE spent = ? AND entries = ? AND entries_head = ? AND documents = ? AND documents_head = ? "
     "AND failures = ? AND failures_head = ?"
 )
+_ADD = "INSERT INTO balances (amount, entry, kind, attribute, within) VALUES (?, ?, ?, ?, ?)"
+_MOVE = "UPDATE balances SET amount = ?, entry = ? WHERE kind = ? AND attribute = ? AND within = ? AND amount = ?"
+_BALANCES = "SELECT amount, entry, kind, attribute, within FROM balances"
 _BASE = (
-    "SELECT p.hash, p.canonical, p.text FROM entries AS e JOIN policies AS p ON p.id = e.policy WHERE p.hash = "
+    "SELECT p.hash, p.canonical, p.text FROM (SELECT *, (SELECT min(e.number) FROM entries AS e WHERE e.policy = o.id) "
+    "AS first FROM policies AS o) AS p WHERE p.first IS NOT NULL AND p.hash = "
     "(SELECT q.hash FROM entries AS f JOIN policies AS q ON q.id = f.policy "
     "WHERE NOT EXISTS (SELECT 1 FROM failures AS x WHERE x.entry = f.number) "
     "OR EXISTS (SELECT 1 FROM documents AS d WHERE d.entry = f.number) "
-    "ORDER BY f.number LIMIT 1) ORDER BY p.text = '', e.number LIMIT 1"
+    "ORDER BY f.number LIMIT 1) ORDER BY p.text = '', p.first LIMIT 1"
 )
 
 
@@ -44,8 +62,12 @@ class SqlStore(Store):
     def _ask(self, query: str, values: tuple[str | int, ...] = ()) -> Any:
         """Run a query with values for its question marks; return a cursor."""
 
+    @abstractmethod
+    def _ask_many(self, query: str, rows: Sequence[tuple[str | int, ...]]) -> int:
+        """Run a query for each of several rows; return how many rows of the database it met."""
+
     def open_account(self, account: Account) -> None:
-        """Write the balance of a new ledger."""
+        """Write the account of a new ledger."""
         self._ask(
             "INSERT INTO account (one, measure, budget, created, spent, entries, entries_head, documents, "
             "documents_head, failures, failures_head) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -58,6 +80,13 @@ class SqlStore(Store):
         if row is None:
             raise LedgerError("the ledger has lost its balance.", hint="restore it from a backup.")
         return read_account(row)
+
+    def balances(self, classes: Collection[PairClass] | None = None) -> Iterator[Balance]:
+        """Go through the balances, of some classes or of all."""
+        if classes is None:
+            return map(read_balance, self._ask(_BALANCES))
+        asked = (self._ask(f"{_BALANCES} WHERE kind = ? AND attribute = ?", (c.kind, c.attribute)) for c in classes)
+        return map(read_balance, chain.from_iterable(asked))
 
     def base(self) -> StoredPolicy | None:
         """Find the policy of the first entry that is not set aside, with a text if any policy of its hash has one."""
@@ -99,18 +128,40 @@ class SqlStore(Store):
         )
         return frozenset(str(name) for (name,) in rows)
 
-    def append(self, row: Entry | Document | Failure, *, before: Account, after: Account) -> None:
-        """Swap the balance and add the row."""
+    def append(
+        self, row: Entry | Document | Failure, *, before: Account, after: Account, balances: Collection[Balance] = ()
+    ) -> None:
+        """Swap the account, add the row, and move the balances that an entry is charged to."""
         swapped = self._ask(_SWAP, (*account_row(after)[3:], *account_row(before)[3:]))
         if swapped.rowcount != 1:
             raise LedgerError("the balance changed while it was being charged.", hint="try again with the same key.")
         if isinstance(row, Entry):
             self._append_entry(row)
+            self._charge_balances(row, {balance.pairs: balance.amount for balance in balances})
         elif isinstance(row, Failure):
             self._ask("INSERT INTO failures VALUES (?, ?, ?, ?)", (row.number, row.entry, row.made, row.chain))
         else:
             values = (row.number, row.entry, row.made, row.text, row.sha256, row.chain)
             self._ask("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", values)
+
+    def _charge_balances(self, row: Entry, before: Mapping[PairClass, Fraction]) -> None:
+        moved = [Balance(pairs, before.get(pairs, Fraction(0)) + amount, row.number) for pairs, amount in row.loss]
+        known = [
+            (*balance_row(balance), write_amount(before[balance.pairs])) for balance in moved if balance.pairs in before
+        ]
+        if self._ask_many(_MOVE, known) != len(known):
+            raise LedgerError("a balance changed while it was being charged.", hint="try again with the same key.")
+        self._ask_many(_ADD, [balance_row(balance) for balance in moved if balance.pairs not in before])
+
+    def summarise(self) -> None:
+        """Work out the balances of a ledger that has none yet, from entries that add up."""
+        account, entries = self.account(), tuple(self.entries())
+        spent = sum((entry.charged for entry in entries), Fraction(0))
+        if (len(entries), spent) != (account.entries, account.spent):
+            raise LedgerError("the entries do not add up to what is spent.", hint="restore the ledger from a backup.")
+        balances = summed(entries)
+        self._ask_many(_ADD, [balance_row(balance) for balance in balances])
+        self._ask("UPDATE account SET spent = ?", (write_amount(lost(balances, account.measure).largest),))
 
     def _append_entry(self, row: Entry) -> None:
         policy = row.policy.hash, row.policy.canonical, row.policy.text

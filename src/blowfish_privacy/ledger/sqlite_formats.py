@@ -15,7 +15,7 @@ from blowfish_privacy.ledger.sqlite_store import SqliteStore
 
 APPLICATION = int.from_bytes(b"BPLg")
 """Marks a SQLite file as a ledger of ours."""
-VERSION = 3
+VERSION = 4
 
 
 def _guards(*tables: str) -> Iterator[str]:
@@ -65,6 +65,16 @@ _LOSSES = (
     "CREATE TRIGGER account_measure BEFORE UPDATE OF measure ON account "
     "BEGIN SELECT RAISE(ABORT, 'the budget of a ledger is fixed'); END",
 )
+_BALANCES = (
+    """CREATE TABLE balances (
+        kind TEXT NOT NULL, attribute TEXT NOT NULL, within TEXT NOT NULL, amount TEXT NOT NULL,
+        entry INTEGER NOT NULL REFERENCES entries, PRIMARY KEY (kind, attribute, within))""",
+    "CREATE INDEX entries_of_policy ON entries (policy)",
+    "CREATE TRIGGER balances_class BEFORE UPDATE OF kind, attribute, within ON balances "
+    "BEGIN SELECT RAISE(ABORT, 'the balances of a ledger are only ever added to'); END",
+    "CREATE TRIGGER balances_delete BEFORE DELETE ON balances "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger keeps its balances'); END",
+)
 _PLACE = (
     """CREATE TABLE place (
         one INTEGER PRIMARY KEY CHECK (one = 1), folder TEXT NOT NULL, name TEXT NOT NULL, file TEXT NOT NULL)""",
@@ -110,5 +120,13 @@ def _to_format_3(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_to_format_2, _to_format_3)
+def _to_format_4(connection: sqlite3.Connection) -> None:
+    """Balances of every class of secret pairs; what is spent is now the most that any pair has lost."""
+    for statement in _BALANCES:
+        connection.execute(statement)
+    if connection.execute("SELECT 1 FROM account").fetchone() is not None:
+        SqliteStore(connection).summarise()
+
+
+_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_to_format_2, _to_format_3, _to_format_4)
 """The step from format 1 to 2, and so on."""

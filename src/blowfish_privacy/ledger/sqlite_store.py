@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.place import Place
@@ -32,6 +33,9 @@ class SqliteStore(SqlStore):
 
     def _ask(self, query: str, values: tuple[str | int, ...] = ()) -> sqlite3.Cursor:
         return self._connection.execute(query, values)
+
+    def _ask_many(self, query: str, rows: Sequence[tuple[str | int, ...]]) -> int:
+        return max(0, self._connection.executemany(query, rows).rowcount)
 
     def damage(self) -> list[str]:
         """Let SQLite check its pages and references."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from blowfish_privacy.ledger.account import Account
+from blowfish_privacy.ledger.balance import Balance
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
+from blowfish_privacy.privacy.classes import PairClass
 
 
 class Store(ABC):
@@ -14,7 +16,11 @@ class Store(ABC):
 
     @abstractmethod
     def account(self) -> Account:
-        """Return the balance."""
+        """Return the account."""
+
+    @abstractmethod
+    def balances(self, classes: Collection[PairClass] | None = None) -> Iterator[Balance]:
+        """Go through the balances of some whole classes, or of all, with those of their regions."""
 
     @abstractmethod
     def base(self) -> StoredPolicy | None:
@@ -52,8 +58,13 @@ class Store(ABC):
         """Return the hashes of the policies of the entries that failed."""
 
     @abstractmethod
-    def append(self, row: Entry | Document | Failure, *, before: Account, after: Account) -> None:
-        """Update the balance, on condition that it still is ``before``, and add the row."""
+    def append(
+        self, row: Entry | Document | Failure, *, before: Account, after: Account, balances: Collection[Balance] = ()
+    ) -> None:
+        """Update the account, on condition that it still is ``before``, and add the row.
+
+        ``balances`` are those of the classes that an entry is charged to, as they were before.
+        """
 
     @abstractmethod
     def damage(self) -> list[str]:

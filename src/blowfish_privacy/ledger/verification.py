@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 
+from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import BlowfishError, LedgerError
 from blowfish_privacy.ledger.account import Account
+from blowfish_privacy.ledger.balance import Balance, lost, summed
+from blowfish_privacy.ledger.composition import SAME_POLICY
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
 from blowfish_privacy.ledger.policy_cache import PolicyCache
+from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.ledger.store import Store
-from blowfish_privacy.privacy.classes import EVERY, classes_met
+from blowfish_privacy.privacy.classes import EVERY, PairClass, classes_met
+from blowfish_privacy.privacy.loss import NOTHING, Loss
+from blowfish_privacy.privacy.regions import Region
 from blowfish_privacy.support.exact import show
 
 
@@ -25,6 +31,8 @@ class Report:
     documents: int
     budget: Fraction
     spent: Fraction
+    lost: Loss
+    """What was lost on each class of secret pairs."""
 
     @property
     def ok(self) -> bool:
@@ -37,6 +45,7 @@ class Rows:
     """All rows of a ledger, copied in one transaction, so that others may write while they are checked."""
 
     account: Account
+    balances: tuple[Balance, ...] = ()
     base: StoredPolicy | None = None
     entries: tuple[Entry, ...] = ()
     documents: tuple[Document, ...] = ()
@@ -49,10 +58,11 @@ class Rows:
         """Copy all rows within a transaction; a row that cannot be read is reported, not raised."""
         account = store.account()
         try:
+            balances = tuple(store.balances())
             rows = tuple(store.entries()), tuple(store.documents()), tuple(store.failures())
         except LedgerError as error:
             return cls(account, unreadable=error.message)
-        return cls(account, store.base(), *rows)
+        return cls(account, balances, store.base(), *rows)
 
 
 def verify_rows(rows: Rows) -> Report:
@@ -62,8 +72,10 @@ def verify_rows(rows: Rows) -> Report:
     """
     account = rows.account
     if rows.unreadable:
-        return Report((rows.unreadable,), account.entries, account.documents, account.budget, account.spent)
-    spent = sum((entry.charged for entry in rows.entries), Fraction(0))
+        return Report((rows.unreadable,), account.entries, account.documents, account.budget, account.spent, NOTHING)
+    balances = summed(rows.entries)
+    loss = lost(balances, account.measure)
+    spent = loss.largest if loss.largest == account.spent else _spent_in_turn(rows)
     first = Account.first_link(account.budget, account.created, account.measure)
     numbers = {entry.number for entry in rows.entries}
     problems = [
@@ -74,11 +86,35 @@ def verify_rows(rows: Rows) -> Report:
         *_chain_problems("failure", rows.failures, first, account.failures, account.failures_head),
         *_stray("failure", rows.failures, numbers),
     ]
+    problems += _balance_problems(balances, rows.balances)
     if spent != account.spent:
         problems.append(f"the entries add up to {show(spent)}, but the balance says {show(account.spent)} is spent.")
     if spent > account.budget:
         problems.append(f"{show(spent)} is spent, more than the budget of {show(account.budget)}.")
-    return Report(tuple(problems), len(rows.entries), len(rows.documents), account.budget, spent)
+    return Report(tuple(problems), len(rows.entries), len(rows.documents), account.budget, spent, loss)
+
+
+def _spent_in_turn(rows: Rows) -> Fraction:
+    """Charge the entries once more, one after the other: where regions are too many to search, bounds depend on it."""
+    account, sums = replace(rows.account, spent=Fraction(0)), dict[PairClass, dict[PairClass, Fraction]]()
+    for entry in rows.entries:
+        touched = [sums.get(whole, {}) for whole in {EVERY, *(pairs.whole for pairs, _ in entry.loss)}]
+        before = Loss.of({pairs: amount for known in touched for pairs, amount in known.items()}, account.measure)
+        quote = Quote.of(SAME_POLICY, entry.loss, before, account)
+        account = replace(account, spent=quote.largest)
+        for pairs, amount in entry.loss:
+            known = sums.setdefault(pairs.whole, {})
+            known[pairs] = known.get(pairs, Fraction(0)) + amount
+    return account.spent
+
+
+def _balance_problems(summed: Sequence[Balance], stored: Sequence[Balance]) -> Iterator[str]:
+    right, found = ({balance.pairs: balance for balance in balances} for balances in (summed, stored))
+    for pairs in sorted({*right, *found}, key=lambda pairs: pairs.order):
+        if right.get(pairs) != found.get(pairs):
+            amounts = (show(each[pairs].amount) if pairs in each else "nothing" for each in (right, found))
+            where = " in a region" if pairs.within else ""
+            yield "the balance of {}{} is {} by the entries, and {} is stored.".format(pairs.words, where, *amounts)
 
 
 def price_problems(rows: Rows, policies: PolicyCache) -> Iterator[str]:
@@ -95,8 +131,14 @@ def price_problems(rows: Rows, policies: PolicyCache) -> Iterator[str]:
         else:
             if entry.charged < entry.loss.measure.over(entry.epsilon, price.factor):
                 yield f"entry {entry.number} was charged less than its price, {price.factor} times its epsilon."
-            if not {pairs for pairs, _ in entry.loss} <= classes:
+            if not {pairs.whole for pairs, _ in entry.loss} <= classes:
                 yield f"entry {entry.number} was charged to secret pairs that its policy does not have."
+            if not all(_inside(policy.domain, pairs.within) for pairs, _ in entry.loss):
+                yield f"entry {entry.number} was charged to a region that is not in the domain of its policy."
+
+
+def _inside(domain: Domain, region: Region) -> bool:
+    return all(name in domain.names and subset.last < domain[name].size for name, subset in region)
 
 
 def _chain_problems(

@@ -35,6 +35,15 @@ class PairClass:
         return replace(self, within=EVERYWHERE) if self.within else self
 
     @property
+    def words(self) -> str:
+        """What the pairs of the class are called in a sentence, wherever they lie."""
+        if self.kind == "attribute":
+            return f"the secret pairs that change {self.attribute}"
+        return {"presence": "the pairs of a person in the table and the same person not in it"}.get(
+            self.kind, "the secret pairs"
+        )
+
+    @property
     def order(self) -> tuple[object, ...]:
         """What classes are sorted by."""
         return self.kind, self.attribute, tuple((name, subset.runs) for name, subset in self.within)

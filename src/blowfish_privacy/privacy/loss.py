@@ -74,6 +74,17 @@ class Loss:
         """Lose the same amount on several classes; on every class, if none is named."""
         return cls.of(dict.fromkeys(tuple(classes) or (EVERY,), amount), measure)
 
+    @classmethod
+    def total(cls, losses: Iterable[Loss], measure: Measure = EPSILON) -> Loss:
+        """Add up class by class: what several releases lose together."""
+        sums: dict[PairClass, Fraction] = {}
+        for loss in losses:
+            if loss.measure is not measure:
+                raise LedgerError(f"losses in {measure.name} and in {loss.measure.name} do not add up.")
+            for pairs, amount in loss:
+                sums[pairs] = sums.get(pairs, Fraction(0)) + amount
+        return cls.of(sums, measure)
+
     @property
     def largest(self) -> Fraction:
         """The largest loss on any secret pair."""
@@ -89,7 +100,13 @@ class Loss:
 
     def covers(self, other: Loss) -> bool:
         """Say whether no pair loses more there than here, as far as whole regions show it."""
-        return all(self._at_least(pairs) >= other.on(pairs) for pairs, _ in other)
+        mine, theirs = self._beyond(other), other._beyond(self)
+        return all(mine._at_least(pairs) >= theirs.on(pairs) for pairs, _ in theirs)
+
+    def _beyond(self, other: Loss) -> Loss:
+        """Leave out what another loss has on the very same classes."""
+        theirs = dict(other.amounts)
+        return Loss.of({pairs: max(amount - theirs.get(pairs, 0), Fraction(0)) for pairs, amount in self}, self.measure)
 
     def _at_least(self, pairs: PairClass) -> Fraction:
         """Return what every pair of a class loses, in all regions that contain that of the class."""
@@ -105,14 +122,12 @@ class Loss:
 
     def __add__(self, other: Loss) -> Loss:
         """Add up class by class: what two releases lose together."""
-        self._check_measure(other)
-        first, second = dict(self.amounts), dict(other.amounts)
-        sums = {pairs: first.get(pairs, Fraction(0)) + second.get(pairs, Fraction(0)) for pairs in first | second}
-        return Loss.of(sums, self.measure)
+        return Loss.total((self, other), self.measure)
 
     def __or__(self, other: Loss) -> Loss:
         """Take the larger amount of every class: what two releases lose that no secret pair meets both of."""
-        self._check_measure(other)
+        if self.measure is not other.measure:
+            raise LedgerError(f"losses in {self.measure.name} and in {other.measure.name} do not compare.")
         everywhere = max(self.on(EVERY), other.on(EVERY))
         classes = {pairs for pairs, _ in (*self, *other)} - {EVERY}
         larger = {pairs: max(self.on(pairs), other.on(pairs)) - everywhere for pairs in classes}
@@ -122,10 +137,6 @@ class Loss:
     def over(self, steps: int) -> Loss:
         """Bound the loss along chains of so many secret pairs of the same class."""
         return Loss.of({pairs: self.measure.over(amount, steps) for pairs, amount in self}, self.measure)
-
-    def _check_measure(self, other: Loss) -> None:
-        if self.measure is not other.measure:
-            raise LedgerError(f"losses in {self.measure.name} and in {other.measure.name} do not add up.")
 
 
 NOTHING = Loss(EPSILON, ())

@@ -138,7 +138,7 @@ def test_a_reader_of_the_old_version_is_waited_for_and_not_for_ever(old: Path) -
     holder = sqlite3.connect(old, isolation_level=None)
     holder.execute("BEGIN")
     holder.execute("SELECT * FROM account").fetchone()
-    with pytest.raises(LedgerError, match="migrated to ledger format 3, but other processes are using it"):
+    with pytest.raises(LedgerError, match="migrated to ledger format 4, but other processes are using it"):
         SqliteLedger.open(old, timeout=0.1)
     holder.close()
     assert SqliteLedger.open(old, timeout=0.1).verify().ok
@@ -181,7 +181,7 @@ def test_a_crash_leaves_it_old_or_new(old: Path) -> None:
         if done.returncode == 0:
             break
         assert done.returncode == 7, done.stderr
-    assert set(versions) == {1, 3}
+    assert set(versions) == {1, 4}
 
 
 def test_the_command_warns_in_words(old: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -285,7 +285,7 @@ def test_a_ledger_of_format_1_is_brought_to_this_format(postgres_server: Server)
         f'GRANT INSERT ON "{name}".entries TO "{name} user"',
     )
     theirs = url.replace("owner@", f"{name}%20user@")
-    with pytest.raises(LedgerError, match="only its owner can bring it to format 3"):
+    with pytest.raises(LedgerError, match="only its owner can bring it to format 4"):
         PostgresLedger.open(theirs)
     with ThreadPoolExecutor(4) as pool:
         opened_at_once = list(pool.map(lambda _: PostgresLedger.open(url, load_policy=load_policy), range(4)))

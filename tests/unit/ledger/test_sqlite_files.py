@@ -141,9 +141,9 @@ def test_a_ledger_open_to_others_warns(tmp_path: Path, mode: int) -> None:
 def test_a_format_of_the_future_is_refused(tmp_path: Path) -> None:
     ledger = make(tmp_path / "a.ledger")
     with sqlite3.connect(ledger.path) as connection:
-        connection.execute("PRAGMA user_version = 4")
+        connection.execute("PRAGMA user_version = 5")
     connection.close()
-    with pytest.raises(LedgerError, match="format 4"):
+    with pytest.raises(LedgerError, match="format 5"):
         make(ledger.path)
 
 

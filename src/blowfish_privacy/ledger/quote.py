@@ -1,0 +1,95 @@
+"""What a release would cost a budget, and what it would leave: worked out alike before a charge and for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from blowfish_privacy.ledger.account import Account, OverBudgetError
+from blowfish_privacy.ledger.composition import Price
+from blowfish_privacy.privacy.classes import EVERY, PairClass
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.regions import largest_overlap
+
+MOST_REGIONS = 250
+"""Regions of one class that are kept apart; a charge on more is lost on the class wherever its pairs lie."""
+
+_MERGED = f"more than {MOST_REGIONS} regions of a class are not kept apart, so new ones are charged wherever pairs lie"
+
+
+@dataclass(frozen=True)
+class Quote:
+    """The price of a release, from which its charge follows."""
+
+    price: Price
+    charged: Loss
+    """What the release costs on the classes of secret pairs of the ledger's policy."""
+    before: Loss
+    """What was lost before, on the classes it is charged to if not on all."""
+    budget: Fraction
+    spent: Fraction
+    """The most that any secret pair had lost before."""
+    rule: str
+    """Why it costs that."""
+
+    @classmethod
+    def of(cls, price: Price, loss: Loss, before: Loss, account: Account) -> Quote:
+        """Quote the price of a loss for a ledger in a given state."""
+        due = price.charged(loss)
+        charged = _with_few_regions(due, before)
+        rule = price.rule if charged == due else f"{price.rule}; {_MERGED}"
+        return cls(price, charged, before, account.budget, account.spent, rule)
+
+    @cached_property
+    def after(self) -> Loss:
+        """What will have been lost."""
+        return self.before + self.charged
+
+    @cached_property
+    def largest(self) -> Fraction:
+        """The most that any secret pair will have lost.
+
+        Other classes than those it is charged to lose only what is charged to every class. Where overlaps of regions
+        are too many to search, sums of bounds are bounds too.
+        """
+        touched = max((self.after.on(pairs) for pairs in self._touched), default=Fraction(0))
+        return min(max(self.spent + self.charged.on(EVERY), touched), self.spent + self.charged.largest)
+
+    @property
+    def cost(self) -> Fraction:
+        """What it will take from the budget that is left."""
+        return self.largest - self.spent
+
+    @property
+    def fits(self) -> bool:
+        """Whether no secret pair will have lost more than the budget."""
+        return self.largest <= self.budget
+
+    @property
+    def short(self) -> PairClass:
+        """The class whose pairs will have lost the most."""
+        return next((pairs for pairs in self._touched if self.after.on(pairs) >= self.largest), EVERY)
+
+    def check(self, what: str = "the release costs") -> None:
+        """Refuse what does not fit, and say which secret pairs are short."""
+        if not self.fits:
+            requested = self.charged.on(self.short)
+            raise OverBudgetError.of(
+                self.short, requested, requested - (self.largest - self.budget), budget=self.budget, what=what
+            )
+
+    @cached_property
+    def _touched(self) -> list[PairClass]:
+        return sorted({pairs.whole for pairs, _ in self.charged}, key=lambda pairs: pairs.order)
+
+
+def _with_few_regions(charged: Loss, before: Loss) -> Loss:
+    """Charge new regions of a class on all of it, once it has too many: no pair loses more than the worst of them."""
+    kept, known = dict(charged), {pairs for pairs, _ in before if pairs.within}
+    for whole in {pairs.whole for pairs in kept}:
+        new = [pairs for pairs in kept if pairs.within and pairs.whole == whole and pairs not in known]
+        if new and sum(pairs.whole == whole for pairs in known) + len(new) > MOST_REGIONS:
+            worst = largest_overlap([(pairs.within, kept.pop(pairs)) for pairs in new])
+            kept[whole] = kept.get(whole, Fraction(0)) + worst
+    return Loss.of(kept, charged.measure)
