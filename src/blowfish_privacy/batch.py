@@ -15,7 +15,7 @@ from blowfish_privacy.ledger import Entry
 from blowfish_privacy.privacy.classes import classes_met
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.queries import Asked
-from blowfish_privacy.queries.asked import split
+from blowfish_privacy.queries.asked import looked_at, split
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe
@@ -154,7 +154,7 @@ def _refuse_unaffordable(file: PolicyFile, session: Session, entries: Sequence[E
         # One of this name that the ledger holds may be the same, and then costs nothing.
         if release.epsilon and not any(entry.description.startswith(f"{release.name}: ") for entry in entries)
     ]
-    met = [(query, classes_met(file.policy, query.attributes), epsilon) for query, epsilon in due]
+    met = [(query, classes_met(file.policy, looked_at(query)), epsilon) for query, epsilon in due]
     # One that meets several classes loses as much on one of them, and may lose less on the others.
     certain = [(query, Loss.alike(classes, epsilon)) for query, classes, epsilon in met if len(classes) == 1]
     if not session.ledger.quote(Loss.total(loss for _, loss in certain), file.policy).fits:

@@ -16,7 +16,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import classes_met
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.queries import Asked, Selected
-from blowfish_privacy.queries.asked import split
+from blowfish_privacy.queries.asked import looked_at, split
 from blowfish_privacy.queries.selection import checked_groups
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
@@ -153,7 +153,7 @@ class Session:
             return
         amount = positive(epsilon, "epsilon", error=QueryError)
         # It will lose as much on one of the classes it meets, and may lose less on the others.
-        met = classes_met(self.policy, query.attributes)
+        met = classes_met(self.policy, looked_at(query))
         quotes = [self.ledger.quote(Loss.alike((pairs,), amount), self.policy) for pairs in met]
         if any(quote.fits for quote in quotes) or any(entry.key == key for entry in self.ledger.entries()):
             return

@@ -24,6 +24,8 @@ from blowfish_privacy.release.verification import problems
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
 
+pytestmark = pytest.mark.filterwarnings("ignore::blowfish_privacy.errors.BlowfishWarning")
+
 ABSENT = None
 
 

@@ -24,6 +24,12 @@ def split(asked: object) -> tuple[Query, Selection]:
     raise QueryError(f"a query is needed, got {brief(asked)}.", hint='Histogram("age"), for example.')
 
 
+def looked_at(asked: Asked) -> tuple[str, ...]:
+    """Return the attributes that an answer depends on."""
+    query, selection = split(asked)
+    return tuple(dict.fromkeys([*selection.attributes, *query.attributes]))
+
+
 def joined(query: Query, selection: Selection) -> Asked:
     """Return what :func:`split` takes apart."""
     return Selected(query, selection) if selection else query

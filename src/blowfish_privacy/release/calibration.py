@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log10
+from typing import Any
 
 from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
 from blowfish_privacy.mechanisms import Mechanism, TooFewError
@@ -16,36 +18,57 @@ from blowfish_privacy.queries.asked import split
 from blowfish_privacy.support.exact import show
 
 
-def most_accurate(
-    kinds: list[type[Mechanism]], query: Query, policy: Policy, epsilon: Fraction, records: int | None
-) -> Mechanism:
-    """Calibrate several mechanisms, leave out those that refuse, and take the one with the smallest expected error."""
-    made: list[Mechanism] = []
-    refusal: BlowfishError = RefusalError("no mechanism answers this query under this policy.")
-    for kind in kinds:
-        try:
-            made.append(kind.calibrated(query, policy, epsilon=epsilon, records=records))
-        except (RefusalError, QueryError) as error:
-            refusal = error
-    if not made:
-        raise refusal
-    return min(made, key=lambda mechanism: mechanism.expected_error().mse)
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Finds the mechanism for an epsilon: the most accurate of several, for all groups of records together."""
 
+    query: Query
+    population: Population
+    kinds: Sequence[type[Mechanism]]
+    records: int | None
+    named: bool
+    """Whether the mechanism was asked for by name, so that it is taken even where others suit better."""
 
-def spend_all(choose: Callable[[Fraction], Mechanism], population: Population, epsilon: Fraction) -> Mechanism:
-    """Choose the mechanism of every group such that all groups together lose as much as may be lost.
+    def __call__(self, epsilon: Fraction) -> Mechanism:
+        """Choose and calibrate such that the records' release loses epsilon."""
+        best = self._chosen(epsilon)
+        if self.population.box or self.population.groups:
+            best = self._spending_all(best, epsilon)
+        if best.blind:
+            raise TooFewError.of(self.records or 0, epsilon)
+        return best
 
-    Losses shrink in proportion to the epsilon of one group, up to the choice between mechanisms.
-    """
-    amount = epsilon
-    for _ in range(_MOST_TRIES):
-        mechanism = choose(amount)
-        lost = population.certificate(mechanism.certify(population.policy)).epsilon
-        if lost in (0, epsilon):
-            return mechanism
-        amount *= epsilon / lost
-    # A record that moves is one that goes and one that comes.
-    return choose(epsilon / 2)
+    def _spending_all(self, first: Mechanism, epsilon: Fraction) -> Mechanism:
+        """Give one group as much as lets all groups together lose epsilon.
+
+        Losses grow in proportion to what one group is given, but for the choice between mechanisms.
+        """
+        mechanism, amount = first, epsilon
+        for _ in range(_MOST_TRIES):
+            lost = self.population.certificate(mechanism.certify(self.population.policy)).epsilon
+            if lost in (0, epsilon):
+                return mechanism
+            amount *= epsilon / lost
+            mechanism = self._chosen(amount)
+        # A record that moves is one that goes and one that comes.
+        return self._chosen(epsilon / 2)
+
+    def _chosen(self, epsilon: Fraction) -> Mechanism:
+        policy = self.population.policy
+        given: dict[str, Any] = {"epsilon": epsilon, "records": self.records}
+        suited = [kind for kind in self.kinds if self.named or kind.suits(self.query, policy, **given)]
+        if len(suited) == 1:
+            return suited[0].calibrated(self.query, policy, **given)
+        made: list[Mechanism] = []
+        refusal: BlowfishError = RefusalError("no mechanism answers this query under this policy.")
+        for kind in suited:
+            try:
+                made.append(kind.calibrated(self.query, policy, **given))
+            except (RefusalError, QueryError) as error:
+                refusal = error
+        if not made:
+            raise refusal
+        return min(made, key=lambda mechanism: mechanism.expected_error().mse)
 
 
 _MOST_TRIES = 4

@@ -11,13 +11,13 @@ from typing import Any
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import BlowfishError, QueryError
 from blowfish_privacy.graphs import FullDomain
-from blowfish_privacy.mechanisms import Error, Mechanism, TooFewError, candidates
+from blowfish_privacy.mechanisms import Error, Mechanism, candidates
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.population import Population
 from blowfish_privacy.queries import ALL_RECORDS, Asked, Query, Selection
 from blowfish_privacy.queries.asked import asked_to_file, joined, split
-from blowfish_privacy.release.calibration import most_accurate, solve_epsilon, spend_all
+from blowfish_privacy.release.calibration import Calibration, solve_epsilon
 from blowfish_privacy.release.public_sizes import PublicSizes
 from blowfish_privacy.support.exact import positive
 from blowfish_privacy.support.progress import task
@@ -141,25 +141,12 @@ def plan_population(
     **labels: Any,
 ) -> Plan:
     """Plan one release of some records."""
-    kinds, policy = candidates(query, mechanism), population.policy
-
-    def calibrate(amount: Fraction) -> Mechanism:
-        best = spend_all(choose, population, amount) if population.box or population.groups else choose(amount)
-        if best.blind:
-            raise TooFewError.of(records or 0, amount)
-        return best
-
-    def choose(amount: Fraction) -> Mechanism:
-        suited = [kind for kind in kinds if mechanism or kind.suits(query, policy, epsilon=amount, records=records)]
-        if len(suited) == 1:
-            return suited[0].calibrated(query, policy, epsilon=amount, records=records)
-        return most_accurate(suited, query, policy, amount, records)
-
+    calibrate = Calibration(query, population, candidates(query, mechanism), records, named=mechanism is not None)
     if epsilon is None:
         with task("Solving for epsilon"):
             chosen = solve_epsilon(calibrate, positive(error, "error", error=QueryError))
     else:
         chosen = positive(epsilon, "epsilon", error=QueryError)
     calibrated = calibrate(chosen)
-    certificate = population.certificate(calibrated.certify(policy))
+    certificate = population.certificate(calibrated.certify(population.policy))
     return Plan(query, population.whole, calibrated, certificate, records, population, **labels)
