@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.engines import located
-from blowfish_privacy.errors import DataError, SpecError
+from blowfish_privacy.errors import SpecError
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.privacy.classes import classes_met
 from blowfish_privacy.privacy.loss import Loss
@@ -19,6 +18,7 @@ from blowfish_privacy.queries.asked import looked_at, split
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe
+from blowfish_privacy.release.keys import content_key, may_be_paid
 from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.public_sizes import PublicSizes, ask_sizes
 from blowfish_privacy.release.spec import PolicyFile
@@ -77,16 +77,8 @@ class Batch:
         return [plan for plan in self.plans if plan.key not in self.earlier]
 
     def release(self, plan: Plan) -> Any:
-        """Release one of the plans; where the data do not fit, say what that cost."""
-        try:
-            return self.session.release(plan)
-        except DataError as error:
-            ledger = self.session.ledger
-            charged = any(entry.key == plan.key for entry in ledger.entries())
-            if not charged or ledger.document(plan.key) is not None:
-                raise
-            cost = "Its cost was charged; once the data are corrected, the same release costs nothing more."
-            raise DataError(f"{error.message} {cost}", hint=error.hint) from None
+        """Release one of the plans."""
+        return self.session.release(plan)
 
 
 def open_session(file: PolicyFile, folder: Path) -> Session:
@@ -142,8 +134,7 @@ def total_epsilon(plans: Sequence[Plan]) -> Fraction:
 
 def _with_key(plan: Plan, file: PolicyFile) -> Plan:
     """Name a release by its content and data, so that running a file again finds what it released before."""
-    digest = sha256(f"{file.data} {plan.policy.hash} {describe(plan)}".encode()).hexdigest()[:32]
-    return replace(plan, key=f"file-{digest}")
+    return replace(plan, key=content_key(file.data, plan.policy, describe(plan)))
 
 
 def _refuse_unaffordable(file: PolicyFile, session: Session, entries: Sequence[Entry]) -> None:
@@ -151,8 +142,8 @@ def _refuse_unaffordable(file: PolicyFile, session: Session, entries: Sequence[E
     due = [
         (release.query, release.epsilon)
         for release in file.releases
-        # One of this name that the ledger holds may be the same, and then costs nothing.
-        if release.epsilon and not any(entry.description.startswith(f"{release.name}: ") for entry in entries)
+        if release.epsilon
+        and not may_be_paid(entries, file.policy, name=release.name, query=release.query, epsilon=release.epsilon)
     ]
     met = [(query, classes_met(file.policy, looked_at(query)), epsilon) for query, epsilon in due]
     # One that meets several classes loses as much on one of them, and may lose less on the others.

@@ -47,8 +47,8 @@ class KMeansEstimator(BaseEstimator):
 
     The columns of X are the attributes of the policy's domain, in its order, and carry their names or none; the box is
     the domain's, never the data's.
-    Without ``ledger`` (a path of one that is there, or a ledger) nothing remembers what a fit cost: each fit spends
-    ``epsilon`` anew.
+    Each fit learns from the X that it is given, so each spends ``epsilon`` anew, also on the same X; without
+    ``ledger`` (a path of one that is there, or a ledger) nothing remembers what fits cost together.
 
     After ``fit``: ``cluster_centers_``, ``cluster_sizes_`` (estimated), ``release_`` (the result: other k, pictures,
     synthetic points, the document), ``n_features_in_``, and ``feature_names_in_`` (the domain's names) if X had names.
@@ -90,7 +90,8 @@ class KMeansEstimator(BaseEstimator):
         budget = self.epsilon if self.ledger is None else None
         session = Session(engine, policy, budget=budget, ledger=self.ledger)
         query = KMeans(domain.names, self.n_clusters)
-        self.release_ = session.release(query, epsilon=self.epsilon, mechanism=self.mechanism)
+        # Arrays have no name by which to know them again, and every fit must learn from the X that it is given.
+        self.release_ = session.release(query, epsilon=self.epsilon, mechanism=self.mechanism, new=True)
         engine.close()
         self.cluster_centers_: Floats = self.release_.centers
         self.cluster_sizes_: Floats = self.release_.sizes

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import tempfile
 import weakref
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from blowfish_privacy import results
 from blowfish_privacy.engines import Engine, open_engine
-from blowfish_privacy.errors import DataError, LedgerError, PolicyError, QueryError, RefusalError, brief
+from blowfish_privacy.errors import (
+    BlowfishWarning,
+    DataError,
+    LedgerError,
+    PolicyError,
+    QueryError,
+    RefusalError,
+    brief,
+)
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.policies import Policy
@@ -20,7 +31,9 @@ from blowfish_privacy.queries.asked import looked_at, split
 from blowfish_privacy.queries.selection import checked_groups
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
+from blowfish_privacy.release.checks import describe
 from blowfish_privacy.release.data_check import PolicyCheck, check_data
+from blowfish_privacy.release.keys import MADE_BEFORE, SessionKeys, may_be_paid
 from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.public_sizes import ask_sizes
 from blowfish_privacy.release.run import ReleaseRunner
@@ -32,6 +45,9 @@ class Session:
 
     ``ledger`` is the path of the file, or the address of the PostgreSQL schema, that keeps what was spent; without it
     the budget holds for this session only. A ledger that is there is opened; ``create=True`` makes one with ``budget``.
+    The same release asked for again is handed out again as it was and costs nothing, unless ``new=True``: the same
+    policy, query, mechanism, epsilon and name, over data of the same path or address. Tables in memory have no name;
+    they are the table that the ledger is kept for.
     ``source`` replaces the operating system's random bits, for tests: releases made with it say that they are not
     private.
     """
@@ -55,6 +71,7 @@ class Session:
         if source is not None and not hasattr(source, "words"):
             raise QueryError(f"a source of random bits is needed, got {brief(source)}.")
         self._source: BitSource = SystemSource() if source is None else source
+        self.keys = SessionKeys(data)
 
     def _open_ledger(self, budget: Any, ledger: str | Path | Ledger | None, *, create: bool) -> Ledger:
         amount = None if budget is None else positive(budget, "budget", error=LedgerError)
@@ -100,20 +117,22 @@ class Session:
         mechanism: str | None = None,
         name: str = "release",
         key: str | None = None,
+        new: bool = False,
     ) -> Plan:
         """Choose a mechanism and say what it proves, costs and how wrong it will be. Reads no values, spends nothing.
 
         Give ``epsilon``, or ``error`` (root mean squared) to solve for it. Where the number of rows is needed and the
         policy makes it public without stating it, the data are asked for that number alone; an ``epsilon`` above what
-        is left is refused before that.
+        is left is refused before that. A plan of the same content is a plan for the same release, unless ``new=True``
+        asks for another one, with noise of its own; ``key`` names the release by a text of your own instead.
         """
         plain, selection = split(query)
         records, sizes = self.policy.records, None
         if plain.needs_records and self.policy.size != "unknown" and (selection or records is None):
-            self._check_affordable(query, epsilon, key)
+            self._check_affordable(query, epsilon, name, key, new=new)
             sizes = ask_sizes(query, self.policy, lambda: self.engine)
             records = self.engine.rows() if not selection else records
-        return make_plan(
+        plan = make_plan(
             query,
             self.policy,
             epsilon=epsilon,
@@ -122,42 +141,57 @@ class Session:
             records=records,
             sizes=sizes,
             name=name,
-            key=key,
         )
+        return replace(plan, key=self.keys.choose(self.policy, describe(plan), key=key, new=new))
 
     def release(self, query: Plan | Asked, **options: Any) -> Any:
-        """Certify, charge, read, perturb, record, and hand out; options are those of :meth:`plan`."""
+        """Certify, charge, read, perturb, record, and hand out; options are those of :meth:`plan`.
+
+        The same again, also in another session with the same ledger, is handed out as it was and costs nothing. An
+        error after the charge says what was charged.
+        """
         if isinstance(query, Plan):
             if options:
                 raise QueryError("a plan has its options already.", hint="give them to session.plan.")
             plan = query
         else:
             plan = self.plan(query, **options)
-        return _read(self.runner().release(plan))
+        earlier = self.keys.made_before(plan.key, self.ledger)
+        result = _read(self.runner().release(plan))
+        self.keys.released(plan.key)
+        if earlier:
+            warn(MADE_BEFORE, BlowfishWarning, stacklevel=2)
+        return result
 
     def runner(self) -> ReleaseRunner:
         """Return what runs plans over this session's data, policy and ledger."""
         return ReleaseRunner(self.policy, lambda: self.engine, self.ledger, self._source)
 
     def check(self) -> PolicyCheck:
-        """Count the rows that the policy does not cover. The counts are exact: for the custodian, not to publish."""
+        """Check the data: count the rows that the domain does not cover, and compare them with the stated facts.
+
+        Costs nothing and is no release: the counts are exact, for the custodian and not to publish.
+        """
         return check_data(self.engine, self.policy)
 
     def parallel(self, *attributes: str) -> Parallel:
         """Release for each value of attributes that no secret pair changes, at the cost of the costliest group."""
         return Parallel(self, attributes)
 
-    def _check_affordable(self, query: Asked, epsilon: Any, key: str | None) -> None:
+    def _check_affordable(self, query: Asked, epsilon: Any, name: str, key: str | None, *, new: bool) -> None:
         """Refuse what will cost too much before the data are asked for anything; a retry costs nothing."""
-        if epsilon is None:
+        if epsilon is None or isinstance(epsilon, Mapping):
             return
         amount = positive(epsilon, "epsilon", error=QueryError)
         # It will lose as much on one of the classes it meets, and may lose less on the others.
         met = classes_met(self.policy, looked_at(query))
         quotes = [self.ledger.quote(Loss.alike((pairs,), amount), self.policy) for pairs in met]
-        if any(quote.fits for quote in quotes) or any(entry.key == key for entry in self.ledger.entries()):
+        if any(quote.fits for quote in quotes):
             return
-        if quotes and costs(query, self.policy):
+        entries = () if new else self.ledger.entries()
+        if key is None and may_be_paid(entries, self.policy, name=name, query=query, epsilon=amount):
+            return
+        if quotes and not any(entry.key == key for entry in entries) and costs(query, self.policy):
             quotes[0].check()
 
 

@@ -25,7 +25,7 @@ def exhausted(*_: Any, **__: Any) -> Any:
 @pytest.mark.parametrize(
     ("where", "name", "says"),
     [
-        (document, "dumps", "Its cost was charged"),
+        (document, "dumps", "Its cost, 0.5, was charged"),
         (results, "from_text", "is recorded"),
         (HistogramResult, "csv", "is recorded"),
         (HistogramResult, "draw", "is recorded"),

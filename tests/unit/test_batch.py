@@ -115,6 +115,15 @@ def test_keys_of_releases_are_what_earlier_versions_wrote(file):
     ]
 
 
+def test_python_and_the_file_know_each_others_releases(file, monkeypatch):
+    monkeypatch.chdir(file.parent)
+    batch = bp.Batch.open("people.yaml")
+    session = bp.Session("people.csv", batch.session.policy, ledger="people.ledger")
+    first = session.release(bp.Histogram("age"), epsilon="0.5", name="ages")
+    assert bp.Batch.open("people.yaml").cost == Fraction(1, 4)
+    assert batch.release(batch.plans[0]).text == first.text
+
+
 def test_a_plan_without_data_or_ledger(file):
     loaded = spec.loads(FILE.replace("data: people.csv\n", "").replace("ledger: people.ledger\n", ""))
     assert needs_rows(loaded)

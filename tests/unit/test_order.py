@@ -85,7 +85,8 @@ def test_data_without_names_keep_the_order_of_the_ledgers_policy(tmp_path, data)
 
     def release(policy):
         if data == "counts":
-            return bp.Session(bp.Counts(COUNTS), policy, ledger=ledger).release(bp.Histogram("open"), epsilon=1)
+            session = bp.Session(bp.Counts(COUNTS), policy, ledger=ledger)
+            return session.release(bp.Histogram("open"), epsilon=1, new=True)
         return KMeansEstimator(1, policy=policy, epsilon=1, ledger=ledger).fit(
             np.tile([[0.0, 3.0], [1.0, 2.0]], (50, 1))
         )

@@ -105,21 +105,89 @@ def test_a_plan_released_again_gives_the_same_and_costs_nothing(session):
     assert len(session.engine.seen) == 1
 
 
-def test_two_releases_of_a_query_differ_and_both_cost(session):
-    first, second = (session.release(bp.Histogram("age"), epsilon="0.001") for _ in range(2))
-    assert first.text != second.text
-    assert session.remaining == 1 - Fraction(2, 1000)
+@pytest.mark.parametrize("asked", ["query", "plan", "parallel"])
+def test_the_same_release_asked_for_again_costs_nothing_unless_it_is_to_be_new(session, asked):
+    def release(name="release", **options):
+        options = {"epsilon": "0.001", "name": name, **options}
+        if asked == "plan":
+            return session.release(session.plan(bp.Histogram("age"), **options)).text
+        where = session if asked == "query" else session.parallel("region")
+        return where.release(bp.Histogram("age"), **options).text
+
+    first = release()
+    assert release() == first
+    assert session.remaining == 1 - Fraction(1, 1000)
+    others = [release(new=True), release(new=True), release("other"), release(epsilon="0.002"), release(key="own")]
+    assert len({first, *others}) == 6
+    assert session.remaining == 1 - Fraction(7, 1000)
+    assert release() == first
+    with pytest.raises(bp.QueryError, match="new=True asks for another"):
+        release(new=True, key="own")
+    if asked == "parallel":
+        assert release(epsilon={"N": "0.001"}) != first
+        assert release(epsilon={"N": "0.001", "S": "0.003"}) != release(epsilon={"N": "0.001", "S": "0.002"})
+
+
+def test_a_release_of_another_session_is_found_in_the_ledger_and_it_is_said(session, tmp_path):
+    first = session.release(bp.Mean("age"), epsilon=1)
+    again = bp.Session(TABLE, POLICY, ledger=tmp_path / "t.ledger")
+    # Nothing is left, so the number of rows that the plan needs is asked for only because it may be a retry.
+    with pytest.warns(bp.BlowfishWarning, match="from an earlier session.*new=True"):
+        assert again.release(bp.Mean("age"), epsilon=1).text == first.text
+    assert again.release(bp.Mean("age"), epsilon=1).text == first.text
+    with pytest.raises(bp.BudgetError):
+        again.release(bp.Mean("age"), epsilon=1, new=True)
+    # Another name of the data, another policy: another release.
+    TABLE.to_csv(tmp_path / "t.csv", index=False)
+    other = bp.Policy(DOMAIN, secrets=bp.FullDomain())
+    for made in (
+        bp.Session(tmp_path / "t.csv", POLICY, ledger=session.ledger),
+        bp.Session(TABLE, other, ledger=session.ledger),
+    ):
+        with pytest.raises(bp.BudgetError):
+            made.release(bp.Mean("age"), epsilon=1)
+
+
+def test_a_key_tells_nothing_of_the_data(session):
+    others = pd.DataFrame({"age": [3] * 7, "region": list("SSSSSSN")})
+    keys = {
+        bp.Session(data, POLICY, budget=1).plan(bp.Histogram("age"), epsilon=1).key
+        for data in (TABLE, others, others.head(2), Counts(np.ones((10, 2), dtype=int)))
+    }
+    assert len(keys) == 1
 
 
 def test_a_failure_after_the_charge_costs_once(session):
     plan = session.plan(bp.Histogram("age"), epsilon="0.5")
     session.engine.fail = bp.DataError("the engine stopped.")
-    with pytest.raises(bp.DataError):
+    with pytest.raises(bp.DataError, match=r"stopped\. Its cost, 0\.5, was charged \(entry 1 of the ledger\); once"):
         session.release(plan)
     assert session.remaining == Fraction(1, 2)
     session.engine.fail = None
     assert session.release(plan).counts.shape == (10,)
     assert session.remaining == Fraction(1, 2)
+
+
+def test_what_was_charged_is_said_whatever_goes_wrong_after_it(session, monkeypatch):
+    session.engine.fail = bp.DataError("the engine stopped.")
+    with pytest.raises(bp.DataError, match="Its cost, 0.25, was charged .* the same release costs nothing more"):
+        session.release(bp.Histogram("age"), epsilon="0.25")
+    with pytest.raises(bp.DataError, match="Its cost, 0.5, was charged"):
+        session.parallel("region").release(bp.Histogram("age"), epsilon={"N": "0.1", "S": "0.5"})
+    with pytest.raises(bp.DataError, match="stopped. Nothing was charged"):
+        session.release(bp.Histogram("region"), epsilon="0.25")
+    session.engine.fail = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        session.release(bp.Histogram("age"), epsilon="0.25")
+    assert "Its cost, 0.25, was charged" in caught.value.__notes__[0]
+    session.engine.fail = None
+    with monkeypatch.context() as patched:
+        patched.setattr(session.ledger, "_writing", lambda: (_ for _ in ()).throw(bp.LedgerError("the disk is full.")))
+        with pytest.raises(bp.LedgerError, match="full. Its cost, 0.25, was charged"):
+            session.release(bp.Histogram("age"), epsilon="0.25")
+    session.release(bp.Histogram("age"), epsilon="0.25")
+    session.parallel("region").release(bp.Histogram("age"), epsilon={"N": "0.1", "S": "0.5"})
+    assert session.remaining == Fraction(1, 4)
 
 
 def test_a_key_cannot_be_used_for_something_else(session):
@@ -132,7 +200,7 @@ def test_a_key_cannot_be_used_for_something_else(session):
 
 def test_ten_tenths_fit_a_budget_of_one(session):
     for _ in range(10):
-        session.release(bp.Histogram("age"), epsilon=0.1)
+        session.release(bp.Histogram("age"), epsilon=0.1, new=True)
     assert session.remaining == 0
     with pytest.raises(bp.BudgetError):
         session.release(bp.Histogram("age"), epsilon="1e-9")

@@ -13,7 +13,7 @@ from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import contradicted
-from blowfish_privacy.queries import Selection
+from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.asked import read_asked
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.engine_aggregates import counted
@@ -61,8 +61,12 @@ def describe(plan: Plan) -> str:
     domain = spec.policy_to_section(plan.policy)["domain"]
     mechanisms = [part.mechanism.to_document() for part in plan.parts.values()] or plan.mechanism.to_document()
     digest = sha256(json.dumps([plan.asked(), mechanisms, domain]).encode()).hexdigest()[:12]
-    of = f"{plan.query.keyword} of {', '.join(plan.query.attributes)}"
-    return f"{plan.name}: {of}{selected(plan.selection)} [{digest}]"
+    return f"{title(plan.name, plan.query, plan.selection)} [{digest}]"
+
+
+def title(name: str, query: Query, selection: Selection) -> str:
+    """Begin the description of a release: what can be said before it is planned."""
+    return f"{name}: {query.keyword} of {', '.join(query.attributes)}{selected(selection)}"
 
 
 def selected(selection: Selection) -> str:

@@ -27,7 +27,8 @@ from blowfish_privacy.support.progress import task
 class Plan:
     """A query, the mechanism that will answer it, and what that proves and costs.
 
-    A plan is a ticket for one release: releasing it again returns what it gave the first time and costs nothing.
+    A plan is a ticket for one release: releasing it again returns what it gave the first time and costs nothing,
+    and so does another plan of a session with the same content.
     """
 
     query: Query

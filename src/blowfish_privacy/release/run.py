@@ -15,7 +15,6 @@ from typing import Any
 from blowfish_privacy.aggregates import AttributeSets
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.engines import Engine, check_countable
-from blowfish_privacy.errors import BlowfishError, DataError
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
@@ -24,6 +23,7 @@ from blowfish_privacy.release import checks, document, spec
 from blowfish_privacy.release.drawing import draw, looks_at
 from blowfish_privacy.release.groups import check_total
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.recording import record_answer
 from blowfish_privacy.support.progress import task
 
 NO_MECHANISM = "none (exact)"
@@ -67,7 +67,7 @@ class ReleaseRunner:
             drawn = draw(opened, plan, mechanisms, self.source)
             return self._written(plan, {cell: (part, *drawn[cell]) for cell, part in parts.items()}, entry)
 
-        return self.ledger.record(plan.key, out_of_sight(answer))
+        return record_answer(self.ledger, entry, answer)
 
     def _ready(self, plan: Plan, names: Sequence[str], tables: AttributeSets) -> Engine | None:
         """Find out before the charge, without reading a row, whether the data can be asked and the answer stored."""
@@ -99,17 +99,3 @@ class ReleaseRunner:
                 for cell, (part, noisy, records) in drawn.items()
             }
             return document.join(plan, bodies, **options) if plan.parts else bodies[()]
-
-
-def out_of_sight(answer: Callable[[], dict[str, Any]]) -> str:
-    """Run what handles exact counts, and noisy ones that are not recorded yet; return the document.
-
-    An error leaves without the frames in which a traceback would show them.
-    """
-    try:
-        return document.dumps(answer())
-    except BlowfishError as error:
-        clean = type(error)(error.message, hint=error.hint)
-    except Exception as error:
-        clean = DataError(f"the release stopped at an internal error ({type(error).__name__}); nothing was handed out.")
-    raise clean

@@ -60,7 +60,7 @@ def test_the_table_says_how_wrong_the_cumulative_counts_are():
     policy = bp.Policy(bp.Domain(age=bp.Integer(0, 49)), secrets=bp.DistanceThreshold(3))
     counts = np.arange(50) * 40
     session = bp.Session(Counts(counts), policy, budget=100)
-    released = [session.release(bp.Cumulative("age"), epsilon="0.5") for _ in range(60)]
+    released = [session.release(bp.Cumulative("age"), epsilon="0.5", new=True) for _ in range(60)]
     real = np.sqrt(np.mean([((each.cumulative - np.cumsum(counts)) ** 2)[:-1] for each in released]))
     said = np.array([[row[each.header.index("typical_error")] for row in each.rows()] for each in released])
     assert said[:, :-1].mean() == pytest.approx(real, rel=0.25)
@@ -148,7 +148,7 @@ def test_the_bootstrap_estimates_the_true_error():
     truth = np.append(0, np.cumsum(np.full(100, 150)))
     true, estimated = [], []
     for _ in range(20):
-        result = session.release(bp.Cumulative("loss"), epsilon="0.5")
+        result = session.release(bp.Cumulative("loss"), epsilon="0.5", new=True)
         error = np.append(0, result.cumulative) - truth
         true.append((101 * error @ error - error.sum() ** 2) / 5050)
         estimated.append(result.error().mse)

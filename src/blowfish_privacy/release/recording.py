@@ -1,0 +1,46 @@
+"""From an answer to a recorded document: errors on the way show no count, and say what was charged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from blowfish_privacy.errors import BlowfishError, DataError
+from blowfish_privacy.ledger import Entry, Ledger
+from blowfish_privacy.release import document
+from blowfish_privacy.support.exact import show
+
+
+def record_answer(ledger: Ledger, entry: Entry, answer: Callable[[], dict[str, Any]]) -> str:
+    """Record the answer to a charge and return its document; what goes wrong says what was charged."""
+    try:
+        return ledger.record(entry.key, _out_of_sight(answer))
+    except BlowfishError as error:
+        failed = type(error)(f"{error.message} {_charged(entry)}", hint=error.hint)
+    except BaseException as error:
+        error.add_note(_charged(entry))
+        raise
+    raise failed
+
+
+def _charged(entry: Entry) -> str:
+    if not entry.charged:
+        return "Nothing was charged."
+    return (
+        f"Its cost, {show(entry.charged)}, was charged (entry {entry.number} of the ledger); once this is mended, the "
+        "same release costs nothing more."
+    )
+
+
+def _out_of_sight(answer: Callable[[], dict[str, Any]]) -> str:
+    """Run what handles exact counts, and noisy ones that are not recorded yet; return the document.
+
+    An error leaves without the frames in which a traceback would show them.
+    """
+    try:
+        return document.dumps(answer())
+    except BlowfishError as error:
+        clean = type(error)(error.message, hint=error.hint)
+    except Exception as error:
+        clean = DataError(f"the release stopped at an internal error ({type(error).__name__}); nothing was handed out.")
+    raise clean
