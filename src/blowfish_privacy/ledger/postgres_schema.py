@@ -1,14 +1,15 @@
 """The tables of a ledger in PostgreSQL, and the rules that the server itself keeps.
 
-Whoever is admitted may read all, add rows, and move the balance on; the server lets nobody change or remove a row, and
-lets the balance move only together with the row that explains it. Whether the hashes chain is checked by ``verify``.
+Whoever is admitted may read all, add rows, and move the balances on; the server lets nobody change or remove a row. It
+lets balances move only together with the entry that explains it, each by what the entry states, and what is spent only
+up, never below a balance. What regions have in common, and whether the hashes chain, is checked by ``verify``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-VERSION = 3
+VERSION = 4
 MARK = f"a ledger of blowfish-privacy, format {VERSION}"
 """The comment that marks a schema as a ledger of ours."""
 OLD_MARKS = tuple(f"a ledger of blowfish-privacy, format {old}" for old in range(1, VERSION))
@@ -69,7 +70,20 @@ def _to_format_3(schema: str, _: str) -> Iterator[str]:
     yield from _functions(schema)
 
 
-_STEPS = (_to_format_2, _to_format_3)
+def _to_format_4(schema: str, _: str) -> Iterator[str]:
+    """Balances of every class of secret pairs; what is spent is now the most that any pair has lost."""
+    yield f"CREATE TABLE {schema}.balances ({_BALANCES.replace('@', schema + '.')})"
+    yield f"CREATE UNIQUE INDEX balances_once ON {schema}.balances (kind, attribute, md5(within::jsonb::text))"
+    yield f"CREATE INDEX balances_of_entry ON {schema}.balances (entry)"
+    yield f"CREATE INDEX entries_of_policy ON {schema}.entries (policy, number)"
+    for head, body in _ARITHMETIC.items():
+        code = f"SET search_path = pg_catalog AS $body$ {body.replace('@', schema + '.')} $body$"
+        yield f"CREATE FUNCTION {schema}.{head} {code}"
+    yield from _functions(schema)
+    yield from _triggers(schema, {"balances": "balance_explained"})
+
+
+_STEPS = (_to_format_2, _to_format_3, _to_format_4)
 """The step from format 1 to 2, and so on."""
 
 
@@ -85,11 +99,11 @@ def _functions(schema: str) -> Iterator[str]:
 def _triggers(schema: str, tables: Mapping[str, str]) -> Iterator[str]:
     """Let tables only grow; a function named with one looks at each change when the transaction ends."""
     for table, function in tables.items():
-        verbs = "DELETE" if table == "account" else "UPDATE OR DELETE"
+        verbs = "DELETE" if table in ("account", "balances") else "UPDATE OR DELETE"
         yield f"CREATE TRIGGER kept BEFORE {verbs} ON {schema}.{table} FOR EACH ROW EXECUTE FUNCTION {schema}.kept()"
         yield f"CREATE TRIGGER whole BEFORE TRUNCATE ON {schema}.{table} EXECUTE FUNCTION {schema}.kept()"
         if function:
-            event = "UPDATE" if table == "account" else "INSERT"
+            event = {"account": "UPDATE", "balances": "INSERT OR UPDATE"}.get(table, "INSERT")
             yield (
                 f"CREATE CONSTRAINT TRIGGER {function} AFTER {event} ON {schema}.{table} DEFERRABLE INITIALLY DEFERRED "
                 f"FOR EACH ROW EXECUTE FUNCTION {schema}.{function}()"
@@ -101,10 +115,11 @@ def grants(schema: str, role: str) -> Iterator[str]:
     yield f"GRANT USAGE ON SCHEMA {schema} TO {role}"
     yield f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"
     yield f"GRANT INSERT (hash, canonical, text) ON {schema}.policies TO {role}"
-    for table in ("entries", "documents", "failures"):
+    for table in ("entries", "documents", "failures", "balances"):
         yield f"GRANT INSERT ON {schema}.{table} TO {role}"
     moving = "spent, entries, entries_head, documents, documents_head, failures, failures_head"
     yield f"GRANT UPDATE ({moving}) ON {schema}.account TO {role}"
+    yield f"GRANT UPDATE (amount, entry) ON {schema}.balances TO {role}"
 
 
 _FORMAT_1 = {
@@ -127,6 +142,9 @@ _FORMAT_1 = {
 _FAILURES = """
     number bigint PRIMARY KEY CHECK (number > 0), entry bigint NOT NULL UNIQUE REFERENCES @entries,
     made text NOT NULL, chain text NOT NULL"""
+_BALANCES = f"""
+    kind text NOT NULL, attribute text NOT NULL, within text NOT NULL, amount {_AMOUNT.format("amount")},
+    entry bigint NOT NULL REFERENCES @entries"""
 
 
 def _top(amount: str) -> str:
@@ -137,12 +155,35 @@ def _bottom(amount: str) -> str:
     return f"split_part({amount}, '/', 2)::numeric"
 
 
-_SUM = (
-    f"{_top('NEW.spent')} * {_bottom('OLD.spent')} * {_bottom('e.charged')} = {_bottom('NEW.spent')} * "
-    f"({_top('OLD.spent')} * {_bottom('e.charged')} + {_top('e.charged')} * {_bottom('OLD.spent')})"
-)
-_COVERED = f"{_top('e.charged')} * {_bottom('e.epsilon')} >= {_top('e.epsilon')} * {_bottom('e.charged')}"
-_WITHIN = f"{_top('NEW.spent')} * {_bottom('NEW.budget')} <= {_top('NEW.budget')} * {_bottom('NEW.spent')}"
+_ARITHMETIC = {
+    "at_most(a text, b text) RETURNS boolean LANGUAGE sql IMMUTABLE": f"""
+        SELECT {_top("a")} * {_bottom("b")} <= {_top("b")} * {_bottom("a")}""",
+    "added(a text, b text) RETURNS text LANGUAGE sql IMMUTABLE": f"""
+        WITH sum (top, bottom) AS (
+            VALUES ({_top("a")} * {_bottom("b")} + {_top("b")} * {_bottom("a")}, {_bottom("a")} * {_bottom("b")}))
+        SELECT div(top, gcd(top, bottom)) || '/' || div(bottom, gcd(top, bottom)) FROM sum""",  # noqa: S608  # numbers only
+    "carried(number bigint, loss jsonb, charged text, spent text) RETURNS boolean LANGUAGE plpgsql": """
+        DECLARE part jsonb; total text := '0/1'; every text; moved bigint; lost text;
+        BEGIN
+            FOR part IN SELECT jsonb_array_elements(loss) LOOP
+                total := @added(total, part->>'amount');
+                IF NOT @at_most(part->>'amount', charged) THEN RETURN false; END IF;
+            END LOOP;
+            SELECT count(*) INTO moved FROM @balances AS b WHERE b.entry = number;
+            IF moved <> jsonb_array_length(loss) OR NOT @at_most(charged, total) THEN RETURN false; END IF;
+            SELECT coalesce(max(b.amount), '0/1') INTO every FROM @balances AS b WHERE b.kind = 'every';
+            FOR lost IN SELECT @added(b.amount, coalesce(w.amount, '0/1')) FROM @balances AS b
+                LEFT JOIN @balances AS w ON (w.kind, w.attribute, w.within, b.within = '{}')
+                    = (b.kind, b.attribute, '{}', false)
+                WHERE b.kind <> 'every' AND EXISTS (SELECT FROM @balances AS m WHERE m.entry = number
+                    AND (m.kind = 'every' OR (m.kind, m.attribute) = (b.kind, b.attribute)))
+            LOOP
+                IF NOT @at_most(@added(lost, every), spent) THEN RETURN false; END IF;
+            END LOOP;
+            RETURN @at_most(every, spent);
+        END""",
+}
+"""Sums of amounts; and whether the balances carry what an entry states, and what is spent covers each of them."""
 
 
 def _same(kind: str) -> str:
@@ -158,17 +199,19 @@ _FUNCTIONS = {
         END IF;
         IF NOT (
             NEW.entries = OLD.entries + 1 AND {_same("documents")} AND {_same("failures")}
+                AND @at_most(OLD.spent, NEW.spent)
             OR NEW.spent = OLD.spent AND {_same("entries")} AND (
                 NEW.documents = OLD.documents + 1 AND {_same("failures")}
                 OR NEW.failures = OLD.failures + 1 AND {_same("documents")})
-        ) OR NOT {_WITHIN} THEN
+        ) OR NOT @at_most(NEW.spent, NEW.budget) THEN
             RAISE EXCEPTION 'the balance moves by one row at a time, and not beyond the budget';
         END IF;
         RETURN NEW;""",
-    "explained": f"""
+    "explained": """
         IF NEW.entries > OLD.entries AND NOT EXISTS (
             SELECT FROM @entries AS e WHERE e.number = NEW.entries AND e.chain = NEW.entries_head
-                AND {_SUM} AND {_COVERED}
+                AND @at_most(NEW.spent, @added(OLD.spent, e.charged)) AND @at_most(e.epsilon, e.charged)
+                AND @carried(e.number, e.loss::jsonb, e.charged, NEW.spent)
         ) OR NEW.documents > OLD.documents AND NOT EXISTS (
             SELECT FROM @documents AS d WHERE d.number = NEW.documents AND d.chain = NEW.documents_head
         ) OR NEW.failures > OLD.failures AND NOT EXISTS (
@@ -176,7 +219,19 @@ _FUNCTIONS = {
         ) THEN
             RAISE EXCEPTION 'no row explains the balance';
         END IF;
-        RETURN NULL;""",  # noqa: S608  # names of our own only
+        RETURN NULL;""",
+    "balance_explained": """
+        IF TG_OP = 'UPDATE' AND ((NEW.kind, NEW.attribute, NEW.within) IS DISTINCT FROM
+            (OLD.kind, OLD.attribute, OLD.within) OR NEW.entry <= OLD.entry) OR NOT EXISTS (
+            SELECT FROM @entries AS e CROSS JOIN LATERAL jsonb_array_elements(e.loss::jsonb) AS l(part)
+            WHERE e.number = NEW.entry AND part->>'pairs' = NEW.kind
+                AND coalesce(part->>'attribute', '') = NEW.attribute
+                AND coalesce(part->'within', '{}') = NEW.within::jsonb
+                AND NEW.amount = @added(CASE TG_OP WHEN 'UPDATE' THEN OLD.amount ELSE '0/1' END, part->>'amount')
+        ) THEN
+            RAISE EXCEPTION 'no entry explains the balance of a class';
+        END IF;
+        RETURN NULL;""",
     **{
         f"{kind}_counted": f"""
         IF NOT EXISTS (SELECT FROM @account AS a WHERE a.{column} >= NEW.number) THEN

@@ -37,6 +37,7 @@ class PostgresStore(SqlStore):
             "entries": "SELECT FROM entries AS e LEFT JOIN policies AS p ON p.id = e.policy WHERE p.id IS NULL",
             "documents": "SELECT FROM documents AS d LEFT JOIN entries AS e ON e.number = d.entry "
             "WHERE e.number IS NULL",
+            "balances": "SELECT FROM balances AS b LEFT JOIN entries AS e ON e.number = b.entry WHERE e.number IS NULL",
             "failures": "SELECT FROM failures AS x LEFT JOIN entries AS e ON e.number = x.entry WHERE e.number IS NULL",
         }
         return [

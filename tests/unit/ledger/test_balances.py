@@ -84,7 +84,7 @@ def test_any_sequence_of_charges_is_added_up_where_it_is_lost(asking):
             assert ledger.spent - quoted.spent == quoted.cost
             # A retry costs nothing.
             ledger.charge(**asked(str(number), loss))
-        assert ledger.balances["age"] == most(made, AGE)
+        assert ledger.balances.get("age", 0) == most(made, AGE)
         report = SqliteLedger.open(ledger.path, load_policy=load).verify()
         outside = [problem for problem in report.problems if "does not have" not in problem]
         assert (outside, report.lost, report.spent) == ([], made, ledger.spent)
@@ -135,7 +135,7 @@ def test_the_error_names_what_is_short(tmp_path):
     error = caught.value
     assert (error.requested, error.remaining, error.difference) == (Fraction(1, 2), Fraction(1, 5), Fraction(3, 10))
     ledger.charge(**asked("b", Loss.of({AGE: Fraction(1, 5), SEX: Fraction(1, 2)})))
-    with pytest.raises(OverBudgetError, match="hint|used up"):
+    with pytest.raises(OverBudgetError, match="used up"):
         ledger.charge(**asked("c", Loss.of({SEX: Fraction(1, 100)})))
 
 

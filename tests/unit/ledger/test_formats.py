@@ -13,9 +13,10 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
+from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import SqliteLedger, sqlite_formats
-from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, changing
+from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, changing
 from blowfish_privacy.privacy.loss import Loss, Measure
 from blowfish_privacy.session import load_policy
 from unit.ledger.samples import ledger_at, request
@@ -64,8 +65,11 @@ def test_rows_and_hashes_are_kept_and_verified(old: Path) -> None:
     assert [(e.version, dict(e.loss)) for e in ledger.entries()] == [
         (1, {EVERY: e.charged} if e.charged else {}) for e in ledger.entries()
     ]
-    report = ledger.verify()
-    assert (report.problems, report.spent) == ((), sum(Fraction(charged) for *_, charged in ROWS[old.name]))
+    report, spent = ledger.verify(), sum(Fraction(charged) for *_, charged in ROWS[old.name])
+    assert (report.problems, report.spent, ledger.spent) == ((), spent, spent)
+    # Every class of the ledger's policy counts it.
+    assert set(ledger.balances.values()) == {spent}
+    assert dict(ledger.lost) == {EVERY: spent}
     assert rows(old) == before
     assert os.listdir(old.parent) == [old.name]
     assert version(old) == sqlite_formats.VERSION
@@ -76,6 +80,16 @@ def test_rows_and_hashes_are_kept_and_verified(old: Path) -> None:
     connection.commit()
     connection.close()
     assert "entry 1 was changed" in ledger.verify().problems[0]
+
+
+def test_entries_that_do_not_add_up_are_not_summed_up_anew(old: Path) -> None:
+    connection = sqlite3.connect(old)
+    connection.execute("UPDATE account SET spent = '1/100'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(LedgerError, match="do not add up"):
+        SqliteLedger.open(old)
+    assert version(old) == 1
 
 
 def test_it_has_the_tables_of_a_new_one(old: Path, tmp_path: Path) -> None:
@@ -210,6 +224,24 @@ def test_a_ledger_of_format_2_goes_on_in_its_new_place(tmp_path: Path) -> None:
     assert (ledger.remaining, ledger.verify().problems) == (1, ())
 
 
+def test_what_a_ledger_of_format_3_charged_by_class_is_counted_by_class(tmp_path: Path) -> None:
+    ledger = ledger_at(tmp_path / "a.ledger")
+    half = Fraction(1, 2)
+    for name in ("age", "sex"):
+        ledger.charge(**(request(name, policy="people") | {"loss": Loss.of({changing(name): half})}))
+    connection = sqlite3.connect(ledger.path)
+    connection.execute("DROP TABLE balances")
+    connection.execute("DROP INDEX entries_of_policy")
+    # That format added up the largest loss of every entry.
+    connection.execute("UPDATE account SET spent = '1/1'")
+    connection.execute("PRAGMA user_version = 3")
+    connection.commit()
+    connection.close()
+    again = ledger_at(ledger.path)
+    assert (again.spent, again.balances) == (half, {"age": half, "sex": half})
+    assert again.verify().problems == ()
+
+
 def test_a_loss_of_another_measure_is_no_charge(tmp_path: Path) -> None:
     class Rho(Measure):
         name = "rho of a test"
@@ -238,3 +270,10 @@ def test_verification_knows_the_classes_of_a_policy(tmp_path: Path) -> None:
     ledger = ledger_at(tmp_path / "a.ledger")
     ledger.charge(**(request("a") | {"loss": Loss.of({changing("shoe size"): Fraction(1, 10)})}))
     assert "secret pairs that its policy does not have" in ledger.verify().problems[0]
+
+
+def test_verification_knows_the_domain_of_a_policy(tmp_path: Path) -> None:
+    ledger = ledger_at(tmp_path / "a.ledger")
+    pairs = PairClass("attribute", "age", (("sex", Subset.of([2])),))
+    ledger.charge(**(request("a", policy="people") | {"loss": Loss.of({pairs: Fraction(1, 10)})}))
+    assert "a region that is not in the domain" in ledger.verify().problems[0]

@@ -15,9 +15,13 @@ from typing import Any
 import pytest
 
 import blowfish_privacy as bp
+from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
+from blowfish_privacy.ledger import OverBudgetError, SqliteLedger
 from blowfish_privacy.ledger import postgres as module
 from blowfish_privacy.ledger.postgres import PostgresLedger
+from blowfish_privacy.privacy.classes import EVERY, PairClass, changing
+from blowfish_privacy.privacy.loss import Loss
 from servers.postgres import PASSWORD, psycopg
 from servers.proxy import proxied
 from unit.ledger.samples import load, request
@@ -212,7 +216,9 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
         f"INSERT INTO {name}.failures VALUES (1, 1, '', '')", f"UPDATE {name}.account SET failures = failures + 1",
         f"UPDATE {name}.account SET spent = '0/1', failures = failures + 1",
         f"INSERT INTO {name}.policies OVERRIDING SYSTEM VALUE SELECT -5, hash, 'x', 'forged' FROM {name}.policies",
-        f"UPDATE {name}.account SET measure = 'rho'",
+        f"UPDATE {name}.account SET measure = 'rho'", f"UPDATE {name}.balances SET amount = '0/1'",
+        f"UPDATE {name}.balances SET amount = '1/2', entry = 2", f"DELETE FROM {name}.balances",
+        f"INSERT INTO {name}.balances VALUES ('all', '', '{{}}', '1/9', 1)", f"UPDATE {name}.balances SET kind = 'all'",
         f"UPDATE {name}.account SET spent = '2/6', entries = entries + 1, entries_head = 'x'",
     ):  # fmt: skip
         with pytest.raises(psycopg.Error):
@@ -238,13 +244,77 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
             owner.admit(role)
 
 
+AGES = '{"pairs":"attribute","attribute":"age","within":{"sex":[[0,1]]},"amount":"1/3"}'
+FORGED = {
+    "a balance that does not move": ("1/3", "[%s]", ()),
+    "a balance that moves by less": ("1/3", "[%s]", ("INSERT age 1/4",)),
+    "a balance that no entry states": ("1/3", "[%s]", ("INSERT age 1/3", "INSERT sex 1/3")),
+    "a balance that moves for an old entry": ("1/3", "[%s]", ("INSERT age 1/3", "UPDATE every 2/3 entry 1")),
+    "a balance that becomes that of another class": ("1/3", "[%s]", ("UPDATE every 1/3 entry 2, kind = 'all'",)),
+    "less spent than a balance": ("1/3", "[%s]", ("INSERT age 1/3",)),
+    "a loss that is not what was charged": ("2/3", "[]", ()),
+    "a loss of more than was charged": ("2/3", "[%s]", ("INSERT age 1/3",)),
+    "a loss stated twice": ("2/3", "[%s,%s]", ("INSERT age 1/3",)),
+    "no loss": ("2/3", "", ()),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+def test_the_server_lets_balances_move_only_as_the_entry_says(postgres_server: Server, url: str, forgery: str) -> None:
+    owner, name = opened(url), schema(url)
+    owner.charge(**request("a", "1/3", "people"))
+    spent, loss, moves = FORGED[forgery]
+    statements = []
+    for move in moves:
+        verb, kind, amount, *rest = move.split(maxsplit=3)
+        if verb == "INSERT":
+            row = f"'attribute', '{kind}', '{{\"sex\":[[0,1]]}}', '{amount}', 2"
+            statements.append(f"INSERT INTO {name}.balances VALUES ({row})")
+        else:
+            changes = rest[0].replace("entry ", "entry = ")
+            statements.append(f"UPDATE {name}.balances SET amount = '{amount}', {changes} WHERE kind = '{kind}'")
+    charged = "1/4" if "more than" in forgery else "1/3"
+    entry = (
+        f"INSERT INTO {name}.entries SELECT 2, 'b', made, policy, '1/4', '{charged}', rule, description, mechanism, "
+        f"detail, 'x', version, measure, '{loss.replace('%s', AGES)}' FROM {name}.entries"
+    )
+    account = f"UPDATE {name}.account SET spent = '{spent}', entries = 2, entries_head = 'x'"
+    with pytest.raises(psycopg.Error, match="explains|invalid input syntax for type json"):
+        postgres_server.execute("; ".join([account, entry, *statements]))
+    assert (owner.verify().problems, owner.spent) == ((), Fraction(1, 3))
+
+
+def test_vectors_with_regions_are_kept_as_in_a_file(url: str, tmp_path: Path) -> None:
+    ledgers = [opened(url), SqliteLedger.create(tmp_path / "a.ledger", budget=Fraction(1), load_policy=load)]
+    within = (("sex", Subset.of([0])),)
+    losses = [
+        {changing("age"): Fraction(1, 3), changing("sex"): Fraction(1, 7)},
+        {PairClass("attribute", "age", within): Fraction(1, 3), EVERY: Fraction(1, 11)},
+        {PairClass("attribute", "age", within): Fraction(1, 13), PairClass("presence", "", within): Fraction(1, 5)},
+        {changing("age"): Fraction(1, 2)},
+        {},
+    ]
+    for ledger in ledgers:
+        for number, loss in enumerate(losses):
+            asked = request(str(number), policy="people") | {"loss": Loss.of(loss)}
+            assert ledger.quote(asked["loss"], asked["policy"]).fits == (number != 3)
+            if number == 3:
+                with pytest.raises(OverBudgetError, match="the secret pairs that change age have lost"):
+                    ledger.charge(**asked)
+            else:
+                ledger.charge(**asked)
+        assert ledger.spent == Fraction(2, 3) + Fraction(1, 11) + Fraction(1, 13)
+        assert all("does not have" in problem for problem in ledger.verify().problems)
+    assert (ledgers[0].lost, ledgers[0].balances) == (ledgers[1].lost, ledgers[1].balances)
+
+
 def test_even_the_owner_changes_no_row_by_accident(postgres_server: Server, url: str) -> None:
     ledger, name = opened(url), schema(url)
     ledger.charge(**request("a", "1/3", "stated 1"))
     ledger.record("a", "noise")
     ledger.charge(**request("b", "0", "stated 1"))
     ledger.fail("b")
-    for table in ("account", "policies", "entries", "documents", "failures"):
+    for table in ("account", "policies", "entries", "documents", "failures", "balances"):
         for attempt in (f"DELETE FROM {name}.{table}", f"TRUNCATE {name}.{table} CASCADE"):
             with pytest.raises(psycopg.errors.RaiseException, match="only ever added"):
                 postgres_server.execute(attempt)

@@ -48,6 +48,12 @@ TAMPERED = {
     "a document gone": "DELETE FROM documents WHERE number = 2",
     "all documents gone": "DELETE FROM documents",
     "the balance": "UPDATE account SET spent = '0/1'",
+    "a balance": "UPDATE balances SET amount = '1/9'",
+    "a balance gone": "DELETE FROM balances",
+    "a balance added": "INSERT INTO balances VALUES ('attribute', 'age', '{}', '1/9', 1)",
+    "a balance of another class": "UPDATE balances SET kind = 'all'",
+    "a balance in a region that is none": "UPDATE balances SET within = '{\"age\":[[3,1]]}'",
+    "a balance of another entry": "UPDATE balances SET entry = 1",
     "the budget": "UPDATE account SET budget = '5/1'",
     "the number of entries": "UPDATE account SET entries = 2",
 }
@@ -153,10 +159,14 @@ def test_rows_of_failures_are_guarded_against_accidents(tmp_path: Path) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("table", ["account", "policies", "entries", "documents"])
+@pytest.mark.parametrize("table", ["account", "policies", "entries", "documents", "balances"])
 @pytest.mark.parametrize("verb", ["DELETE FROM {}", "UPDATE {} SET rowid = rowid"])
 def test_rows_are_guarded_against_accidents(ledger: SqliteLedger, table: str, verb: str) -> None:
-    statement = "UPDATE account SET budget = '9/1'" if verb.format(table).startswith("UPDATE acc") else verb
+    fixed = {
+        "UPDATE account": "UPDATE account SET budget = '9/1'",
+        "UPDATE balances": "UPDATE balances SET within = ''",
+    }
+    statement = fixed.get(f"{verb.split()[0]} {table}", verb)
     connection = sqlite3.connect(ledger.path, isolation_level=None)
     with pytest.raises(sqlite3.IntegrityError, match="ledger"):
         connection.execute(statement.format(table))
