@@ -90,6 +90,7 @@ audit: $(VENV)/.test
 	$(BIN)/python -m blowfish_lab.audit.odds --instances $(INSTANCES)
 	$(BIN)/python -m blowfish_lab.audit.files --instances $(FILES) examples/census.yaml
 	BLOWFISH_EFFORT=$(EFFORT) $(BIN)/python -m pytest -n $(WORKERS) tests/contracts tests/unit/testing
+	BLOWFISH_EFFORT=50 $(BIN)/python -m pytest tests/unit/ledger/test_crashes.py
 
 reproduce: $(VENV)/.test
 	$(BIN)/blowfish reproduce $(FIGURE) $(REPRODUCE)

@@ -19,7 +19,8 @@ from time import perf_counter
 from report import Row, as_json, markdown, picture
 
 BENCHMARKS = (
-    "startup", "distance", "noise", "ordered", "known_facts", "known_facts_cycles", "engine", "release", "kmeans",
+    "startup", "distance", "noise", "ordered", "known_facts", "known_facts_cycles", "engine", "ledger",
+    "release", "kmeans",
 )  # fmt: skip
 PEERS = ("opendp", "diffprivlib")
 HISTOGRAMS = ("adult_capital_loss", "hepth", "medcost", "nettrace", "searchlogs")

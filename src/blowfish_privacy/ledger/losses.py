@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, get_args
 
 from blowfish_privacy.domain import Subset
@@ -41,6 +42,7 @@ def write_class(pairs: PairClass) -> tuple[str, str, str]:
     return pairs.kind, pairs.attribute, _compact(_runs(pairs.within))
 
 
+@lru_cache(maxsize=4096)
 def read_class(kind: str, attribute: str, within: str) -> PairClass:
     """Read what :func:`write_class` writes, and nothing else."""
     try:

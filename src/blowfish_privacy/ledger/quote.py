@@ -12,7 +12,7 @@ from blowfish_privacy.privacy.classes import EVERY, PairClass
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.regions import largest_overlap
 
-MOST_REGIONS = 250
+MOST_REGIONS = 200
 """Regions of one class that are kept apart; a charge on more is lost on the class wherever its pairs lie."""
 
 _MERGED = f"more than {MOST_REGIONS} regions of a class are not kept apart, so new ones are charged wherever pairs lie"
@@ -88,8 +88,8 @@ def _with_few_regions(charged: Loss, before: Loss) -> Loss:
     """Charge new regions of a class on all of it, once it has too many: no pair loses more than the worst of them."""
     kept, known = dict(charged), {pairs for pairs, _ in before if pairs.within}
     for whole in {pairs.whole for pairs in kept}:
-        new = [pairs for pairs in kept if pairs.within and pairs.whole == whole and pairs not in known]
-        if new and sum(pairs.whole == whole for pairs in known) + len(new) > MOST_REGIONS:
+        new = [pairs for pairs in kept if pairs.within and pairs.among(whole) and pairs not in known]
+        if new and sum(pairs.among(whole) for pairs in known) + len(new) > MOST_REGIONS:
             worst = largest_overlap([(pairs.within, kept.pop(pairs)) for pairs in new])
             kept[whole] = kept.get(whole, Fraction(0)) + worst
     return Loss.of(kept, charged.measure)

@@ -9,7 +9,7 @@ A release of some records only is lost on the pairs in a region alone (:mod:`blo
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from blowfish_privacy.policies import Policy
@@ -32,7 +32,11 @@ class PairClass:
     @property
     def whole(self) -> PairClass:
         """The class without its region."""
-        return replace(self, within=EVERYWHERE) if self.within else self
+        return PairClass(self.kind, self.attribute) if self.within else self
+
+    def among(self, other: PairClass) -> bool:
+        """Say whether it is the same class as another, in whichever region."""
+        return self.kind == other.kind and self.attribute == other.attribute
 
     @property
     def words(self) -> str:

@@ -92,10 +92,10 @@ class Loss:
 
     def on(self, pairs: PairClass) -> Fraction:
         """Return the most that is lost on a pair of a class."""
-        everywhere = sum((amount for other, amount in self if other == EVERY), Fraction(0))
+        everywhere = sum((amount for other, amount in self if other.kind == EVERY.kind), Fraction(0))
         if pairs == EVERY:
             return everywhere
-        regions = ((meet(other.within, pairs.within), amount) for other, amount in self if other.whole == pairs.whole)
+        regions = ((meet(other.within, pairs.within), amount) for other, amount in self if other.among(pairs))
         return everywhere + largest_overlap((region, amount) for region, amount in regions if region is not None)
 
     def covers(self, other: Loss) -> bool:
@@ -113,7 +113,7 @@ class Loss:
         amounts = (
             amount
             for mine, amount in self
-            if mine == EVERY or (mine.whole == pairs.whole and contains(mine.within, pairs.within))
+            if mine == EVERY or (mine.among(pairs) and contains(mine.within, pairs.within))
         )
         return sum(amounts, Fraction(0))
 

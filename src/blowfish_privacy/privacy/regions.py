@@ -36,6 +36,8 @@ def box_of(domain: Domain, region: Region) -> dict[str, Subset]:
 
 def meet(first: Region, second: Region) -> Region | None:
     """Return what two regions have in common; None if that is nothing."""
+    if not first or not second:
+        return first or second
     shared = dict(first)
     for name, subset in second:
         shared[name] = shared[name] & subset if name in shared else subset
@@ -58,7 +60,8 @@ def largest_overlap(amounts: Iterable[tuple[Region, Fraction]]) -> Fraction:
     weighted = [(region, amount) for region, amount in amounts if amount]
     unit = lcm(*(amount.denominator for _, amount in weighted))
     search = _Search()
-    return Fraction(search.most([(region, int(amount * unit)) for region, amount in weighted], 0), unit)
+    whole = [(region, amount.numerator * (unit // amount.denominator)) for region, amount in weighted]
+    return Fraction(search.most(whole, 0), unit)
 
 
 class _Search:

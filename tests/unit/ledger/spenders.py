@@ -1,7 +1,8 @@
 """Rounds of eight processes that spend on one ledger, some of them killed at any moment.
 
-Run as a program in a process of its own, which has no threads and may fork: ``spenders.py FOLDER ROUNDS SEED``. Prints
-one JSON line per round.
+What they charge are random vectors: some classes of secret pairs, some of them in a region. Run as a program in a
+process of its own, which has no threads and may fork: ``spenders.py FOLDER ROUNDS SEED``. Prints one JSON line per
+round.
 """
 
 import json
@@ -11,28 +12,51 @@ import signal
 import sys
 import time
 import traceback
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
+from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BudgetError
-from blowfish_privacy.ledger import SqliteLedger
-from unit.ledger.samples import load, request
+from blowfish_privacy.ledger import Entry, SqliteLedger
+from blowfish_privacy.privacy.classes import EVERY, PairClass, changing
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.regions import EVERYWHERE, region_of
+from unit.ledger.samples import PEOPLE, load, request
 
+CLASSES = changing("age"), changing("sex")
+REGIONS = [
+    EVERYWHERE,
+    *(region_of(PEOPLE, {"age": Subset.span(start, start + 7)}) for start in (0, 5, 14)),
+    *(region_of(PEOPLE, {"sex": Subset.of([sex]), "age": Subset.span(3, 12)}) for sex in (0, 1)),
+]
 PROCESSES = 8
-CHARGES = 12
-PATIENCE = 20.0
+AMOUNT = Fraction(1, 12)
+TRIES = 12
+PATIENCE = 60.0
+
+
+def vector(key: str) -> Loss:
+    """What a charge loses: the same for everybody who uses its key."""
+    dice = random.Random(key)
+    pairs = dice.sample(CLASSES, dice.randint(1, 2))
+    places = [dice.choice(REGIONS) for _ in pairs]
+    lost = {replace(c, within=at): AMOUNT * dice.randint(1, 3) for c, at in zip(pairs, places, strict=True)}
+    return Loss.of(lost | ({EVERY: AMOUNT / 4} if dice.random() < 0.1 else {}))
 
 
 def spend(path: Path, name: str) -> None:
-    """Charge and record until nothing is left."""
+    """Charge and record, again and again."""
     ledger = SqliteLedger.open(path, load_policy=load)
-    for number in range(2 * CHARGES):
+    for number in range(TRIES):
         # Some keys are shared by all processes, which is how a retry looks.
         key = f"shared {number}" if number % 3 == 0 else f"{name} {number}"
         try:
-            ledger.charge(**request(key, Fraction(1, CHARGES)))
+            ledger.charge(**(request(key, policy="people") | {"loss": vector(key)}))
         except BudgetError:
-            return
+            # Another class, or another region, may have something left.
+            continue
         handed_out = ledger.record(key, f"noise of {name}")
         with open(path.with_suffix(".out"), "a") as out:
             out.write(json.dumps([key, handed_out]) + "\n")
@@ -76,6 +100,7 @@ def play(path: Path, dice: random.Random) -> dict[str, object]:
     ledger = SqliteLedger.open(path, load_policy=load)
     report = ledger.verify()
     lines = path.with_suffix(".out").read_text().splitlines() if path.with_suffix(".out").exists() else []
+    entries = ledger.entries()
     wrong = [key for key, text in map(json.loads, lines) if ledger.document(key) != text]
     return {
         "stuck": ends.count(None),
@@ -85,11 +110,31 @@ def play(path: Path, dice: random.Random) -> dict[str, object]:
         "problems": report.problems,
         "entries": report.entries,
         "documents": report.documents,
+        "rows differ": ledger.lost != Loss.total(vector(entry.key) for entry in entries),
+        "charged otherwise": [entry.key for entry in entries if entry.loss != vector(entry.key)],
         "spent": str(report.spent),
+        "worst": str(worst(entries)),
+        "in one sum": str(sum(entry.charged for entry in entries)),
         "remaining": str(ledger.remaining),
         "handed out": len(lines),
         "not as stored": wrong,
     }
+
+
+def worst(entries: tuple[Entry, ...]) -> Fraction:
+    """The most that any class has lost at any value, by looking at every value."""
+    sums = [
+        sum(amount for entry in entries for pairs, amount in entry.loss if pairs == EVERY or meets(pairs, whole, cell))
+        for whole in CLASSES
+        for cell in product(range(PEOPLE["age"].size), range(PEOPLE["sex"].size))
+    ]
+    return max(sums)
+
+
+def meets(pairs: PairClass, whole: PairClass, cell: tuple[int, ...]) -> bool:
+    """Say whether pairs of a class lie at a value."""
+    where = dict(zip(PEOPLE.names, cell, strict=True))
+    return pairs.whole == whole and all(where[name] in subset for name, subset in pairs.within)
 
 
 def main() -> None:
