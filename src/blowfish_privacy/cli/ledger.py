@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -15,8 +16,9 @@ from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_le
 from blowfish_privacy.ledger.postgres import PostgresLedger
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import load_policy
-from blowfish_privacy.statements.ledger import failures, ledger_view, loss_view, verification_view
+from blowfish_privacy.statements.ledger import failures, ledger_view, loss_view, lost_in_words, verification_view
 from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.postgresql import is_address
 
 _PAIR = click.option("--pair", nargs=2, metavar="A B", help="""Two values as JSON: '{"age": 30}' '{"age": 31}'.""")
@@ -73,29 +75,62 @@ def moved(file: str) -> None:
 @ledger.command("show")
 @click.argument("file", type=click.Path(dir_okay=False))
 @_PAIR
+@click.option("--picture", metavar="PNG", help="Where to draw the balances.")
 @as_json
-def show_entries(file: str, pair: tuple[str, str] | None, as_json: bool) -> None:  # noqa: FBT001
-    """List what was spent, under which policy; with --pair, what was lost on two values."""
+def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, as_json: bool) -> None:  # noqa: FBT001
+    """List what was spent, under which policy, on which secret pairs; with --pair, what was lost on two values."""
     opened = _open(file)
     if pair is not None:
         view = loss_view(opened, record(pair[0]), record(pair[1]))
         words = f"epsilon {view['loss']}" if view["loss"] else "everything: nothing protects this pair"
         print_json(view) if as_json else echo(f"Lost so far on this pair: {words}.")
         return
+    if picture is not None:
+        _draw(opened, picture)
     if as_json:
         print_json(ledger_view(opened))
         return
-    header = ["entry", "time (UTC)", "release", "mechanism", "policy", "epsilon", "charged"]
+    header = ["entry", "time (UTC)", "release", "mechanism", "policy", "epsilon", "charged", "on"]
     print_table(
         header,
         [
-            [e.number, e.made[:19], e.description, e.mechanism, e.policy.hash[:12], show(e.epsilon), show(e.charged)]
+            [
+                *(e.number, e.made[:19], e.description, e.mechanism, e.policy.hash[:12]),
+                *(show(e.epsilon), show(e.charged), lost_in_words(e)),
+            ]
             for e in opened.entries()
         ],
     )
     for number, made in failures(opened).items():
         echo(f"Entry {number}: the data contradicted the facts that its policy states ({made[:19]}).")
+    _print_balances(opened)
     echo(f"Budget {show(opened.budget)}, spent {show(opened.spent)}, left {show(opened.remaining)}.")
+
+
+def _print_balances(opened: Ledger) -> None:
+    """Print what each class of secret pairs has lost, where there are several, with a bar against the budget."""
+    balances = opened.balances
+    if len(balances) > 1:
+        lost = [[name, show(amount), _bar(amount / opened.budget)] for name, amount in balances.items()]
+        print_table(["secret pairs", "lost", "of the budget"], lost)
+
+
+def _bar(share: Fraction) -> str:
+    filled = int(min(share, Fraction(1)) * _BAR)
+    return "#" * filled + "." * (_BAR - filled)
+
+
+_BAR = 40
+
+
+def _draw(opened: Ledger, path: str) -> None:
+    from blowfish_privacy.results.pictures.balances import draw_balances
+    from blowfish_privacy.results.pictures.figure import png
+
+    balances = opened.balances
+    if not balances:
+        raise LedgerError("nothing was charged yet, so there are no balances to draw.")
+    write_atomically(path, png(draw_balances(balances, opened.budget)))
 
 
 @ledger.command()

@@ -1,0 +1,26 @@
+"""What each class of secret pairs has lost, against the budget that holds for every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from blowfish_privacy.results.pictures.figure import plain_text, start_figure, state_below
+from blowfish_privacy.support.exact import show
+
+
+def draw_balances(balances: Mapping[str, Fraction], budget: Fraction) -> Any:
+    """Draw a bar for each class, by the attribute its pairs change, and a line where the budget ends."""
+    figure, axes = start_figure(7, 1.6 + 0.4 * len(balances))
+    lost = [float(amount) for amount in balances.values()]
+    axes.barh(range(len(lost)), [float(budget)] * len(lost), height=0.7, color="0.92")
+    bars = axes.barh(range(len(lost)), lost, height=0.7)
+    axes.bar_label(bars, [show(amount) for amount in balances.values()], padding=3, fontsize=8)
+    axes.axvline(float(budget), color="0.2", ls="--", lw=1)
+    axes.set_yticks(range(len(lost)), [plain_text(name) for name in balances])
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.12 * float(budget))
+    axes.set_xlabel(f"the most that a secret pair has lost, of a budget of {show(budget)}", fontsize=9)
+    state_below(figure, "Each secret pair has the whole budget: bars do not add up.")
+    return figure
