@@ -38,7 +38,18 @@ if TYPE_CHECKING:
     from blowfish_privacy.known_facts.facts import KnownCount, KnownMarginal
     from blowfish_privacy.policies import Policy
     from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity
-    from blowfish_privacy.queries import Cumulative, Histogram, KMeans, Linear, Mean, Quantiles, RangeGrid, Ranges, Sum
+    from blowfish_privacy.queries import (
+        Cumulative,
+        Histogram,
+        KMeans,
+        Linear,
+        Mean,
+        Median,
+        Quantiles,
+        RangeGrid,
+        Ranges,
+        Sum,
+    )
     from blowfish_privacy.results import load
     from blowfish_privacy.session import Session
     from blowfish_privacy.support.progress import progress_to
@@ -64,7 +75,18 @@ _HOME = {
     "known_facts.facts": ["KnownCount", "KnownMarginal"],
     "policies": ["Policy"],
     "privacy.sensitivity": ["Sensitivity", "sensitivity"],
-    "queries": ["Cumulative", "Histogram", "KMeans", "Linear", "Mean", "Quantiles", "RangeGrid", "Ranges", "Sum"],
+    "queries": [
+        "Cumulative",
+        "Histogram",
+        "KMeans",
+        "Linear",
+        "Mean",
+        "Median",
+        "Quantiles",
+        "RangeGrid",
+        "Ranges",
+        "Sum",
+    ],
     "results": ["load"],
     "session": ["Session"],
     "support.progress": ["progress_to"],
@@ -97,6 +119,7 @@ __all__ = [
     "LedgerError",
     "Linear",
     "Mean",
+    "Median",
     "Partition",
     "PerAttribute",
     "Policy",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from blowfish_privacy.engines import located
+from blowfish_privacy.engines import Engine, located
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.ledger import Entry
+from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import classes_met
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.queries import Asked
@@ -41,8 +44,13 @@ class Batch:
     """One for each release of the file, in its order."""
     earlier: Mapping[str, Entry]
     """The ledger's entries that paid for some of the plans before this batch, by key."""
-    cost: Fraction
-    """What the plans that are due will take from the budget together."""
+    quote: Quote
+    """What the plans that are due will cost together, and what they will leave."""
+
+    @property
+    def cost(self) -> Fraction:
+        """What the plans that are due will take from the budget together."""
+        return self.quote.cost
 
     @classmethod
     def open(cls, path: str | Path, *, fresh: bool = False) -> Batch:
@@ -55,21 +63,29 @@ class Batch:
 
     @classmethod
     def of(
-        cls, file: PolicyFile, session: Session, *, fresh: bool = False, rows: Callable[[], int] | None = None
+        cls,
+        file: PolicyFile,
+        session: Session,
+        *,
+        fresh: bool = False,
+        ask: PublicNumbers | None = None,
+        check: bool = True,
     ) -> Batch:
-        """Plan the releases of a file in a session; ``rows`` asks for the public number of rows, if it is needed."""
+        """Plan the releases of a file in a session; ``ask`` asks for public numbers of rows, where they are needed.
+
+        ``check=False`` plans what exceeds the budget too; :attr:`quote` says that it does.
+        """
         entries = session.ledger.entries()
-        _refuse_unaffordable(file, session, [] if fresh else entries)
-        records = file.policy.records
-        if needs_rows(file):
-            records = (rows or session.engine.rows)()
-        plans = plan_releases(file, records, lambda asked: ask_sizes(asked, file.policy, lambda: session.engine))
+        if check:
+            _refuse_unaffordable(file, session, [] if fresh else entries)
+        plans = plan_releases(file, ask or PublicNumbers(file.policy, lambda: session.engine))
         plans = plans if fresh else [_with_key(plan, file) for plan in plans]
         keys = {plan.key for plan in plans}
         earlier = {entry.key: entry for entry in entries if entry.key in keys}
-        quote = session.ledger.quote(total_loss([plan for plan in plans if plan.key not in earlier]), file.policy)
-        quote.check(_WHAT)
-        return cls(session, tuple(plans), earlier, quote.cost)
+        quote = session.quote(*(plan for plan in plans if plan.key not in earlier))
+        if check:
+            quote.check(_WHAT)
+        return cls(session, tuple(plans), earlier, quote)
 
     @property
     def due(self) -> list[Plan]:
@@ -96,17 +112,40 @@ def ledger_location(file: PolicyFile, folder: Path) -> str | Path | None:
     return file.ledger if file.ledger is None or is_address(file.ledger) else folder / file.ledger
 
 
-def needs_rows(file: PolicyFile) -> bool:
-    """Say whether a plan needs the number of rows where it is public and the file does not state it."""
-    unstated = file.policy.records is None and file.policy.size == "known"
-    asked = [split(release.query) for release in file.releases]
-    return unstated and any(query.needs_records and not selection for query, selection in asked)
+class PublicNumbers:
+    """Asks the data for the numbers of records that are public, that a plan needs, and that the policy does not state.
+
+    They are asked for once, and nothing else is. ``told`` is called with each, in words.
+    """
+
+    def __init__(
+        self, policy: Policy, engine: Callable[[], Engine], told: Callable[[str], None] = lambda words: None
+    ) -> None:
+        self._policy, self._engine, self._told = policy, engine, told
+
+    def records(self, asked: Asked) -> int | None:
+        """Return the number of records, where a plan needs it."""
+        query, selection = split(asked)
+        unstated = self._policy.records is None and self._policy.size == "known"
+        return self._rows if unstated and query.needs_records and not selection else self._policy.records
+
+    def sizes(self, asked: Asked) -> PublicSizes | None:
+        """Return the numbers of records of parts, where a plan needs them."""
+        sizes = ask_sizes(asked, self._policy, self._engine)
+        if sizes is not None:
+            names = ", ".join(sizes.domain.names)
+            self._told(f"Asked the data for the numbers of records by {names} alone, which are public here.")
+        return sizes
+
+    @cached_property
+    def _rows(self) -> int:
+        rows = self._engine().rows()
+        self._told(f"Asked the data for the number of records alone, which is public here: {rows:,}.")
+        return rows
 
 
-def plan_releases(
-    file: PolicyFile, records: int | None, sizes: Callable[[Asked], PublicSizes | None] = lambda asked: None
-) -> list[Plan]:
-    """Plan every release of a file for public numbers of records, of all and of parts, or without them."""
+def plan_releases(file: PolicyFile, ask: PublicNumbers) -> list[Plan]:
+    """Plan every release of a file."""
     return [
         make_plan(
             release.query,
@@ -114,22 +153,12 @@ def plan_releases(
             epsilon=release.epsilon,
             error=release.error,
             mechanism=release.mechanism,
-            records=records,
-            sizes=sizes(release.query),
+            records=ask.records(release.query),
+            sizes=ask.sizes(release.query),
             name=release.name,
         )
         for release in file.releases
     ]
-
-
-def total_loss(plans: Sequence[Plan]) -> Loss:
-    """Add up what plans lose under their own policy."""
-    return Loss.total(plan.certificate.loss for plan in plans)
-
-
-def total_epsilon(plans: Sequence[Plan]) -> Fraction:
-    """Add up what plans cost under their own policy."""
-    return sum((plan.epsilon for plan in plans), Fraction(0))
 
 
 def _with_key(plan: Plan, file: PolicyFile) -> Plan:

@@ -22,6 +22,7 @@ from blowfish_privacy.errors import (
     brief,
 )
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
+from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import classes_met
@@ -162,6 +163,10 @@ class Session:
         if earlier:
             warn(MADE_BEFORE, BlowfishWarning, stacklevel=2)
         return result
+
+    def quote(self, *plans: Plan) -> Quote:
+        """Say what plans would cost together, on which secret pairs, and what they would leave. Nothing is spent."""
+        return self.ledger.quote(Loss.total(plan.certificate.loss for plan in plans), self.policy)
 
     def runner(self) -> ReleaseRunner:
         """Return what runs plans over this session's data, policy and ledger."""

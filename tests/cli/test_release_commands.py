@@ -63,7 +63,7 @@ def test_plan_reads_nothing_but_the_row_count_and_makes_no_ledger(unopened, caps
     folder = unopened
     assert blowfish(folder, "plan", "{folder}/people.yaml", "--explain") == 0
     captured = capsys.readouterr()
-    assert "Together epsilon 0.75 of a budget of 1" in captured.out
+    assert "Together they take 0.75 of the budget of 1" in captured.out
     assert "which is public here: 60" in captured.err
     assert "before the first release, blowfish ledger create" in captured.out
     assert not (folder / "people.ledger").exists()
@@ -121,11 +121,42 @@ def test_nobody_who_answers_is_told_of_yes(folder, capsys):
 
 def test_plan_warns_when_the_releases_exceed_the_budget(folder, capsys):
     assert blowfish(folder, "plan", "{folder}/people.yaml") == 0
-    assert "above the budget" not in capsys.readouterr().err
-    (folder / "people.yaml").write_text(FILE.replace("budget: 1.0", "budget: 0.5"))
+    assert "too much" not in capsys.readouterr().err
+    (folder / "people.yaml").write_text(FILE.replace("epsilon: 0.5", "epsilon: 1.5"))
     for options in ((), ("--json",)):
         assert blowfish(folder, "plan", "{folder}/people.yaml", *options) == 0
-        assert "cost 0.75, which is 0.25 above the budget of 0.5" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "the releases cost 1.75 on them: 0.75 too much" in said
+        assert "blowfish release will refuse" in said
+
+
+def test_plan_says_what_the_ledger_says_and_release_does_it(folder, capsys):
+    def planned():
+        assert blowfish(folder, "plan", "{folder}/people.yaml", "--json") == 0
+        return json.loads(capsys.readouterr().out)["ledger"]
+
+    before = planned()
+    (age,) = [row for row in before["classes"] if row["pairs"] == "age"]
+    assert (before["cost"], before["left"], before["fits"]) == ("3/4", "1/4", True)
+    assert (age["spent"], age["cost"], age["left"]) == ("0", "3/4", "1/4")
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    assert "Spent 0.75; 0.25 is left." in capsys.readouterr().out
+    after = planned()
+    assert (after["spent"], after["cost"], after["left"]) == ("3/4", "0", "1/4")
+    assert blowfish(folder, "plan", "{folder}/people.yaml") == 0
+    captured = capsys.readouterr()
+    assert "The ledger holds ages, mean age already" in captured.err
+    assert "secret pairs that change" in captured.out
+
+
+def test_plan_says_what_another_policy_costs(folder, capsys):
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    narrow = FILE.replace("threshold: 2", "threshold: 1").replace("epsilon: 0.5", "epsilon: 0.1")
+    (folder / "people.yaml").write_text(narrow.replace("epsilon: 0.25", "epsilon: 0.1"))
+    assert blowfish(folder, "plan", "{folder}/people.yaml") == 0
+    captured = capsys.readouterr()
+    assert "each costs 2 times its epsilon" in captured.out
+    assert "0.15 too much" in captured.err
 
 
 def test_a_wrong_domain_is_no_dead_end_while_nothing_was_handed_out(folder, capsys):

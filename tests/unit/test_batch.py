@@ -8,8 +8,9 @@ from fractions import Fraction
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.batch import needs_rows, open_session, plan_releases, total_epsilon
+from blowfish_privacy.batch import PublicNumbers, open_session, plan_releases
 from blowfish_privacy.cli.main import run
+from blowfish_privacy.engines import open_engine
 from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.release import spec
 from blowfish_privacy.statements.data_check import data_check_view
@@ -74,11 +75,11 @@ def test_what_exceeds_the_budget_is_refused_before_the_data_are_asked_for_anythi
     batch = bp.Batch.open(file)
     released(batch)
 
-    def rows():
+    def engine():
         pytest.fail("the data were asked")
 
     with pytest.raises(bp.BudgetError, match=r"change age have lost 0\.75 .* cost 0\.75 on them: 0\.5 too"):
-        bp.Batch.of(spec.load(file), batch.session, fresh=True, rows=rows)
+        bp.Batch.of(spec.load(file), batch.session, fresh=True, ask=PublicNumbers(batch.session.policy, engine))
 
 
 def test_fresh_noise_is_paid_for(file):
@@ -126,8 +127,11 @@ def test_python_and_the_file_know_each_others_releases(file, monkeypatch):
 
 def test_a_plan_without_data_or_ledger(file):
     loaded = spec.loads(FILE.replace("data: people.csv\n", "").replace("ledger: people.ledger\n", ""))
-    assert needs_rows(loaded)
-    assert total_epsilon(plan_releases(loaded, 60)) == Fraction(3, 4)
+    told = []
+    ask = PublicNumbers(loaded.policy, lambda: open_engine(bp.Counts([[3] * 2] * 10)), told.append)
+    plans = plan_releases(loaded, ask)
+    assert [plan.epsilon for plan in plans] == [Fraction(1, 2), Fraction(1, 4)]
+    assert told == ["Asked the data for the number of records alone, which is public here: 60."]
 
 
 def test_views_are_what_the_command_line_prints(file, capsys):
@@ -145,7 +149,8 @@ def test_views_are_what_the_command_line_prints(file, capsys):
         assert run([*map(str, arguments), "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    assert printed("plan", file) == read(plans_view(plan_releases(loaded, 60), loaded.budget))
+    plans = plan_releases(loaded, PublicNumbers(loaded.policy, lambda: session.engine))
+    assert printed("plan", file) == read(plans_view(plans, loaded.budget, session.quote(*plans)))
     assert printed("policy", "check", file) == read({**policy_view(loaded.policy), "picture": None})
     assert printed("policy", "explain", file, "--pair", *written) == read(pair_view(loaded.policy, *pair))
     assert printed("data", "check", file) == read(data_check_view(session.check()))
@@ -174,3 +179,35 @@ def test_a_session_checks_its_data_for_the_custodian(file):
     assert not checked.fits
     assert {column.name: column.outside for column in checked.domain.columns} == {"age": 1, "sex": 0}
     assert session.remaining == 1
+
+
+SELECTED = FILE.replace(
+    "  - {name: mean age, mean: age, epsilon: 0.25}\n",
+    "  - {name: women, histogram: age, where: {sex: Female}, epsilon: 0.25}\n"
+    "  - {name: by sex, median: age, by: sex, epsilon: 0.25}\n",
+)
+
+
+def test_a_file_asks_for_some_records_and_for_groups(file):
+    file.write_text(
+        SELECTED.replace("sex: full", "sex: public").replace("Female}, epsilon: 0.5", "Female}, epsilon: 0.25")
+    )
+    batch = bp.Batch.open(file)
+    _, women, medians = released(batch)
+    assert len(medians) == 2
+    assert {type(value).__name__ for value in medians.values()} == {"QuantilesResult"}
+    assert [result.release.records for result in medians.values()] == [40, 20]
+    assert women.release.records == 40
+    # All three look at the ages of women.
+    assert batch.session.ledger.balances == {"age": 1}
+
+
+def test_what_is_quoted_is_what_is_charged(file):
+    file.write_text(SELECTED.replace("sex: full", "sex: public").replace("epsilon: 0.5", "epsilon: 0.25"))
+    batch = bp.Batch.open(file)
+    quote = batch.session.quote(*batch.plans)
+    assert quote.fits
+    assert quote.cost == batch.cost == Fraction(3, 4)
+    released(batch)
+    assert batch.session.ledger.spent == quote.largest
+    assert batch.session.ledger.lost == quote.after

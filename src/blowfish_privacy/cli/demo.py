@@ -111,11 +111,13 @@ def synthetic_census(rows: int) -> Iterator[str]:
 
 
 def _draw_comparison(loaded: PolicyFile, folder: Path) -> None:
-    from blowfish_privacy.batch import plan_releases
+    from blowfish_privacy.batch import PublicNumbers, plan_releases
+    from blowfish_privacy.engines import open_engine
     from blowfish_privacy.results.pictures.errors import compare_plans
     from blowfish_privacy.results.pictures.figure import png
 
-    compared = compare_plans([plan for plan in plan_releases(loaded, ROWS) if plan.epsilon])
+    ask = PublicNumbers(loaded.policy, lambda: open_engine(folder / "census.csv"))
+    compared = compare_plans([plan for plan in plan_releases(loaded, ask) if plan.epsilon])
     write_atomically(folder / "accuracy.png", png(compared))
 
 

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from blowfish_privacy.batch import Batch, needs_rows, open_session, plan_releases, total_epsilon
+from blowfish_privacy.batch import Batch, PublicNumbers, ledger_location, open_session, plan_releases
 from blowfish_privacy.cli.ledger import mention_missing_ledger
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warnings_in_words
 from blowfish_privacy.cli.release_files import ReleaseFiles
 from blowfish_privacy.cli.terminal import echo, warn
-from blowfish_privacy.engines import located, open_engine
-from blowfish_privacy.errors import DataError, SpecError
+from blowfish_privacy.engines import Engine, located, open_engine
+from blowfish_privacy.errors import BudgetError, DataError, LedgerError, SpecError
+from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.queries import Asked
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.public_sizes import PublicSizes
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.results import Result
+from blowfish_privacy.statements.budget import HEADER, budget_rows, budget_words
 from blowfish_privacy.statements.plan import COLUMNS, plan_cells, plans_view
 from blowfish_privacy.statements.release import release_view, releases_view
 from blowfish_privacy.support.exact import show
+
+Number = TypeVar("Number")
 
 
 @click.command()
@@ -33,15 +40,16 @@ def plan(file: str, explain: bool, as_json: bool) -> None:  # noqa: FBT001
     Where the number of rows is needed, public and not stated in FILE, the data are asked for it, and for nothing else.
     """
     loaded = load_file(file)
-    plans = plan_releases(loaded, _records(file, loaded))
-    _warn_of_budget(loaded, plans)
+    plans, quote = _planned(file, loaded)
+    if quote is not None and not quote.fits:
+        _warn_of_budget(quote)
     if as_json:
-        print_json(plans_view(plans, loaded.budget))
+        print_json(plans_view(plans, loaded.budget, quote))
         return
     if not plans:
         echo("The file lists no releases.")
         return
-    _print_plans(loaded, plans)
+    _print_plans(plans, quote)
     mention_missing_ledger(file, loaded)
     if explain:
         for made in plans:
@@ -64,12 +72,12 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
     loaded = load_file(file)
     with warnings_in_words():
         session = open_session(loaded, Path(file).parent)
-    batch = Batch.of(loaded, session, fresh=new, rows=lambda: _told(session.engine.rows))
+    batch = Batch.of(loaded, session, fresh=new, ask=PublicNumbers(loaded.policy, lambda: session.engine, _tell))
     folder = Path(out)
     outputs = {planned.name: ReleaseFiles.checked(folder, planned, loaded.policy) for planned in loaded.releases}
     if as_json and batch.due and not yes:
         raise SpecError("--json does not ask.", hint="add --yes to spend.")
-    _confirm(loaded, batch, yes=yes)
+    _confirm(batch, yes=yes)
     _make(folder)
     written: list[dict[str, Any]] = []
     for made in batch.plans:
@@ -87,33 +95,68 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
     echo(f"Spent {show(batch.cost)}; {show(session.remaining)} is left.")
 
 
-def _records(file: str, loaded: PolicyFile) -> int | None:
-    """Ask the data for the public number of rows, if a plan needs it; plan without it where they cannot be asked."""
-    if loaded.data is None or not needs_rows(loaded):
-        return loaded.policy.records
-    data = located(loaded.data, Path(file).parent)
+def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan], Quote | None]:
+    """Plan a file, and ask its ledger what that costs; without one, a new ledger's budget."""
+    ask = _Cautious(loaded.policy, _engine(file, loaded), _tell)
+    location = ledger_location(loaded, Path(file).parent)
+    if loaded.data is not None and location is not None and (not isinstance(location, Path) or location.exists()):
+        try:
+            with warnings_in_words():
+                session = open_session(loaded, Path(file).parent)
+        except LedgerError as error:
+            echo(f"Planned without the ledger: {error.message}", err=True)
+        else:
+            batch = Batch.of(loaded, session, ask=ask, check=False)
+            _mention_earlier(batch)
+            return batch.plans, batch.quote
+    plans = plan_releases(loaded, ask)
+    loss = Loss.total(plan.certificate.loss for plan in plans)
+    return plans, None if loaded.budget is None else Quote.fresh(loss, loaded.budget)
+
+
+def _mention_earlier(batch: Batch) -> None:
+    held = [plan.name for plan in batch.plans if plan.key in batch.earlier]
+    if held:
+        echo(f"The ledger holds {', '.join(held)} already: released again as before, for nothing.", err=True)
+
+
+def _engine(file: str, loaded: PolicyFile) -> Callable[[], Engine]:
+    def opened() -> Engine:
+        if loaded.data is None:
+            raise DataError("the file names no data.")
+        return open_engine(located(loaded.data, Path(file).parent))
+
+    return opened
+
+
+class _Cautious(PublicNumbers):
+    """Plans without a number where the data cannot be asked for it."""
+
+    def records(self, asked: Asked) -> int | None:
+        """Return the number of records, if it is needed and can be asked for."""
+        return self._or_none(lambda: super(_Cautious, self).records(asked))
+
+    def sizes(self, asked: Asked) -> PublicSizes | None:
+        """Return the numbers of records of parts, if they are needed and can be asked for."""
+        return self._or_none(lambda: super(_Cautious, self).sizes(asked))
+
+    def _or_none(self, ask: Callable[[], Number]) -> Number | None:
+        try:
+            return ask()
+        except DataError as error:
+            echo(f"Planned without the number of records: {error.message}", err=True)
+            return None
+
+
+def _tell(words: str) -> None:
+    echo(words, err=True)
+
+
+def _warn_of_budget(quote: Quote) -> None:
     try:
-        return _told(lambda: open_engine(data).rows())
-    except DataError as error:
-        echo(f"Planned without the number of records: {error.message}", err=True)
-        return None
-
-
-def _told(rows: Callable[[], int]) -> int:
-    """Ask for the number of rows, and say so."""
-    records = rows()
-    echo(f"Asked the data for the number of records alone, which is public here: {records:,}.", err=True)
-    return records
-
-
-def _warn_of_budget(loaded: PolicyFile, plans: Sequence[Plan]) -> None:
-    total = total_epsilon(plans)
-    if loaded.budget is not None and total > loaded.budget:
-        over = show(total - loaded.budget)
-        warn(
-            f"together the releases cost {show(total)}, which is {over} above the budget of {show(loaded.budget)}: "
-            "blowfish release will refuse. Ask for less epsilon, or for fewer releases."
-        )
+        quote.check("the releases cost")
+    except BudgetError as error:
+        warn(f"{error.message.partition(' Nothing was charged')[0]} blowfish release will refuse. {error.hint}")
 
 
 def _warn_of_notices(plans: Sequence[Plan]) -> None:
@@ -122,11 +165,11 @@ def _warn_of_notices(plans: Sequence[Plan]) -> None:
             warn(f"{made.name}: {notice}")
 
 
-def _confirm(loaded: PolicyFile, batch: Batch, *, yes: bool) -> None:
+def _confirm(batch: Batch, *, yes: bool) -> None:
     _warn_of_notices(batch.due)
     if not batch.due or yes:
         return
-    _print_plans(loaded, batch.due)
+    _print_plans(batch.due, batch.quote)
     after = show(batch.session.remaining - batch.cost)
     try:
         click.confirm(f"Spend {show(batch.cost)} (leaving {after}) and read the data?", abort=True, err=True)
@@ -154,10 +197,12 @@ def _write(result: Result, outputs: ReleaseFiles) -> None:
         raise DataError(f"there is too little memory to write {result.name!r}, which is recorded.", hint=hint) from None
 
 
-def _print_plans(loaded: PolicyFile, plans: Sequence[Plan]) -> None:
+def _print_plans(plans: Sequence[Plan], quote: Quote | None) -> None:
     print_table(list(COLUMNS.values()), [plan_cells(made) for made in plans])
-    budget = "" if loaded.budget is None else f" of a budget of {show(loaded.budget)}"
-    echo(
-        f"Together epsilon {show(total_epsilon(plans))}{budget}. "
-        "The last column compares with plain differential privacy."
-    )
+    echo("The last column compares with plain differential privacy.")
+    if quote is None:
+        return
+    echo()
+    print_table(HEADER, budget_rows(quote, plans[0].policy))
+    for sentence in budget_words(quote):
+        echo(sentence)

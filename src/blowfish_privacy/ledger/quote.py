@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from blowfish_privacy.ledger.account import Account, OverBudgetError
-from blowfish_privacy.ledger.composition import Price
+from blowfish_privacy.ledger.composition import SAME_POLICY, Price
 from blowfish_privacy.privacy.classes import EVERY, PairClass
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.regions import largest_overlap
@@ -40,6 +40,11 @@ class Quote:
         charged = _with_few_regions(due, before)
         rule = price.rule if charged == due else f"{price.rule}; {_MERGED}"
         return cls(price, charged, before, account.budget, account.spent, rule)
+
+    @classmethod
+    def fresh(cls, loss: Loss, budget: Fraction) -> Quote:
+        """Quote the price of a loss for a ledger that is not made yet: its policy will be that of the loss."""
+        return cls(SAME_POLICY, loss, Loss.of({}, loss.measure), budget, Fraction(0), SAME_POLICY.rule)
 
     @cached_property
     def after(self) -> Loss:

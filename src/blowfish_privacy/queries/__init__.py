@@ -5,6 +5,7 @@ from blowfish_privacy.queries.cumulative import Cumulative
 from blowfish_privacy.queries.histogram import Histogram
 from blowfish_privacy.queries.kmeans import KMeans
 from blowfish_privacy.queries.linear import Linear
+from blowfish_privacy.queries.median import Median
 from blowfish_privacy.queries.quantiles import Quantiles
 from blowfish_privacy.queries.query import LinearForm, Query
 from blowfish_privacy.queries.range_grid import RangeGrid
@@ -21,6 +22,7 @@ __all__ = [
     "Linear",
     "LinearForm",
     "Mean",
+    "Median",
     "Quantiles",
     "Query",
     "RangeGrid",

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.release.checks import selected
 from blowfish_privacy.release.explain import compare, number
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.statements.budget import budget_view, lost_on
 from blowfish_privacy.support.exact import rounded, show
 
 COLUMNS = {
@@ -16,6 +18,7 @@ COLUMNS = {
     "query": "query",
     "mechanism": "mechanism",
     "epsilon": "epsilon",
+    "lost_on": "lost on",
     "scale": "noise scale",
     "rmse": "typical error",
     "within_95_in_100": "within (95 %)",
@@ -24,9 +27,10 @@ COLUMNS = {
 """What the table shows of a plan's view, with the headings."""
 
 
-def plans_view(plans: Sequence[Plan], budget: Fraction | None) -> dict[str, Any]:
-    """Show what the releases of a file will cost and how wrong they will be."""
-    return {"budget": None if budget is None else str(budget), "releases": [plan_view(plan) for plan in plans]}
+def plans_view(plans: Sequence[Plan], budget: Fraction | None, quote: Quote | None = None) -> dict[str, Any]:
+    """Show what the releases of a file will cost, how wrong they will be, and what the ledger says to that."""
+    view = {"budget": None if budget is None else str(budget), "releases": [plan_view(plan) for plan in plans]}
+    return view if quote is None or not plans else {**view, "ledger": budget_view(quote, plans[0].policy)}
 
 
 def plan_view(plan: Plan) -> dict[str, Any]:
@@ -37,6 +41,7 @@ def plan_view(plan: Plan) -> dict[str, Any]:
         "query": f"{plan.query.keyword} of {', '.join(plan.query.attributes)}{selected(plan.selection)}",
         "mechanism": plan.certificate.mechanism if plan.epsilon else "none (exact)",
         "epsilon": show(plan.epsilon),
+        "lost_on": lost_on(plan.certificate.loss, plan.policy),
         "scale": _scales(plan, show),
         "sensitivity": show(plan.certificate.sensitivity.value),
         "theorem": plan.certificate.sensitivity.theorem,

@@ -1,0 +1,72 @@
+"""What releases cost each class of secret pairs, what is spent already and what will be left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from blowfish_privacy.ledger.balance import in_words
+from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.support.exact import show
+
+HEADER = ["secret pairs that change", "spent", "these cost", "left"]
+
+
+def budget_view(quote: Quote, policy: Policy) -> dict[str, Any]:
+    """Show a quote as plain values for JSON; amounts are exact."""
+    return {
+        "budget": str(quote.budget),
+        "spent": str(quote.spent),
+        "cost": str(quote.cost),
+        "left": str(quote.budget - quote.largest),
+        "fits": quote.fits,
+        "price_factor": quote.price.factor,
+        "rule": quote.rule,
+        "classes": [
+            {"pairs": name, "spent": str(spent), "cost": str(cost), "left": str(left)}
+            for name, spent, cost, left in _classes(quote, policy)
+        ],
+    }
+
+
+def budget_rows(quote: Quote, policy: Policy) -> list[list[str]]:
+    """Write a quote as the rows of a table."""
+    return [[_name(name), show(spent), show(cost), show(left)] for name, spent, cost, left in _classes(quote, policy)]
+
+
+def budget_words(quote: Quote) -> Iterator[str]:
+    """Say what a quote means, in sentences."""
+    yield (
+        f"Together they take {show(quote.cost)} of the budget of {show(quote.budget)}: no secret pair will have lost "
+        f"more than {show(quote.largest)} in all releases."
+    )
+    if quote.price.factor > 1 or not quote.price.by_class:
+        spread = "" if quote.price.by_class else ", on every class of secret pairs"
+        times = f"{quote.price.factor} times its epsilon{spread}"
+        yield f"The ledger belongs to another policy: each costs {times} ({quote.rule})."
+
+
+def lost_on(loss: Loss, policy: Policy) -> str:
+    """Name the secret pairs that a release is lost on, and how much where it is not the same on all."""
+    lost = {name: amount for name, amount in in_words(loss, policy).items() if amount}
+    if not lost:
+        return "-"
+    alike = len({*lost.values()}) == 1
+    partly = " (of some records)" if any(pairs.within for pairs, _ in loss) else ""
+    return (
+        ", ".join(_name(name) if alike else f"{_name(name)} {show(amount)}" for name, amount in lost.items()) + partly
+    )
+
+
+def _classes(quote: Quote, policy: Policy) -> Iterator[tuple[str, Fraction, Fraction, Fraction]]:
+    before, after = in_words(quote.before, policy), in_words(quote.after, policy)
+    for name, lost in after.items():
+        spent = before.get(name, Fraction(0))
+        yield name, spent, lost - spent, quote.budget - lost
+
+
+def _name(name: str) -> str:
+    return {"all": "anything", "presence": "presence"}.get(name, name)
