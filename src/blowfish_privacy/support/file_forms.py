@@ -69,6 +69,8 @@ class Form:
     optional: Mapping[str, Any] = field(default_factory=dict[str, Any])
     example: str | None = None
     schema: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    others: Any = None
+    """The form of all other keys, which may then be called anything; None if there are none."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -79,13 +81,13 @@ class Form:
         """Refuse what is not a mapping, and keys that are unknown or missing, with the nearest key as a hint."""
         if not isinstance(body, dict):
             raise wrong(f"must be a mapping, got {got(body)}.", self._hint)
-        for key in body:
+        for key in body if self.others is None else ():
             if key not in self.keys:
                 raise wrong(f"unknown key {brief(key)}.", nearest(str(key), self.keys))
         for key in self.required:
             if key not in body:
                 raise wrong(f".{key} is missing.", self._hint)
-        return body
+        return body if self.others is None else _with_text_keys(body)
 
     @property
     def _hint(self) -> str:
@@ -99,12 +101,24 @@ class Form:
             key: core_schema.typed_dict_field(handler.generate_schema(form), required=key in self.required)
             for key, form in {**self.required, **self.optional}.items()
         }
-        built = core_schema.typed_dict_schema(fields, extra_behavior="forbid")
+        if self.others is None:
+            built = core_schema.typed_dict_schema(fields, extra_behavior="forbid")
+        else:
+            others = handler.generate_schema(self.others)
+            built = core_schema.typed_dict_schema(fields, extra_behavior="allow", extras_schema=others)
         return core_schema.no_info_before_validator_function(self.check, built)
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
         """Add what the keys alone do not say."""
         return {**handler(schema), **self.schema}
+
+
+def _with_text_keys(body: dict[Any, Any]) -> dict[str, Any]:
+    """Write keys that are numbers or truth values as text, as they are in JSON."""
+    written = {str(key).lower() if isinstance(key, bool) else str(key): part for key, part in body.items()}
+    if len(written) < len(body):
+        raise wrong("two keys are written alike.", "a number and the same number in quotation marks are one key.")
+    return written
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,7 +58,7 @@ class OneOf:
         return form.check(body) if isinstance(body, str) and isinstance(form, Form) else body
 
     def _chosen(self, body: str | dict[Any, Any]) -> list[str]:
-        return [name for name in ([body] if isinstance(body, str) else body) if name in self.kinds]
+        return _keywords(self.kinds, body, self.form)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """Build the tagged union of the kinds known now; inside one of them it refers to itself."""
@@ -114,4 +114,10 @@ def register(kinds: dict[str, Any], kind: Any, unstated: Callable[[str], Any] = 
 
 def kind_of(kinds: Mapping[str, Any], body: Any) -> Any:
     """Return the class that reads a part of a file, once the part is checked."""
-    return next(kinds[name] for name in ([body] if isinstance(body, str) else body) if name in kinds)
+    return kinds[_keywords(kinds, body, attrgetter("file_form"))[0]]
+
+
+def _keywords(kinds: Mapping[str, Any], body: Any, form: Callable[[Any], Any]) -> list[str]:
+    """List the keywords in a part of a file; one that allows for any other keys stands before these."""
+    named = [name for name in ([body] if isinstance(body, str) else body) if name in kinds]
+    return [name for name in named if getattr(form(kinds[name]), "others", None) is not None] or named
