@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from blowfish_privacy.estimator import KMeansEstimator
     from blowfish_privacy.graphs import (
         Attributes,
+        ByValue,
         DistanceThreshold,
         ExplicitGraph,
         FullDomain,
@@ -71,7 +72,10 @@ _HOME = {
         "RefusalError",
         "SpecError",
     ],
-    "graphs": ["Attributes", "DistanceThreshold", "ExplicitGraph", "FullDomain", "Partition", "PerAttribute", "Public"],
+    "graphs": [
+        *("Attributes", "ByValue", "DistanceThreshold", "ExplicitGraph", "FullDomain", "Partition", "PerAttribute"),
+        "Public",
+    ],
     "known_facts.facts": ["KnownCount", "KnownMarginal"],
     "policies": ["Policy"],
     "privacy.sensitivity": ["Sensitivity", "sensitivity"],
@@ -101,6 +105,7 @@ __all__ = [
     "BlowfishError",
     "BlowfishWarning",
     "BudgetError",
+    "ByValue",
     "Categorical",
     "Counts",
     "Cumulative",

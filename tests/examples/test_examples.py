@@ -7,14 +7,18 @@ import json
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import blowfish_privacy as bp
+from blowfish_privacy.cli.main import run as blowfish
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.verification import problems
+from blowfish_privacy.statements.card import make_card
+from blowfish_privacy.statements.card_page import markdown
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REPEATABLE = """
@@ -58,6 +62,27 @@ def test_every_example_is_listed_and_tested():
 
 def test_the_policy_file_is_valid():
     assert spec.load(EXAMPLES / "census.yaml").releases
+
+
+def test_a_policy_per_person(tmp_path):
+    agreed = ["strict", "near", "near", "open"]
+    people = [(17 + n % 74, n % 230, agreed[n % 4]) for n in range(4000)]
+    lines = "\n".join(f"{age},{wage},{consent}" for age, wage, consent in people)
+    (tmp_path / "people.csv").write_text(f"age,wage,consent\n{lines}\n")
+    (tmp_path / "people.yaml").write_text((EXAMPLES / "consent.yaml").read_text())
+    assert blowfish(["ledger", "create", str(tmp_path / "people.yaml")]) == 0
+    assert blowfish(["release", str(tmp_path / "people.yaml"), "--yes", "--out", str(tmp_path)]) == 0
+    exact, ages, wages = (bp.load(tmp_path / f"{name}.release.json") for name in ("consent", "ages", "wages"))
+    assert exact.counts.tolist() == [1000, 2000, 1000]
+    assert "NO NOISE" in exact.notices[0]
+    assert ages.certificate.epsilon == Fraction(2, 5)
+    assert 0 < np.abs(ages.counts.sum(axis=1) - exact.counts).max() < 74 * 5 * FAR
+    assert wages.range(0, 200) == 4000
+    said = wages.release.policy.explain()
+    assert "Where “consent” is open: “age” and “wage”: not protected at all" in said
+    text = markdown(make_card((tmp_path / "wages.release.json").read_text()))
+    assert "whatever “consent” tells about a person is disclosed" in text
+    assert "Where “consent” is strict: every two records are a secret pair" in text
 
 
 def test_census_table(tmp_path):

@@ -100,6 +100,21 @@ CORPUS: tuple[dict[str, Any], ...] = (
         known=[{"count": {"x": {"values": [0, 3, 5]}, "y": [1, 2]}}, {"marginal": ["x"]}],
         size=1000,
     ),
+    _file(
+        {"age": _AGE, "wage": _WAGE, "consent": {"categorical": ["strict", "public", "near"]}},
+        {
+            "by": "consent",
+            "strict": "full",
+            "public": "public",
+            "near": {"threshold": 10, "scale": {"age": 1, "wage": 2}},
+        },
+        [{"histogram": ["age", "consent"]}, {"cumulative": "wage"}],
+    ),
+    _file(
+        {"x": {"integer": [0, 9]}, "y": {"categorical": [1, 2]}, "z": {"categorical": [True, False]}},
+        {"by": "z", "true": {"by": "y", "1": "full", "2": {"partition": {"widths": 5}}}, "false": "attributes"},
+        [{"histogram": ["x", "y", "z"]}],
+    ),
     _file({"x": {"integer": [1, 6]}}, "public", [{"histogram": "x"}, {"mean": "x", "error": 0.5}], size=100),
     _file(
         {"x": {"integer": [0, 40]}},

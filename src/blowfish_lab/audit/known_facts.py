@@ -23,6 +23,7 @@ from blowfish_privacy.domain import Cell, Domain, Integer
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs import (
     Attributes,
+    ByValue,
     DistanceThreshold,
     ExplicitGraph,
     FullDomain,
@@ -30,6 +31,7 @@ from blowfish_privacy.graphs import (
     PerAttribute,
     Secrets,
     graph,
+    union,
 )
 from blowfish_privacy.known_facts.classes import crossing, spans
 from blowfish_privacy.known_facts.classes.fact_model import fact_model
@@ -129,7 +131,12 @@ def check(instance: Instance, tally: Tally) -> None:
 @contextmanager
 def _as_if_large() -> Generator[None]:
     """Let geometry decide, as on a domain too large to go through."""
-    limits = {(crossing, "_MOST_PAIRS"): -1, (spans, "_FEW_OUTPUTS"): 0, (graph, "MOST_LISTED"): -1}
+    limits = {
+        (crossing, "_MOST_PAIRS"): -1,
+        (spans, "_FEW_OUTPUTS"): 0,
+        (graph, "MOST_LISTED"): -1,
+        (union, "MOST_LISTED"): -1,
+    }
     before = {(module, name): getattr(module, name) for module, name in limits}
     for (module, name), value in limits.items():
         setattr(module, name, value)
@@ -199,7 +206,7 @@ def _some(source: random.Random, size: int) -> list[int]:
 
 def random_secrets(source: random.Random, domain: Domain) -> Secrets:
     """Choose secrets of any kind."""
-    kind = source.randrange(6)
+    kind = source.randrange(7 if len(domain.names) > 1 else 6)
     if kind == 0:
         return FullDomain()
     if kind == 1:
@@ -215,6 +222,10 @@ def random_secrets(source: random.Random, domain: Domain) -> Secrets:
         return Partition(blocks=cut)
     if kind == 4:
         return PerAttribute({name: source.choice([FullDomain(), DistanceThreshold(1)]) for name in domain})
+    if kind == 6:
+        column = source.choice(domain.names)
+        others = domain.project([name for name in domain if name != column])
+        return ByValue(column, {value: random_secrets(source, others) for value in range(domain[column].size)})
     cells = [*domain.cells()]
     pairs = [source.sample(cells, 2) for _ in range(source.randint(1, 4))] if len(cells) > 1 else []
     return ExplicitGraph([(domain.record(x), domain.record(y)) for x, y in pairs])

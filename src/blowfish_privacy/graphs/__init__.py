@@ -1,5 +1,6 @@
 """Secret graphs: which pairs of values are secret, and everything that follows from it."""
 
+from blowfish_privacy.graphs.by_value import ByValue
 from blowfish_privacy.graphs.distance_threshold import DistanceThreshold
 from blowfish_privacy.graphs.explicit import ExplicitGraph
 from blowfish_privacy.graphs.full_domain import FullDomain
@@ -10,6 +11,7 @@ from blowfish_privacy.graphs.public import Public
 
 __all__ = [
     "Attributes",
+    "ByValue",
     "DistanceThreshold",
     "ExplicitGraph",
     "FullDomain",

@@ -149,6 +149,17 @@ def across(parts: Sequence[ClassPairs], pieces: Pieces) -> ClassPairs:
     return ClassPairs(np.unique(np.concatenate([part.keys for part in parts])), ends, all(part.exact for part in parts))
 
 
+def by_any(found: Iterable[tuple[ClassPairs, int]], classes: int) -> ClassPairs:
+    """Combine what several graphs join, each of them so many times, at values that the others may not touch."""
+    keys, touched, exact = [np.zeros(0, dtype=np.int64)], np.zeros(classes, dtype=np.int64), True
+    for each, times in found:
+        ends = np.unique(np.concatenate([each.keys // classes, each.keys % classes]))
+        touched[ends] += times * np.where(each.ends[ends], 2, 1)
+        keys.append(each.keys)
+        exact = exact and each.exact
+    return ClassPairs(np.unique(np.concatenate(keys)), touched >= 2, exact)
+
+
 def joined_along(joined: ClassPairs, axis: int, pieces: Pieces) -> ClassPairs:
     """Join the classes of pieces that differ along one attribute only, in groups that are joined there."""
     many, size = len(pieces.groups[axis]), pieces.classes

@@ -6,8 +6,10 @@ pair of the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf
 
+from blowfish_privacy.graphs.by_value_graph import ByValueGraph
 from blowfish_privacy.graphs.graph import Hops, SecretGraph
 
 _MOST_EDGES = 5_000
@@ -21,7 +23,7 @@ def steps_covering(base: SecretGraph, graph: SecretGraph) -> Hops | None:
         return 1
     if len(base.domain.names) == 1:
         return _along(base, graph)
-    return _listed(base, graph) or _by_attribute(base, graph)
+    return _listed(base, graph) or _by_value(base, graph) or _by_attribute(base, graph)
 
 
 def _listed(base: SecretGraph, graph: SecretGraph) -> Hops | None:
@@ -32,6 +34,39 @@ def _listed(base: SecretGraph, graph: SecretGraph) -> Hops | None:
     if few > _MOST_EDGES or work > _MOST_WORK:
         return None
     return max(1 if graph.adjacent(*edge) else graph.hops(*edge) for edge in base.edges())
+
+
+def _by_value(base: SecretGraph, graph: SecretGraph) -> Hops | None:
+    """Compare the parts, where a column chooses the graph; None if none does, or the parts are not known.
+
+    Where no edge changes the column, the rest of a homogeneous graph is the same for all its values.
+    """
+    column = next((each.column for each in (graph, base) if isinstance(each, ByValueGraph)), None)
+    if column is None or not all(_has_parts(each, column) for each in (base, graph)):
+        return None
+    if base.changes(column):
+        return inf
+    terms = [steps_covering(*parts) for parts in _parts(base, graph, column)]
+    return None if None in terms else max(term for term in terms if term is not None)
+
+
+def _parts(base: SecretGraph, graph: SecretGraph, column: str) -> Iterator[tuple[SecretGraph, SecretGraph]]:
+    """Yield the graphs of the records that share a value of the column, each different pair once."""
+    others = [name for name in base.domain if name != column]
+    rest = [each.project(others) for each in (base, graph)]
+    seen: set[tuple[int, int]] = set()
+    for position in range(base.domain[column].size):
+        first, second = (
+            each.part(position) if isinstance(each, ByValueGraph) else same
+            for each, same in zip((base, graph), rest, strict=True)
+        )
+        if (id(first), id(second)) not in seen:
+            seen.add((id(first), id(second)))
+            yield first, second
+
+
+def _has_parts(graph: SecretGraph, column: str) -> bool:
+    return graph.column == column if isinstance(graph, ByValueGraph) else graph.homogeneous
 
 
 def _by_attribute(base: SecretGraph, graph: SecretGraph) -> Hops | None:

@@ -8,7 +8,7 @@ A user writes :class:`Secrets` (``DistanceThreshold(5)``); a policy binds it to 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, ClassVar, TypeAlias
@@ -47,6 +47,13 @@ class Secrets(ABC):
     @abstractmethod
     def on(self, domain: Domain) -> SecretGraph:
         """Bind the choice to a domain, or say why it does not fit."""
+
+    def within(self, domain: Domain, box: Mapping[str, Subset]) -> Secrets:
+        """Return secrets with the same pairs among the records inside a box, for a release of these records alone.
+
+        What is secret outside the box does not matter then: a choice by the values of a column becomes simpler.
+        """
+        return self
 
     @abstractmethod
     def to_file(self) -> Any:

@@ -187,6 +187,12 @@ class CartesianGraph(SecretGraph):
         """Ask the attribute's own graph."""
         return self.graphs[self.domain.axis(name)].stretches(name)
 
+    def covers(self, other: SecretGraph) -> bool:
+        """Compare the graphs of each attribute, if the other's edges change one attribute too."""
+        if super().covers(other) or not other.one_at_a_time:
+            return super().covers(other)
+        return all(graph.covers(other.project(graph.domain.names)) for graph in self.graphs)
+
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
         """Combine the pairs joined along each attribute, with the other attributes fixed."""
         return across([graph.class_pairs_along(axis, pieces) for axis, graph in enumerate(self.graphs)], pieces)

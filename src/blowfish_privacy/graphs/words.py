@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -30,3 +30,18 @@ class Words:
     def sentences(self) -> tuple[str, ...]:
         """Every sentence about what is protected."""
         return (*map(str, self.protected), *self.added)
+
+    def about(self, people: str) -> Words:
+        """Say the same of some people only."""
+        return Words(
+            tuple(replace(rule, said=_about(people, rule.said)) for rule in self.protected),
+            tuple(_about(people, sentence) for sentence in self.unprotected),
+            tuple(_about(people, sentence) for sentence in self.added),
+        )
+
+    def __add__(self, other: Words) -> Words:
+        return Words(self.protected + other.protected, self.unprotected + other.unprotected, self.added + other.added)
+
+
+def _about(people: str, sentence: str) -> str:
+    return f"{people}: {sentence[0].lower()}{sentence[1:]}"

@@ -12,6 +12,7 @@ from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Inte
 from blowfish_privacy.errors import BlowfishWarning
 from blowfish_privacy.graphs import (
     Attributes,
+    ByValue,
     DistanceThreshold,
     ExplicitGraph,
     FullDomain,
@@ -53,7 +54,7 @@ def domains(
     """Make a domain of at most so many cells, one that suits a kind of secrets."""
     chosen: dict[str, Attribute] = {}
     left = most_cells
-    for name in NAMES[: draw(st.integers(1, most_attributes))]:
+    for name in NAMES[: draw(st.integers(2 if kind is ByValue else 1, most_attributes))]:
         made = attributes(min(left, 20))
         chosen[name] = draw(made.filter(lambda a: a.ordered) if kind is DistanceThreshold else made)
         left //= chosen[name].size
@@ -73,7 +74,7 @@ def _measurable(domain: Domain) -> bool:
 
 def _per_attribute(draw: st.DrawFn, domain: Domain) -> Secrets:
     own = {name: domain.project([name]) for name in domain}
-    nested = [kind for kind in MAKERS if kind not in (PerAttribute, DistanceThreshold)]
+    nested = [kind for kind in MAKERS if kind not in (PerAttribute, DistanceThreshold, ByValue)]
     kinds = {name: nested + [DistanceThreshold] * (3 if _measurable(own[name]) else 0) for name in domain}
     return PerAttribute({name: draw(secrets(own[name], draw(st.sampled_from(kinds[name])))) for name in domain})
 
@@ -99,6 +100,16 @@ def _explicit(draw: st.DrawFn, domain: Domain) -> Secrets:
     return ExplicitGraph([(x, y) for x, y in pairs if x != y])
 
 
+def _by_value(draw: st.DrawFn, domain: Domain) -> Secrets:
+    if len(domain.names) == 1:
+        return Public()
+    column = draw(st.sampled_from(domain.names))
+    others, attribute = domain.project([name for name in domain if name != column]), domain[column]
+    chosen = draw(st.lists(secrets(others), min_size=1, max_size=3))
+    numbers = draw(st.lists(st.sampled_from(range(len(chosen))), min_size=attribute.size, max_size=attribute.size))
+    return ByValue(column, {attribute.value(position): chosen[number] for position, number in enumerate(numbers)})
+
+
 MAKERS: dict[type[Secrets], Callable[[st.DrawFn, Domain], Secrets]] = {
     FullDomain: lambda draw, domain: FullDomain(),
     Attributes: lambda draw, domain: Attributes(),
@@ -107,6 +118,7 @@ MAKERS: dict[type[Secrets], Callable[[st.DrawFn, Domain], Secrets]] = {
     DistanceThreshold: _threshold,
     Partition: _partition,
     ExplicitGraph: _explicit,
+    ByValue: _by_value,
 }
 """How to make each kind of secrets; a new kind adds its line here and every contract test covers it."""
 

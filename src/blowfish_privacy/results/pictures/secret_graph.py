@@ -15,6 +15,7 @@ from blowfish_privacy.domain import Cell, Domain, Integer
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.graphs import (
     Attributes,
+    ByValue,
     DistanceThreshold,
     ExplicitGraph,
     FullDomain,
@@ -53,6 +54,7 @@ CHOICES: dict[str, Secrets] = {
     "partition": Partition(widths={"east": 4, "north": 2}),
     "per-attribute": PerAttribute(east=DistanceThreshold(1), north=Public()),
     "explicit": ExplicitGraph(_ROADS),
+    "by-value": ByValue("north", {1: Public(), 2: DistanceThreshold(2), 3: FullDomain(), 4: FullDomain()}),
 }
 """The policies that the documentation draws, by the name of their picture."""
 
