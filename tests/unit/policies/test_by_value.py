@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
+from blowfish_lab.audit import known_facts
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.graphs import covering, union
 from blowfish_privacy.graphs.by_value_graph import ByValueGraph
@@ -270,6 +271,26 @@ def test_how_many_steps_an_edge_of_another_policy_takes(data):
         patch.setattr(covering, "_MOST_EDGES", -1)
         bound = steps_covering(base, graph)
     assert bound is None or bound >= true
+
+
+@pytest.mark.parametrize("records", [3, 4])
+def test_known_facts_where_secret_pairs_depend_on_other_attributes_and_are_not_listed(records):
+    # Pairs that change a0 exist for some values of a2 only: one that is lifted to another value is none.
+    domain = bp.Domain({f"a{n}": bp.Integer(0, 1) for n in range(3)})
+    inner = {
+        0: bp.ByValue("a0", {0: bp.Public(), 1: bp.FullDomain()}),
+        1: bp.ByValue("a1", {0: bp.FullDomain(), 1: bp.Public()}),
+    }
+    for known in (
+        [bp.KnownMarginal("a1", "a0")],
+        [bp.KnownMarginal("a0"), bp.KnownCount({"a2": 0})],
+        [bp.KnownCount({"a2": 0}), bp.KnownCount({"a0": 1, "a1": 0, "a2": 0})],
+    ):
+        policy = bp.Policy(domain, secrets=bp.ByValue("a2", inner), known=known)
+        tally = known_facts.Tally()
+        known_facts.check(known_facts.Instance(policy, records, large=True), tally)
+        assert tally.wrong == []
+        assert sum(tally.results.values()) == 5
 
 
 def test_large_domains_are_answered_at_once():

@@ -39,14 +39,14 @@ class Crossing:
     listed: tuple[Arc, ...] | None
     """Every edge in both directions, where they are few."""
     along: tuple[str, ...]
-    """The attributes along which some edge crosses."""
+    """The attributes along which some edge crosses, or may do so where edges are neither listed nor homogeneous."""
     samples: tuple[Arc, ...]
-    """Edges that cross: all of them if edges are listed, otherwise one for each attribute along which some cross."""
+    """Edges that cross: all of them if edges are listed, otherwise one for each attribute along which one was found."""
 
     @property
     def exists(self) -> bool:
-        """Whether any edge leads from one class to another."""
-        return bool(self.samples)
+        """Whether any edge leads from one class to another, or may do so."""
+        return bool(self.along)
 
     def unchanged(self, names: tuple[str, ...]) -> bool:
         """Say whether no crossing edge changes these attributes."""
@@ -68,7 +68,9 @@ def crossing(graph: SecretGraph, classes: Classes) -> Crossing:
         along = tuple(name for axis, name in enumerate(classes.domain.names) if axis in moved)
         return Crossing(classes, graph, listed, along, across)
     samples = dict(_across(graph, classes))
-    both = [a for arc in samples.values() for a in (arc, Arc(arc.y, arc.x, arc.target, arc.source))]
+    # Where the other attributes decide which edges there are, what was lifted may be none.
+    sure = [arc for arc in samples.values() if graph.homogeneous or graph.adjacent(arc.x, arc.y)]
+    both = [a for arc in sure for a in (arc, Arc(arc.y, arc.x, arc.target, arc.source))]
     return Crossing(classes, graph, None, tuple(samples), tuple(both))
 
 
