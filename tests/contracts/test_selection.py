@@ -98,17 +98,18 @@ def planned(data, policy, many):
     return plans
 
 
-def drawn_policy(data, **options):
-    drawn = data.draw(policies(most_cells=18, most_attributes=3))
+def drawn_policy(data, kind=None, **options):
+    drawn = data.draw(policies(most_cells=18, most_attributes=3, kind=kind))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bp.BlowfishWarning)
         return bp.Policy(drawn.domain, secrets=drawn.secrets, **options)
 
 
+@pytest.mark.parametrize("kind", [None, bp.ByValue], ids=["any kind", "a graph for each part"])
 @given(data=st.data(), rows=st.integers(1, 2), size=st.sampled_from(["known", "unknown"]))
 @settings(max_examples=examples(300), deadline=None)
-def test_no_pair_loses_more_than_the_largest_balance(data, rows, size):
-    policy = drawn_policy(data, rows_per_person=rows, size=size)
+def test_no_pair_loses_more_than_the_largest_balance(kind, data, rows, size):
+    policy = drawn_policy(data, kind, rows_per_person=rows, size=size)
     plans = planned(data, policy, data.draw(st.integers(1, 3)))
     lost = sum((plan.certificate.loss for plan in plans), NOTHING)
     assert worst_loss(policy, plans) <= lost.largest

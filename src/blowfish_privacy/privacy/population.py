@@ -1,7 +1,8 @@
 """What a release of some records only loses (docs/proofs/selection.md).
 
-The records that a condition selects are a table of their own, under the same secret graph. Where a secret pair crosses
-the border of the condition a record may enter or leave that table, so its size is secret; elsewhere its size is public.
+The records that a condition selects are a table of their own, under the same secret graph, or the part of it that
+their values choose. Where a secret pair crosses the border of the condition a record may enter or leave that table, so
+its size is secret; elsewhere its size is public.
 A mechanism is calibrated under the policy of that table, and what it proves there is translated into losses on the
 secret pairs of the whole.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import product
 
@@ -47,7 +49,7 @@ class Population:
     @cached_property
     def borders(self) -> tuple[str, ...]:
         """The attributes along which a secret pair crosses the border of the box."""
-        return _borders(self.whole, self.box)
+        return _borders(self.policy, self.box)
 
     def certificate(self, inner: Certificate) -> Certificate:
         """Translate what is proved of the selected records, all groups together, into a certificate for the whole."""
@@ -63,7 +65,10 @@ class Population:
         one group to another: then one record comes, and one goes.
         """
         presence = inner.on(PRESENCE)
-        amounts = {pairs: amount for pairs, amount in inner if pairs != PRESENCE}
+        amounts: dict[PairClass, Fraction] = {}
+        for pairs, amount in inner:
+            for own in self._of_the_whole(pairs) if pairs != PRESENCE else ():
+                amounts[own] = max(amounts.get(own, Fraction(0)), amount)
         kinds = {name: changing(name) if one_attribute_at_a_time(self.whole) else ALL for name in self._crossed}
         for name, pairs in kinds.items():
             crossing = 2 * presence if name in self.groups else presence
@@ -71,6 +76,15 @@ class Population:
         if self.whole.size == "unknown":
             amounts[PRESENCE] = presence
         return Loss.of({self._inside(pairs): amount for pairs, amount in amounts.items()})
+
+    def _of_the_whole(self, pairs: PairClass) -> tuple[PairClass, ...]:
+        """Return the classes of the whole that hold the pairs of one of the selected records' classes."""
+        if pairs == EVERY:
+            return (pairs,)
+        if not one_attribute_at_a_time(self.whole):
+            return (ALL,)
+        graph = self.whole.graph
+        return tuple(changing(name) for name in graph.domain if graph.changes(name)) if pairs == ALL else (pairs,)
 
     @property
     def _crossed(self) -> Iterator[str]:
@@ -96,13 +110,14 @@ class Populations:
         self.open = tuple(name for name in self._by if not policy.graph.changes(name))
         """The public attributes of the groups: no secret pair changes them."""
         self.secret = tuple(name for name in self._by if policy.graph.changes(name))
+        self._made: list[Policy] = []
         self._check_facts(selection.attributes)
 
     @cached_property
     def whole(self) -> Population:
         """The records of all groups."""
         cut = self._where or self._by
-        return Population(self._policy, self._where, self.secret, self._governing if cut else self._policy)
+        return Population(self._policy, self._where, self.secret, self._governing(self._where) if cut else self._policy)
 
     def __iter__(self) -> Iterator[Cell]:
         """Go through the public groups: positions of their attributes."""
@@ -114,24 +129,30 @@ class Populations:
         if not self.open:
             return self.whole
         fixed = {name: Subset.of([position]) for name, position in zip(self.open, group, strict=True)}
-        return replace(self.whole, box={**self._where, **fixed})
+        box = {**self._where, **fixed}
+        return Population(self._policy, box, self.secret, self._governing(box))
 
     def public_part(self, cell: Cell) -> Cell:
         """Return the public group that a group belongs to."""
         return tuple(position for name, position in zip(self._by, cell, strict=True) if name in self.open)
 
-    @cached_property
-    def _governing(self) -> Policy:
+    def _governing(self, box: Box) -> Policy:
+        """Return the policy of the records inside a box, the same one for all boxes with the same secrets."""
         whole = self._policy
-        crossed = self.secret or _borders(whole, self._where)
         if whole.known and not one_attribute_at_a_time(whole) and _crossing(whole):
             # No record of another part moves along with one of this part, and what is known of others does not matter.
             return whole
-        with warnings.catch_warnings():
-            # Who declared the whole policy was warned.
-            warnings.simplefilter("ignore", BlowfishWarning)
-            size = "unknown" if crossed or whole.size == "unknown" else "known"
-            return replace(whole, known=(), size=size, compensation="anywhere")
+        secrets = whole.secrets.within(whole.domain, box)
+        made = next((policy for policy in self._made if policy.secrets == secrets), None)
+        if made is None:
+            with warnings.catch_warnings():
+                # Who declared the whole policy was warned.
+                warnings.simplefilter("ignore", BlowfishWarning)
+                made = replace(whole, secrets=secrets, known=(), size="known", compensation="anywhere")
+                if self.secret or whole.size == "unknown" or _borders(made, self._where):
+                    made = replace(made, size="unknown")
+            self._made.append(made)
+        return made
 
     def _check_facts(self, names: Sequence[str]) -> None:
         """Refuse to cut a table where known facts tie records of different parts together."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from fractions import Fraction
 from math import inf
 from time import process_time
 
@@ -195,6 +196,26 @@ def test_records_of_one_value_are_governed_by_its_graph_alone():
         ends = [domain.cell(person(consent, 20)), domain.cell(person(consent, 24))]
         assert both.hops(*ends) == POLICY.graph.hops(*ends)
     assert bp.FullDomain().within(domain, {}) == bp.FullDomain()
+
+
+def test_each_part_gets_the_noise_of_its_own_graph_and_a_part_without_secrets_none():
+    counts = np.ones(PEOPLE.shape, dtype=np.int64)
+    session = bp.Session(bp.Counts(counts), POLICY, budget=10)
+    plan = session.plan(bp.Sum("wage").by("consent"), epsilon="0.5")
+    # 200 and 20 over 0.5: the longest move of the strict and of the near; nobody else has a secret.
+    assert [part.mechanism.scale for part in plan.parts.values()] == [400, 0, 40]
+    assert [part.epsilon for part in plan.parts.values()] == [Fraction(1, 2), 0, Fraction(1, 2)]
+    result = session.release(plan)
+    assert result["open"].value == counts[:, 1].sum(axis=0) @ np.arange(201)
+    assert verification.problems(result.text) == []
+    # The parts have no secret pair in common.
+    assert session.remaining == Fraction(19, 2)
+    exact = session.release(bp.Histogram("wage").where(consent="open", age=(17, 20)), epsilon="0.5")
+    assert exact.counts.tolist() == [4] * 201
+    assert "NO NOISE" in exact.notices[0]
+    assert session.remaining == Fraction(19, 2)
+    session.release(bp.Histogram("wage").where(consent="near", age=(17, 20)), epsilon="0.5")
+    assert session.remaining == 9
 
 
 @given(st.data())
