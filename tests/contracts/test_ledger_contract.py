@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import blowfish_privacy as bp
+from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BudgetError, DomainError, LedgerError, RefusalError
 from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger
-from blowfish_privacy.privacy.classes import ALL, EVERY, changing
+from blowfish_privacy.privacy.classes import ALL, EVERY, PairClass, changing
 from blowfish_privacy.privacy.loss import EPSILON, Loss
 from unit.ledger.samples import PEOPLE, POLICIES, load, request
 
@@ -285,41 +286,17 @@ def test_no_loss_of_a_pair_with_known_facts(open_ledger: Open) -> None:
         ledger.loss({"age": 0, "sex": "F"}, {"age": 1, "sex": "F"})
 
 
-def _parallel(key: str, policy: str = "public sex", attribute: str = "sex", f: str = "1/3") -> dict[str, Any]:
-    wanted = request(key, policy=policy)
-    del wanted["loss"]
-    parts = {"F": Fraction(f), "M": Fraction(1, 4)}
-    return {
-        **wanted,
-        "attribute": attribute,
-        "parts": {label: Loss.alike([changing("age")], amount) for label, amount in parts.items()},
-    }
-
-
-def test_parallel_parts_cost_their_maximum(open_ledger: Open) -> None:
+def test_regions_that_do_not_meet_cost_their_maximum(open_ledger: Open) -> None:
     ledger = open_ledger()
-    entry = ledger.charge_parallel(**_parallel("a"))
+    women, men = (PairClass("attribute", "age", (("sex", Subset.of([at])),)) for at in (0, 1))
+    loss = Loss.of({women: Fraction(1, 3), men: Fraction(1, 4)})
+    entry = ledger.charge(**{**request("a", policy="public sex"), "loss": loss})
     assert (entry.epsilon, entry.charged) == (Fraction(1, 3), Fraction(1, 3))
-    assert open_ledger().entries()[0].parts == {"F": Fraction(1, 3), "M": Fraction(1, 4)}
-    assert dict(open_ledger().entries()[0].loss) == {changing("age"): Fraction(1, 3)}
-    assert open_ledger().charge_parallel(**_parallel("a")) == entry
-    with pytest.raises(LedgerError, match="different release"):
-        ledger.charge_parallel(**(_parallel("a") | {"parts": {"F": Loss.alike([changing("age")], Fraction(1, 3))}}))
+    assert open_ledger().entries()[0].loss == loss
+    ledger.charge(**{**request("b", policy="public sex"), "loss": Loss.of({men: Fraction(1, 4)})})
+    assert ledger.spent == Fraction(1, 2)
     assert ledger.loss({"age": 0, "sex": "F"}, {"age": 6, "sex": "F"}) == Fraction(2, 3)
     assert ledger.verify().ok
-
-
-def test_parallel_parts_must_be_out_of_reach_of_each_other(open_ledger: Open) -> None:
-    ledger = open_ledger()
-    with pytest.raises(RefusalError, match="sex is secret"):
-        ledger.charge_parallel(**_parallel("a", policy="people"))
-    with pytest.raises(RefusalError, match="known facts"):
-        ledger.charge_parallel(**_parallel("a", policy="known"))
-    with pytest.raises(DomainError):
-        ledger.charge_parallel(**_parallel("a", attribute="zip"))
-    with pytest.raises(LedgerError, match="needs parts"):
-        ledger.charge_parallel(**(_parallel("a") | {"parts": {}}))
-    assert ledger.entries() == ()
 
 
 def test_the_clock_may_go_backwards(open_ledger: Open) -> None:

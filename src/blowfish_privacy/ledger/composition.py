@@ -83,41 +83,6 @@ def price(base: Policy, policy: Policy) -> Price:
     )
 
 
-def check_parallel(policy: Policy, attribute: str) -> None:
-    """Refuse to charge only the maximum where a person's change may show in two parts.
-
-    Proof that the maximum is enough otherwise: no edge changes the attribute, so between neighbours one person moves
-    inside one part (or enters or leaves one part), and the other parts' releases are distributed equally. Known facts
-    that no secret pair touches leave this as it is. Under secret-moves, facts that each count inside one part do too:
-    records then move inside parts, and moves of different parts balance nothing for each other, so no smallest set of
-    moves has both. [he2014, Theorem 4.3] claims more and is false.
-    """
-    if policy.known and not _inside_parts(policy, attribute):
-        reason = "with these known facts, a change in one part may force a change in another"
-    elif policy.rows_per_person > 1:
-        reason = "the rows of one person may lie in several parts"
-    elif policy.graph.changes(attribute):
-        reason = f"{attribute} is secret: a secret pair differs in it, so a person may move between parts"
-    else:
-        return
-    raise RefusalError(
-        f"releases for each value of {attribute} cannot be charged their maximum: {reason}.",
-        hint="release them one after another; their epsilons add up.",
-    )
-
-
-def _inside_parts(policy: Policy, attribute: str) -> bool:
-    """Say whether known facts never tie records of different parts together."""
-    from blowfish_privacy.known_facts.theorems.dispatch import crosses
-
-    if not crosses(policy):
-        return True
-    if policy.compensation != "secret-moves":
-        return False
-    boxes = (counted.box for fact in policy.known for counted in fact.counted(policy.domain))
-    return all(attribute in box and len(box[attribute]) == 1 for box in boxes)
-
-
 def _check_comparable(base: Policy, policy: Policy) -> None:
     if base.known or policy.known:
         raise RefusalError(

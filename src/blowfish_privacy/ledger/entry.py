@@ -70,7 +70,7 @@ class Entry:
 
     @property
     def parts(self) -> Mapping[str, Fraction]:
-        """The epsilons of the sub-releases of a parallel charge, which costs their maximum; empty otherwise."""
+        """The epsilons of the parts of a release, as earlier versions charged them together; empty otherwise."""
         try:
             return {label: read_amount(amount) for label, amount in json.loads(self.detail).get("parts", {}).items()}
         except (ValueError, AttributeError, RecursionError):

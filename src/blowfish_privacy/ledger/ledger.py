@@ -7,22 +7,18 @@ data contradicted what their policy states). A kind of storage supplies transact
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import reduce
-from operator import or_
 from typing import TypeAlias, TypeVar
 
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger.amounts import write_amount
 from blowfish_privacy.ledger.balance import in_words, lost
 from blowfish_privacy.ledger.charges import already_made, charge_of, check_not_replaced, intact, paid
-from blowfish_privacy.ledger.composition import Price, check_parallel
+from blowfish_privacy.ledger.composition import Price
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
 from blowfish_privacy.ledger.pair_loss import PairLoss, pair_loss
 from blowfish_privacy.ledger.policy_cache import PolicyCache, PolicyLoader
@@ -144,36 +140,6 @@ class Ledger(ABC):
             key=key,
             description=description,
             mechanism=mechanism,
-        )
-        return self._charge(wanted, policy)
-
-    def charge_parallel(
-        self,
-        *,
-        attribute: str,
-        parts: Mapping[str, Loss],
-        policy: Policy,
-        key: str,
-        description: str,
-        mechanism: str,
-        policy_text: str = "",
-    ) -> Entry:
-        """Charge releases on parts of the data, one for each value of an attribute that no secret pair changes.
-
-        Such releases cost their largest loss; ``parts`` says which value of the attribute has which.
-        """
-        check_parallel(policy, attribute)
-        if not parts:
-            raise LedgerError("a parallel charge needs parts.", hint="give a loss for each value released.")
-        written = {storable(label, "a part's name"): write_amount(part.largest) for label, part in parts.items()}
-        wanted = wanted_entry(
-            loss=reduce(or_, parts.values()),
-            policy=policy,
-            policy_text=policy_text,
-            key=key,
-            description=description,
-            mechanism=mechanism,
-            detail=json.dumps({"attribute": attribute, "parts": written}, sort_keys=True),
         )
         return self._charge(wanted, policy)
 

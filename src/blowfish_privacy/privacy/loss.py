@@ -124,16 +124,6 @@ class Loss:
         """Add up class by class: what two releases lose together."""
         return Loss.total((self, other), self.measure)
 
-    def __or__(self, other: Loss) -> Loss:
-        """Take the larger amount of every class: what two releases lose that no secret pair meets both of."""
-        if self.measure is not other.measure:
-            raise LedgerError(f"losses in {self.measure.name} and in {other.measure.name} do not compare.")
-        everywhere = max(self.on(EVERY), other.on(EVERY))
-        classes = {pairs for pairs, _ in (*self, *other)} - {EVERY}
-        larger = {pairs: max(self.on(pairs), other.on(pairs)) - everywhere for pairs in classes}
-        beyond = {pairs: amount for pairs, amount in larger.items() if amount > 0}
-        return Loss.of({**beyond, EVERY: everywhere}, self.measure)
-
     def over(self, steps: int) -> Loss:
         """Bound the loss along chains of so many secret pairs of the same class."""
         return Loss.of({pairs: self.measure.over(amount, steps) for pairs, amount in self}, self.measure)

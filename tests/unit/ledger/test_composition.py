@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs import covering
-from blowfish_privacy.ledger.composition import SAME_POLICY, check_parallel, price
+from blowfish_privacy.ledger.composition import SAME_POLICY, price
 
 LINE = bp.Domain(a=bp.Integer(0, 6))
 BINS = bp.Domain(a=bp.Binned([0, 1, 2, 5, 6, 10, 11]))
@@ -181,14 +181,3 @@ def test_domains_must_agree() -> None:
     clamped = bp.Domain(a=bp.Integer(0, 6, outside="clamp"))
     with pytest.raises(RefusalError, match="domain is not"):
         price(policy(LINE, bp.FullDomain()), policy(clamped, bp.FullDomain()))
-
-
-def test_parts_by_an_attribute_that_may_change_are_refused() -> None:
-    blocks = policy(PLANE, bp.PerAttribute(a=bp.FullDomain(), b=bp.Public()))
-    check_parallel(blocks, "b")
-    check_parallel(policy(PLANE, bp.PerAttribute(a=bp.FullDomain(), b=bp.Public()), size="unknown"), "b")
-    with pytest.raises(RefusalError, match="a is secret"):
-        check_parallel(blocks, "a")
-    several = policy(PLANE, bp.PerAttribute(a=bp.FullDomain(), b=bp.Public()), rows_per_person=2)
-    with pytest.raises(RefusalError, match="rows of one person"):
-        check_parallel(several, "b")
