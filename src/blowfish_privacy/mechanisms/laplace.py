@@ -12,7 +12,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
 from blowfish_privacy.mechanisms.error import ExpectedError
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -20,8 +20,6 @@ from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivity_of
 from blowfish_privacy.queries import LinearForm, Query
 from blowfish_privacy.support.exact import exact, rounded
-
-_MOST_SECRET_RECORDS = 2**40
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +56,7 @@ class Laplace(Mechanism):
         """Set the scale to S / epsilon, S the sensitivity in units."""
         form = query.on(policy.domain)
         sensitivity = sensitivity_of(form, policy)
-        if policy.size == "unknown" and _heaviest(form) * _MOST_SECRET_RECORDS >= LARGEST_ANSWER:
-            # An overflow while answering would reveal something about a secret number of records.
-            raise RefusalError("the weights are too large for a secret number of records.", hint="use larger units.")
+        check_secret_size(policy, _heaviest(form))
         return cls(form, sensitivity.value / form.unit / epsilon, _divisor(query, policy, records), query.error_of)
 
     def certify(self, policy: Policy) -> Certificate:
@@ -77,9 +73,10 @@ class Laplace(Mechanism):
         """As many as the query has outputs."""
         return self.form.outputs
 
-    def loss(self, x: Cell, y: Cell) -> Fraction:
+    def loss(self, x: Cell, y: Cell | None) -> Fraction:
         """Divide the L1 change of the answers by the scale."""
-        return self.form.change(x, y) / self.form.unit / self.scale if self.scale else Fraction(0)
+        change = self.form.weight(x) if y is None else self.form.change(x, y)
+        return change / self.form.unit / self.scale if self.scale else Fraction(0)
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Answer exactly, then add the noise."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import EVERY, PairClass, classes_met
+from blowfish_privacy.privacy.classes import EVERY, PRESENCE, PairClass, classes_met
 from blowfish_privacy.privacy.regions import contains, largest_overlap, meet
 from blowfish_privacy.support.exact import show
 
@@ -132,6 +132,10 @@ class Loss:
 NOTHING = Loss(EPSILON, ())
 
 
-def loss_seen(policy: Policy, names: Collection[str], amount: Fraction) -> Loss:
-    """Bound the loss of a release that looks at some attributes: one amount on every pair it may tell apart."""
-    return Loss.alike(classes_met(policy, names), amount)
+def loss_seen(policy: Policy, names: Collection[str], amount: Fraction, presence: Fraction | None = None) -> Loss:
+    """Bound the loss of a release that looks at some attributes: one amount on every pair it may tell apart.
+
+    Where records come and go, ``presence`` is what is lost on that.
+    """
+    seen = Loss.alike(classes_met(policy, names), amount)
+    return seen if presence is None or policy.size != "unknown" else Loss.of({**dict(seen), PRESENCE: presence})

@@ -27,8 +27,9 @@ from blowfish_privacy.support.files import write_atomically
 class CumulativeResult(Result):
     """The estimated number of records at or below each value.
 
-    Answers come from the ordered estimate, which never decreases and ends at the public total; :attr:`linear` is the
-    unbiased one before that step.
+    Answers come from the ordered estimate, which never decreases and ends at the total where that is public;
+    :attr:`linear` is the unbiased one before that step. Where the number of records is secret, shares are of the
+    estimated one.
     """
 
     kind = "cumulative"
@@ -41,7 +42,7 @@ class CumulativeResult(Result):
     @property
     def _mechanism(self) -> OrderedFamily:
         mechanism = self.release.mechanism
-        if not isinstance(mechanism, OrderedFamily) or self.release.records is None:
+        if not isinstance(mechanism, OrderedFamily):
             raise RefusalError(f"{mechanism.name} releases are not estimated as a whole.")
         return mechanism
 
@@ -53,12 +54,12 @@ class CumulativeResult(Result):
     @cached_property
     def linear(self) -> npt.NDArray[np.float64]:
         """The unbiased estimate, which may decrease here and there."""
-        return self._mechanism.estimate(self.release.noisy, self.release.records or 0)
+        return self._mechanism.estimate(self.release.noisy, self.release.records)
 
     @cached_property
     def cumulative(self) -> npt.NDArray[np.float64]:
-        """The number of records at or below each value; never decreases, from 0 to the public total."""
-        return self._mechanism.ordered_estimate(self.release.noisy, self.release.records or 0)
+        """The number of records at or below each value; never decreases, from 0 to the total."""
+        return self._mechanism.ordered_estimate(self.release.noisy, self.release.records)
 
     @property
     def values(self) -> npt.NDArray[np.float64]:
@@ -121,10 +122,15 @@ class CumulativeResult(Result):
         return [self.quantile(share) for share in shares]
 
     @property
-    def _total(self) -> int:
-        if not self.release.records:
+    def total(self) -> float:
+        """The number of records: exact where it is public, else as estimated, and then at least 1."""
+        return float(max(self.cumulative[-1], 1)) if self.release.records is None else self.release.records
+
+    @property
+    def _total(self) -> float:
+        if not self.total:
             raise RefusalError("there are no records, so there are no shares of them.")
-        return self.release.records
+        return self.total
 
     def counts(self) -> npt.NDArray[np.float64]:
         """Return the estimated count of each value."""
@@ -168,14 +174,14 @@ class CumulativeResult(Result):
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each value."""
-        total = self.release.records or 1
+        total = self.total or 1
         columns = (self.cumulative.tolist(), self.error().by_value().tolist(), self.counts().tolist())
         for position, (below, wrong, count) in enumerate(zip(*columns, strict=True)):
             yield [self.attribute.show(position), round(below, 3), wrong, round(below / total, 6), round(count, 3)]
 
     def draw(self, axes: Any) -> None:
         """Draw the distribution with a band of twice the typical error of a random range."""
-        total, positions = max(self.release.records or 1, 1), np.arange(self.attribute.size)
+        total, positions = self.total or 1, np.arange(self.attribute.size)
         share, band = self.cumulative / total, 2 * self.error().rmse / total
         axes.fill_between(positions, np.clip(share - band, 0, 1), np.clip(share + band, 0, 1), alpha=0.25, step="post")
         axes.step(positions, share, where="post")

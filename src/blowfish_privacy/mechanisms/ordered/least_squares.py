@@ -1,7 +1,8 @@
-"""Generalised least squares for a smooth hierarchy: the best linear estimate, given the exact total.
+"""Generalised least squares for a smooth hierarchy: the best linear estimate, given the total, exact or noisy.
 
 Unknown are the counts c. Observed are the leaf, y = c + noise of variance v, the hats of the coarser levels,
-z = A c + noise of covariance D, and the total, exactly. With B = [A; 1] and E = blockdiag(D, 0) the estimate is
+z = A c + noise of covariance D, and the total with noise of variance w, which is 0 where the number of records is
+public. With B = [A; 1] and E = blockdiag(D, w) the estimate is
 ``y + v B' G^-1 (o - B y)``, G = E + v B B', and its covariance ``v I - v^2 B' G^-1 B``. G is sparse: hats touch only
 their neighbours.
 """
@@ -28,6 +29,8 @@ class LeastSquares:
     size: int
     leaf: float
     coarse: tuple[Level, ...]
+    total: float = 0.0
+    """The variance of the noise on the total."""
 
     @cached_property
     def hats(self) -> Any:
@@ -69,13 +72,13 @@ class LeastSquares:
 
     @cached_property
     def _total(self) -> tuple[Floats, float]:
-        """Return the hats' response to the total, and what is left of the total's variance given the hats."""
+        """Return the hats' response to the total, and how far it may be from what leaf and hats say of it."""
         ones = self.leaf * np.asarray(self.hats.sum(axis=1)).reshape(-1)
         response = self._solve(ones)
-        return response, self.leaf * self.size - float(ones @ response)
+        return response, self.total + self.leaf * self.size - float(ones @ response)
 
     def estimate(self, leaf: Floats, coarse: Sequence[Floats], total: int) -> Floats:
-        """Return the estimated counts, which add up to the total."""
+        """Return the estimated counts, which add up to the total where it is exact."""
         observed = np.concatenate([np.zeros(0), *coarse])
         response, spread = self._total
         gap = observed - self.hats @ leaf
@@ -111,5 +114,6 @@ class LeastSquares:
 
         from scipy.linalg import block_diag, cho_factor, cho_solve
 
-        noise: Any = block_diag(*(level.covariance(self.size).toarray() for level in self.coarse), np.zeros((1, 1)))
+        coarse = (level.covariance(self.size).toarray() for level in self.coarse)
+        noise: Any = block_diag(*coarse, np.full((1, 1), self.total))
         return partial(cho_solve, cho_factor(noise + self.leaf * (self._joined @ self._joined.T)))

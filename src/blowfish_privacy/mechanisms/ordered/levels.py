@@ -5,7 +5,8 @@ A level of spacing g has nodes at 0, g, 2g, ... A record at position x = i g + r
 - *difference level*: g - r to node i and r to node i + 1 (a "hat" around each node; g = 1 is the histogram);
 - *cumulative level*: min(g, max(0, (i + 1) g - x)) to row i, which makes row i the sum of S over block i.
 
-Both change smoothly with x, so a short move changes them little: that is what a distance threshold pays for.
+Both change smoothly with x, so a short move changes them little: that is what a distance threshold pays for. Where the
+number of records is secret, its noisy *total* is one more row, which no move changes.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ class Level(ABC):
     @abstractmethod
     def most(self, distance: int) -> int:
         """Bound :meth:`change` over all moves of at most ``distance`` positions; a move from 0 attains the bound."""
+
+    def weight(self, x: int, size: int) -> int:
+        """Return the sum of what a record at x adds to the rows, times g; at 0 it is largest."""
+        return self.spacing
 
     @abstractmethod
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -137,6 +142,10 @@ class CumulativeLevel(Level):
         """Return the distance: a move changes one cumulative count for each position it passes."""
         return distance
 
+    def weight(self, x: int, size: int) -> int:
+        """Count the cumulative counts from the position on."""
+        return max(0, self.rows(size) * self.spacing - x)
+
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Add up the cumulative histogram, block by block; beyond the end it stays at the total."""
         rows = self.rows(len(counts))
@@ -163,3 +172,40 @@ class CumulativeLevel(Level):
     def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return differences of noisy rows as observations of :meth:`hats`."""
         return np.diff(noisy, prepend=0) / self.spacing
+
+
+@dataclass(frozen=True)
+class TotalLevel(Level):
+    """The number of records, where it is secret: a single row."""
+
+    def rows(self, size: int) -> int:
+        """Return one."""
+        return 1
+
+    def change(self, x: int, y: int) -> int:
+        """Return zero: who moves stays."""
+        return 0
+
+    def most(self, distance: int) -> int:
+        """Return zero, whatever the distance."""
+        return 0
+
+    def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Count all records."""
+        return counts.sum(keepdims=True)
+
+    def hats(self, size: int) -> Any:
+        """Return a row of ones."""
+        from scipy.sparse import csr_array
+
+        return csr_array(np.ones((1, size)))
+
+    def covariance(self, size: int) -> Any:
+        """Return the variance of the one row."""
+        from scipy.sparse import identity
+
+        return self.variance * identity(1)
+
+    def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return the noisy number of records."""
+        return noisy.astype(np.float64)

@@ -25,6 +25,7 @@ class Ordered(SmoothHierarchy):
 
     name = "ordered"
     preferred_for = ()
+    needs_total = True
 
     @classmethod
     def _levels(cls, stretch: Stretch, epsilon: Fraction, records: int | None, rows: int) -> tuple[Level, ...]:

@@ -36,7 +36,7 @@ class OrderedFamily(Mechanism):
         return self.form.domain.size
 
     @abstractmethod
-    def estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
+    def estimate(self, noisy: npt.NDArray[np.int64], records: int | None) -> Floats:
         """Return the linear, unbiased estimate of the number of records at or below each value."""
 
     @abstractmethod
@@ -55,7 +55,7 @@ class OrderedFamily(Mechanism):
         """List the positions (exclusive) below which the number of records is public and exact."""
         return [self.size]
 
-    def ordered_estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
+    def ordered_estimate(self, noisy: npt.NDArray[np.int64], records: int | None) -> Floats:
         """Return the nearest estimate that never decreases and keeps the public counts, at no privacy cost."""
         with task("Estimating the cumulative histogram"):
             linear = self.estimate(noisy, records)
@@ -65,6 +65,8 @@ class OrderedFamily(Mechanism):
                 ordered[start:end] = np.clip(self.nearest(linear[start:end]), below, top)
                 ordered[end - 1] = top
                 start, below = end, top
+            if start < self.size:
+                ordered[start:] = np.maximum(self.nearest(linear[start:]), below)
         return ordered
 
     def nearest(self, linear: Floats) -> Floats:
@@ -80,14 +82,15 @@ class OrderedFamily(Mechanism):
         return RangeError(self)
 
 
-def ordered_form(query: Query, policy: Policy) -> CumulativeForm:
-    """Bind a query that asks for the cumulative histogram, under a policy with a public number of records."""
+def ordered_form(query: Query, policy: Policy, *, total: bool = True) -> CumulativeForm:
+    """Bind a query that asks for the cumulative histogram; ``total`` says whether that needs a public total."""
     form = query.on(policy.domain)
     if query.answer != "cumulative" or form.pattern is not Pattern.RANKS:
         raise RefusalError(f"the ordered mechanisms answer cumulative histograms, not {query!r}.")
-    if policy.size == "unknown":
+    if policy.size == "unknown" and total:
         raise RefusalError(
-            "the ordered mechanisms need a public number of records.", hint="release a histogram, or state size."
+            "a noisy prefix shows everybody below it, so this mechanism needs a public number of records.",
+            hint='use mechanism="smooth-hierarchy", which needs none.',
         )
     if form.domain.size > ORDERED_VALUES:
         (name,) = form.domain.names

@@ -1,7 +1,8 @@
 """A stretch of an ordered attribute that no secret pair leaves, with the levels that measure it.
 
 A distance threshold has one stretch, the whole attribute; a partition into ranges has one for each block, whose total
-is public. Estimates and errors of different stretches are independent.
+is public. Estimates and errors of different stretches are independent. Where the number of records is secret no total is
+public, and the whole attribute is one stretch.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats, LeastSquares
-from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level
+from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level, TotalLevel
 from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE
 from blowfish_privacy.noise import BitSource, SimulationSource, discrete_laplace
 
@@ -72,6 +73,15 @@ class Segment:
         """Bound the loss over all moves of at most theta."""
         return sum((_loss(level.most(theta), level) for level in self.levels), Fraction(0))
 
+    def presence(self, x: int) -> Fraction:
+        """Return the privacy loss of a record at x that comes or goes."""
+        return sum((_loss(level.weight(x, self.stretch.size), level) for level in self.levels), Fraction(0))
+
+    @property
+    def has_total(self) -> bool:
+        """Whether the total is secret, and measured beside the other levels."""
+        return bool(self.levels) and isinstance(self.levels[-1], TotalLevel)
+
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> Iterator[npt.NDArray[np.int64]]:
         """Answer every level exactly and add its noise."""
         for level in self.levels:
@@ -79,24 +89,27 @@ class Segment:
             yield answers + discrete_laplace(level.scale, len(answers), source=source) if level.scale else answers
 
     def estimate(self, noisy: npt.NDArray[np.int64], total: int) -> Floats:
-        """Return the estimated number of records at or below each position."""
+        """Return the estimated number of records at or below each position; ``total`` matters where it is public."""
         size = self.stretch.size
-        if size == 1:
+        if not self.levels:
             return np.array([float(total)])
+        total = int(noisy[-1]) if self.has_total else total
         parts = np.split(noisy, np.cumsum([level.rows(size) for level in self.levels])[:-1])
         if isinstance(self.levels[0], CumulativeLevel):
             return np.append(parts[0], total).astype(np.float64)
         if not self.levels[0].scale:
             return np.cumsum(parts[0]).astype(np.float64)
-        coarse = [level.as_hats(part) for level, part in zip(self.levels[1:], parts[1:], strict=True)]
+        hats = [*zip(self.levels, parts, strict=True)][1 : -1 if self.has_total else None]
+        coarse = [level.as_hats(part) for level, part in hats]
         sums = np.cumsum(self._solver.estimate(parts[0].astype(np.float64), coarse, total))
-        sums[-1] = total
+        if not self.has_total:
+            sums[-1] = total
         return sums
 
     def moments(self) -> tuple[float, float, float]:
         """Return trace and sum of the covariance of the cumulative estimate, and the relative error of both."""
         size = self.stretch.size
-        if size == 1 or not self.levels[0].scale:
+        if not self.levels or not self.levels[0].scale:
             return 0.0, 0.0, 0.0
         if isinstance(self.levels[0], CumulativeLevel):
             alone = (size - 1) * self.levels[0].variance
@@ -120,7 +133,7 @@ class Segment:
     def covariance(self) -> Floats:
         """Return the exact covariance of the cumulative estimate; only for small stretches."""
         size = self.stretch.size
-        if size == 1 or not self.levels[0].scale:
+        if not self.levels or not self.levels[0].scale:
             return np.zeros((size, size))
         if isinstance(self.levels[0], CumulativeLevel):
             return np.diag(np.append(np.full(size - 1, self.levels[0].variance), 0.0))
@@ -134,7 +147,9 @@ class Segment:
 @lru_cache(maxsize=32)
 def _solver(size: int, levels: tuple[Level, ...]) -> LeastSquares:
     """Share one solver among all stretches of the same size and levels."""
-    return LeastSquares(size, levels[0].variance, levels[1:])
+    leaf, *coarse = levels
+    total = coarse.pop().variance if isinstance(levels[-1], TotalLevel) else 0.0
+    return LeastSquares(size, leaf.variance, tuple(coarse), total)
 
 
 def _loss(change: int, level: Level) -> Fraction:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, check_secret_size
 from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_absolute, nearest_in_squares
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
-from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
+from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level, TotalLevel
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form
+from blowfish_privacy.mechanisms.ordered.secret_total import levels_with_total
 from blowfish_privacy.mechanisms.ordered.segment import Segment, Stretch, stretches
 from blowfish_privacy.mechanisms.ordered.spacings import choose_levels
 from blowfish_privacy.noise import BitSource, checked_scale
@@ -24,7 +25,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
-from blowfish_privacy.privacy.steps import steps
+from blowfish_privacy.privacy.steps import Steps, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 from blowfish_privacy.support.exact import exact, rounded
@@ -36,7 +37,8 @@ class SmoothHierarchy(OrderedFamily):
 
     Privacy: (epsilon, P)-Blowfish, epsilon = the largest sum over levels of change / scale over the secret pairs.
     Sensitivity: a move of t positions changes a difference level of spacing g by at most 2 min(t, g), a cumulative
-        level by t, both times g; attained together by a move of theta from position 0.
+        level by t, both times g; attained together by a move of theta from position 0. Where the number of records is
+        secret there is no cumulative level but a noisy total, and a record that comes or goes adds g to each level.
     Error: the exact covariance of the least-squares estimate, (K tr C - 1'C1) / (K (K - 1) / 2) for a random range.
     Cost: time and memory close to linear in the number of values; one sparse solve.
     Numerics: rows are whole numbers with exact integer noise; floating point only afterwards.
@@ -48,6 +50,8 @@ class SmoothHierarchy(OrderedFamily):
 
     name = "smooth-hierarchy"
     proof = "docs/proofs/smooth_hierarchy.md"
+    needs_total: ClassVar[bool] = False
+    """Whether it is of use only where the number of records is public."""
 
     def __post_init__(self) -> None:
         for level in (level for segment in self.segments for level in segment.levels if level.scale):
@@ -56,9 +60,13 @@ class SmoothHierarchy(OrderedFamily):
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Choose levels for each stretch; every stretch gets all of epsilon, since secret moves stay inside one."""
-        form = ordered_form(query, policy)
+        form = ordered_form(query, policy, total=cls.needs_total)
         neighbours = steps(policy, form.domain.names)
-        pieces = stretches(neighbours.graph)
+        pieces = _pieces(neighbours, policy)
+        if policy.size == "unknown":
+            levels = levels_with_total(form.domain.size, pieces[0].theta, epsilon / neighbours.rows)
+            check_secret_size(policy, max(level.spacing for level in levels))
+            return cls(form, (Segment(pieces[0], levels),))
         size = pieces[-1].stop
         expected = {stretch: None if records is None else records * stretch.size // size for stretch in pieces}
         chosen: dict[tuple[int, int], tuple[Level, ...]] = {}
@@ -76,21 +84,24 @@ class SmoothHierarchy(OrderedFamily):
     def certify(self, policy: Policy) -> Certificate:
         """Add up change / scale over the levels held, for the widest secret pair of every stretch."""
         neighbours = steps(policy, self.form.domain.names)
-        if [segment.stretch for segment in self.segments] != list(stretches(neighbours.graph)):
+        if [segment.stretch for segment in self.segments] != list(_pieces(neighbours, policy)):
             raise PolicyError("the stretches measured are not those of the policy's secret pairs.")
-        epsilon = neighbours.rows * max(segment.most(segment.stretch.theta) for segment in self.segments)
+        moved = neighbours.rows * max(segment.most(segment.stretch.theta) for segment in self.segments)
+        presence = neighbours.rows * self.loss((0,), None) if policy.size == "unknown" else Fraction(0)
         edge = neighbours.graph.widest_edge(self.form.domain.names[0])
-        attained = edge is None or (not neighbours.forced and neighbours.rows * self.loss(*edge) == epsilon)
-        sensitivity = replace(sensitivity_of(self.form, policy), exact=attained)
+        attained = edge is None or (not neighbours.forced and neighbours.rows * self.loss(*edge) == moved)
+        sensitivity = replace(sensitivity_of(self.form, policy), exact=attained or presence >= moved)
         kinds = dict.fromkeys(segment.levels for segment in self.segments)
         scales = tuple(dict.fromkeys(level.scale for levels in kinds for level in levels))
-        return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), sensitivity, *scales)
+        return self.certified(policy, loss_seen(policy, self.form.domain.names, moved, presence), sensitivity, *scales)
 
-    def loss(self, x: Cell, y: Cell) -> Fraction:
+    def loss(self, x: Cell, y: Cell | None) -> Fraction:
         """Add up the losses of all levels of the stretch that holds both positions."""
+        other = x if y is None else y
         for segment in self.segments:
-            if segment.stretch.start <= min(x[0], y[0]) and max(x[0], y[0]) < segment.stretch.stop:
-                return segment.loss(x[0] - segment.stretch.start, y[0] - segment.stretch.start)
+            start = segment.stretch.start
+            if start <= min(x[0], other[0]) and max(x[0], other[0]) < segment.stretch.stop:
+                return segment.presence(x[0] - start) if y is None else segment.loss(x[0] - start, y[0] - start)
         raise PolicyError("a secret pair leaves its stretch.")
 
     @property
@@ -110,9 +121,9 @@ class SmoothHierarchy(OrderedFamily):
         totals = [np.array([part.sum() for part in parts])] if len(parts) > 1 else []
         return np.concatenate([*rows, *totals]) if rows or totals else np.zeros(0, dtype=np.int64)
 
-    def estimate(self, noisy: npt.NDArray[np.int64], records: int) -> Floats:
+    def estimate(self, noisy: npt.NDArray[np.int64], records: int | None) -> Floats:
         """Return the linear, unbiased estimate of the number of records at or below each value."""
-        totals = noisy[-len(self.segments) :].tolist() if len(self.segments) > 1 else [records]
+        totals = noisy[-len(self.segments) :].tolist() if len(self.segments) > 1 else [records or 0]
         estimates: list[Floats] = []
         start, below = 0, 0
         for segment, total in zip(self.segments, totals, strict=True):
@@ -127,7 +138,7 @@ class SmoothHierarchy(OrderedFamily):
 
     def public_ends(self) -> list[int]:
         """List where the stretches end: no secret pair crosses from one to the next."""
-        return [segment.stretch.stop for segment in self.segments]
+        return [segment.stretch.stop for segment in self.segments if not segment.has_total]
 
     def moments(self) -> tuple[float, float, float]:
         """Add up the moments of the stretches, whose noise is independent."""
@@ -170,7 +181,8 @@ class SmoothHierarchy(OrderedFamily):
         return (
             f"Noise goes on {'; '.join(parts) or 'nothing, since every block has a single value'}. Coarse levels "
             "answer wide ranges with few noisy numbers, fine ones narrow ranges; spacings and shares follow from the "
-            "number of values, the longest secret step and the number of records."
+            f"number of values{', ' if self.public_ends() else ' and '}the longest secret step"
+            f"{' and the number of records' if self.public_ends() else ''}."
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -191,15 +203,30 @@ class SmoothHierarchy(OrderedFamily):
         if not all(type(number) is int for stretch in written["stretches"] for number in stretch):
             raise SpecError("the document is damaged: its stretches are not whole numbers.")
         segments = [Segment(Stretch(a, b, t), kinds[kind]) for a, b, t, kind in written["stretches"] if kind >= 0]
-        if not all(_measurable(segment) for segment in segments) or len(segments) != len(written["stretches"]):
+        if not all(_measurable(segment, policy) for segment in segments) or len(segments) != len(written["stretches"]):
             raise SpecError("the document is damaged: its levels do not allow an estimate.")
-        return cls(ordered_form(query, policy), tuple(segments))
+        return cls(ordered_form(query, policy, total=cls.needs_total), tuple(segments))
 
 
-def _measurable(segment: Segment) -> bool:
-    """Say whether levels begin at spacing 1, differences first, with at most one cumulative level at the end."""
+def _pieces(neighbours: Steps, policy: Policy) -> tuple[Stretch, ...]:
+    """Return the stretches that no secret pair leaves; a single one where their totals are secret."""
+    if policy.size != "unknown":
+        return stretches(neighbours.graph)
+    (name,) = neighbours.graph.domain.names
+    return (Stretch(0, neighbours.graph.domain.size, neighbours.graph.largest_move(name)),)
+
+
+def _measurable(segment: Segment, policy: Policy) -> bool:
+    """Say whether levels begin at spacing 1, differences first, with at most one cumulative level at the end.
+
+    Where the number of records is secret, the end is the total, and all others are differences.
+    """
     levels = segment.levels
-    if segment.stretch.size == 1 or not levels:
+    if policy.size == "unknown":
+        levels = levels[:-1]
+        if not segment.has_total or not levels or isinstance(levels[-1], CumulativeLevel):
+            return False
+    elif segment.stretch.size == 1 or not levels:
         return segment.stretch.size == 1 and not levels
     differences = all(isinstance(level, DifferenceLevel) for level in levels[:-1])
     return levels[0].spacing == 1 and differences and len({level.spacing for level in levels}) == len(levels)
@@ -207,6 +234,8 @@ def _measurable(segment: Segment) -> bool:
 
 def _level_words(level: Level) -> str:
     scale = f"(scale {rounded(level.scale)})"
+    if isinstance(level, TotalLevel):
+        return f"the number of records {scale}"
     if isinstance(level, CumulativeLevel):
         blocks = f"cumulative counts added up in blocks of {level.spacing:,}"
         return f"{'the cumulative counts' if level.spacing == 1 else blocks} {scale}"
@@ -214,10 +243,14 @@ def _level_words(level: Level) -> str:
 
 
 def _level_to_document(level: Level) -> dict[str, Any]:
+    if isinstance(level, TotalLevel):
+        return {"total": True, "scale": str(level.scale)}
     return {"cumulative": isinstance(level, CumulativeLevel), "spacing": level.spacing, "scale": str(level.scale)}
 
 
 def _level_from_document(written: dict[str, Any]) -> Level:
+    if "total" in written:
+        return TotalLevel(1, exact(written["scale"], "a noise scale", error=SpecError))
     kind = CumulativeLevel if written["cumulative"] else DifferenceLevel
     spacing = written["spacing"]
     if type(spacing) is not int or spacing < 1 or type(written["cumulative"]) is not bool:

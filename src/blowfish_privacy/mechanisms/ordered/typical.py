@@ -116,6 +116,6 @@ class BootstrapError:
         That is 0 where the number is public, and one number, typical of all others, elsewhere.
         """
         noisy = np.ones(self.mechanism.size, dtype=bool)
-        noisy[np.array(self.mechanism.public_ends()) - 1] = False
+        noisy[[end - 1 for end in self.mechanism.public_ends()]] = False
         squares = np.mean([error[1:] ** 2 for error in self._errors], axis=0)
         return np.where(noisy, sqrt(float(squares[noisy].mean())) if noisy.any() else 0.0, 0.0)
