@@ -14,7 +14,7 @@ from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalE
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.line import DIVISIONS, Line, best_line
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NEEDS_RECORDS, NO_NOISE, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -58,7 +58,7 @@ class GridFlow(Mechanism):
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Share epsilon over the steps of the longest secret move along each axis."""
-        form = bound_grid(query, policy)
+        form = _bound(query, policy)
         neighbours = steps(policy, form.domain.names)
         if not neighbours.graph.has_edges:
             raise RefusalError("no secret pair changes this grid, so it needs no noise.", hint="use grid-hierarchy.")
@@ -77,8 +77,10 @@ class GridFlow(Mechanism):
         loss = loss_seen(policy, self.form.domain.names, neighbours.rows * worst)
         return self.certified(policy, loss, bound, *scales)
 
-    def loss(self, x: Cell, y: Cell) -> Fraction:
+    def loss(self, x: Cell, y: Cell | None) -> Fraction:
         """Add up the losses of the edges on a shortest path."""
+        if y is None:
+            raise PolicyError(NEEDS_RECORDS)
         return abs(x[0] - y[0]) * self.lines[0].loss + abs(x[1] - y[1]) * self.lines[1].loss
 
     @property
@@ -128,7 +130,7 @@ class GridFlow(Mechanism):
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         """Read spacing and edge loss of both lines."""
-        form = bound_grid(query, policy)
+        form = _bound(query, policy)
         made: list[Line] = []
         for length, line in zip(reversed(form.domain.shape), written["lines"], strict=True):
             if type(line["spacing"]) is not int or line["spacing"] < 1:
@@ -151,12 +153,10 @@ def divergence(down: npt.NDArray[np.int64], across: npt.NDArray[np.int64]) -> np
 
 
 def bound_grid(query: Query, policy: Policy) -> HistogramForm:
-    """Bind a query that asks for a grid, under a policy with a public number of records."""
+    """Bind a query that asks for a grid."""
     form = query.on(policy.domain)
     if query.answer != "grid" or form.pattern is not Pattern.CELLS:
         raise RefusalError(f"this mechanism answers grids, not {query!r}.")
-    if policy.size == "unknown":
-        raise RefusalError("a grid needs a public number of records.", hint="release a histogram, or state size.")
     for name, attribute in zip(form.domain.names, form.domain.attributes, strict=True):
         if attribute.size > GRID_SIDE:
             raise QueryError(
@@ -164,6 +164,14 @@ def bound_grid(query: Query, policy: Policy) -> HistogramForm:
                 hint=coarser(name, attribute, GRID_SIDE),
             )
     return cast(HistogramForm, form)
+
+
+def _bound(query: Query, policy: Policy) -> HistogramForm:
+    if policy.size == "unknown":
+        raise RefusalError(
+            "a flow keeps the total, so it needs a public number of records.", hint='use mechanism="grid-hierarchy".'
+        )
+    return bound_grid(query, policy)
 
 
 def _edge_losses(graph: SecretGraph, epsilon: Fraction) -> tuple[Fraction, Fraction]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 from math import sqrt
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
+from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.grid_flow import bound_grid
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
+from blowfish_privacy.mechanisms.grid.side import Side, least_squares, whole_hats
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
@@ -29,6 +32,9 @@ from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.support.exact import exact, rounded
 
+Spacings: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+_TOTAL_SHARES = (Fraction(1, 50), Fraction(1, 10), Fraction(1, 4), Fraction(1, 2))
+
 
 @dataclass(frozen=True, eq=False)
 class GridHierarchy(Mechanism):
@@ -36,7 +42,9 @@ class GridHierarchy(Mechanism):
 
     Privacy: (epsilon, P)-Blowfish with epsilon = 2 (pairs of spacings) / loss scale: a record's weights in one pair of
         levels are non-negative and add up to a constant, so a move changes them by at most twice that constant.
-    Sensitivity: 2 for every pair of spacings, in records; attained by a move to cells without a common node.
+    Sensitivity: 2 for every pair of spacings, in records; attained by a move to cells without a common node. Where the
+        number of records is secret, 1 for every pair and for the noisy total when a record comes or goes, and
+        2 min(1, |d1| / g1 + |d2| / g2) for a pair when it moves by (d1, d2).
     Error: separable: the sum over pairs of noise variance times the two mean squared weights of random ranges.
     Cost: time and memory linear in the number of cells times the number of pairs.
     Numerics: rows are whole numbers with exact integer noise; floating point only afterwards.
@@ -44,9 +52,11 @@ class GridHierarchy(Mechanism):
     """
 
     form: HistogramForm
-    spacings: tuple[tuple[int, ...], tuple[int, ...]]
+    spacings: Spacings
     scale: Fraction
     """The noise scale of a row counted in records; whole-number rows get it times both spacings. 0 means no noise."""
+    total: Fraction | None = None
+    """The noise scale of the number of records, where it is secret and so measured too."""
 
     name = "grid-hierarchy"
     gives = ("grid",)
@@ -55,6 +65,8 @@ class GridHierarchy(Mechanism):
     def __post_init__(self) -> None:
         if self.scale:
             checked_scale(self.scale * max(self.spacings[0]) * max(self.spacings[1]))
+        if self.total:
+            checked_scale(self.total)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
@@ -62,10 +74,16 @@ class GridHierarchy(Mechanism):
         form = bound_grid(query, policy)
         if not sensitivity_of(form, policy).value:
             return cls(form, ((1,), (1,)), Fraction(0))
-        amount = epsilon / steps(policy, form.domain.names).rows
-        first, second = (_spacings(size) for size in form.domain.shape)
-        made = [cls(form, (a, b), 2 * len(a) * len(b) / amount) for a in first for b in second]
-        return min(made, key=lambda each: each.expected_error().mse)
+        neighbours = steps(policy, form.domain.names)
+        amount = epsilon / neighbours.rows
+        sides = product(*(_spacings(size) for size in form.domain.shape))
+        if policy.size == "unknown":
+            made = [cls(form, side, *scales) for side in sides for scales in _with_total(side, neighbours.graph, amount)]
+        else:
+            made = [cls(form, (a, b), 2 * len(a) * len(b) / amount) for a, b in sides]
+        best = min(made, key=lambda each: each.expected_error().mse)
+        check_secret_size(policy, max(best.spacings[0]) * max(best.spacings[1]))
+        return best
 
     def certify(self, policy: Policy) -> Certificate:
         """Add up the loss of every pair of spacings."""
@@ -73,14 +91,24 @@ class GridHierarchy(Mechanism):
         if sensitivity.value and not self.scale:
             raise PolicyError(NO_NOISE)
         pairs = len(self.spacings[0]) * len(self.spacings[1])
-        rows = steps(policy, self.form.domain.names).rows
-        epsilon = rows * 2 * pairs / self.scale if sensitivity.value else Fraction(0)
-        return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), sensitivity, self.scale)
+        neighbours, names = steps(policy, self.form.domain.names), self.form.domain.names
+        if policy.size != "unknown":
+            epsilon = neighbours.rows * 2 * pairs / self.scale if sensitivity.value else Fraction(0)
+            return self.certified(policy, loss_seen(policy, names, epsilon), sensitivity, self.scale)
+        if not self.total:
+            raise PolicyError(NO_NOISE)
+        moved = neighbours.rows * _most_moved(self.spacings, neighbours.graph) / self.scale
+        presence = neighbours.rows * (pairs / self.scale + 1 / self.total)
+        bound = replace(sensitivity, exact=presence >= moved or pairs == 1)
+        return self.certified(policy, loss_seen(policy, names, moved, presence), bound, self.scale, self.total)
 
-    def loss(self, x: Cell, y: Cell) -> Fraction:
+    def loss(self, x: Cell, y: Cell | None) -> Fraction:
         """Add up the changes of all rows, each divided by its scale."""
         if not self.scale:
             return Fraction(0)
+        if y is None:
+            pairs = len(self.spacings[0]) * len(self.spacings[1])
+            return pairs / self.scale + (1 / self.total if self.total else 0)
         total = Fraction(0)
         for first, second in product(*self.spacings):
             change = np.abs(self._weights(x, first, second) - self._weights(y, first, second)).sum()
@@ -91,12 +119,12 @@ class GridHierarchy(Mechanism):
         return np.outer(self._hats(0, first)[:, x[0]], self._hats(1, second)[:, x[1]])
 
     def _hats(self, axis: int, spacing: int) -> npt.NDArray[np.int64]:
-        return _hats(self.form.domain.shape[axis], spacing)
+        return whole_hats(self.form.domain.shape[axis], spacing)
 
     @property
     def rows(self) -> int:
-        """The number of nodes of all pairs of spacings."""
-        return sum(a * b for a in self._sizes[0] for b in self._sizes[1])
+        """The number of nodes of all pairs of spacings, and the total where it is measured."""
+        return sum(a * b for a in self._sizes[0] for b in self._sizes[1]) + (self.total is not None)
 
     @cached_property
     def _sizes(self) -> tuple[list[int], list[int]]:
@@ -115,6 +143,8 @@ class GridHierarchy(Mechanism):
             answers = (self._hats(0, first) @ counts @ self._hats(1, second).T).reshape(-1)
             scale = self.scale * first * second
             parts.append(answers + discrete_laplace(scale, len(answers), source=source) if scale else answers)
+        if self.total:
+            parts.append(counts.sum().reshape(1) + discrete_laplace(self.total, 1, source=source))
         return np.concatenate(parts)
 
     def estimate(self, noisy: npt.NDArray[np.int64]) -> Floats:
@@ -128,18 +158,38 @@ class GridHierarchy(Mechanism):
                 table[row : row + height, column : column + width] = part
                 start, column = start + height * width, column + width
             row += height
-        first, second = (_inverse(*side) for side in zip(self.form.domain.shape, self.spacings, strict=True))
-        return np.asarray(first @ table @ second.T, dtype=np.float64)
+        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.spacings, strict=True))
+        counts = np.asarray(first @ table @ second.T, dtype=np.float64)
+        if self.total is None:
+            return counts
+        down, across = (side.pull for side in self._sides)
+        return counts + self._trust * np.outer(down, across) * (noisy[-1] - counts.sum())
+
+    @property
+    def _sides(self) -> tuple[Side, Side]:
+        first, second = (Side.of(*side) for side in zip(self.form.domain.shape, self.spacings, strict=True))
+        return first, second
+
+    @property
+    def _trust(self) -> float:
+        """How far the estimate follows the noisy total, which the cells alone tell less well or better."""
+        if not self.total:
+            return 0.0
+        alone = variance(self.scale) * float(np.prod([side.pull.sum() for side in self._sides]))
+        return variance(self.scale) / (alone + variance(self.total))
 
     @cached_property
     def _error(self) -> GridError:
-        mse = 0.0
-        sides = zip(self.form.domain.shape, self.spacings, strict=True)
-        for (first, down), (second, across) in product(
-            *(zip(spacings, _range_weights(size, spacings), strict=True) for size, spacings in sides)
-        ):
+        sides, trust = self._sides, self._trust
+        mse = (trust**2 * variance(self.total) * sides[0].pulled * sides[1].pulled) if self.total else 0.0
+        levels = (zip(spacings, side.levels, strict=True) for spacings, side in zip(self.spacings, sides, strict=True))
+        for (first, down), (second, across) in product(*levels):
             scale = self.scale * first * second
-            mse += (variance(scale) / (first * second) ** 2 if scale else 0.0) * down * across
+            weight = down.alone * across.alone
+            if self.total:
+                weight -= 2 * trust * down.both * across.both
+                weight += trust**2 * sides[0].pulled * sides[1].pulled * down.total * across.total
+            mse += (variance(scale) / (first * second) ** 2 if scale else 0.0) * weight
         return GridError(mse, Fraction(1))
 
     def expected_error(self) -> GridError:
@@ -151,47 +201,41 @@ class GridHierarchy(Mechanism):
         first, second = map(quoted, self.form.domain.names)
         return (
             f"Noise of scale {rounded(self.scale)} records goes on products of overlapping bins "
-            f"{list(self.spacings[0])} apart along {first} and {list(self.spacings[1])} along {second}."
+            f"{list(self.spacings[0])} apart along {first} and {list(self.spacings[1])} along {second}"
+            + (f", and of scale {rounded(self.total)} on the number of records." if self.total else ".")
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write spacings and scale."""
-        return {"name": self.name, "spacings": [list(spacings) for spacings in self.spacings], "scale": str(self.scale)}
+        """Write spacings and scales."""
+        total = {} if self.total is None else {"total": {"scale": str(self.total)}}
+        spacings = [list(spacings) for spacings in self.spacings]
+        return {"name": self.name, "spacings": spacings, "scale": str(self.scale), **total}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read spacings and scale."""
+        """Read spacings and scales."""
         first, second = (tuple(spacings) for spacings in written["spacings"])
         if not first or not second or any(type(g) is not int or g < 1 for g in (*first, *second)):
             raise SpecError("the document is damaged: a spacing is not a positive whole number.")
-        return cls(
-            bound_grid(query, policy), (first, second), exact(written["scale"], "a noise scale", error=SpecError)
-        )
+        if ("total" in written) != (policy.size == "unknown"):
+            raise SpecError("the document is damaged: the total is measured exactly where it is secret.")
+        parts = (written, written["total"]) if "total" in written else (written,)
+        scales = (exact(part["scale"], "a noise scale", error=SpecError) for part in parts)
+        return cls(bound_grid(query, policy), (first, second), *scales)
 
 
-def _hats(size: int, spacing: int) -> npt.NDArray[np.int64]:
-    """Return whole-number hats (times the spacing) along an attribute."""
-    level = DifferenceLevel(spacing, Fraction(1))
-    return np.rint(level.hats(size).toarray() * spacing).astype(np.int64)
+def _most_moved(spacings: Spacings, graph: SecretGraph) -> Fraction:
+    """Bound the change of all rows together, in records, over the secret moves."""
+    shares = (graph.longest_move((Fraction(1, a), Fraction(1, b))) for a, b in product(*spacings))
+    return 2 * sum((min(Fraction(1), share) for share in shares), Fraction(0))
 
 
-def _inverse(size: int, spacings: tuple[int, ...]) -> Floats:
-    """Return the matrix that turns rows into the least-squares estimate along an attribute."""
-    rows = np.vstack([_hats(size, g) / g for g in spacings])
-    return np.asarray(np.linalg.solve(rows.T @ rows, rows.T), dtype=np.float64)
-
-
-@lru_cache(maxsize=64)
-def _range_weights(size: int, spacings: tuple[int, ...]) -> list[float]:
-    """Return for each spacing the mean squared weight of its rows in a random range, added up."""
-    cuts = size + 1
-    rows = [DifferenceLevel(g, Fraction(1)).rows(size) for g in spacings]
-    means: list[float] = []
-    for part in np.split(_inverse(size, spacings), np.cumsum(rows)[:-1], axis=1):
-        sums = np.pad(np.cumsum(part, axis=0), ((1, 0), (0, 0)))
-        total = cuts * float((sums**2).sum()) - float((sums.sum(axis=0) ** 2).sum())
-        means.append(total / (cuts * (cuts - 1) / 2))
-    return means
+def _with_total(spacings: Spacings, graph: SecretGraph, epsilon: Fraction) -> Iterator[tuple[Fraction, Fraction]]:
+    """Yield scales of the rows and of the total: the total gets some share of epsilon, or more if moves leave more."""
+    pairs, moved = len(spacings[0]) * len(spacings[1]), _most_moved(spacings, graph)
+    for share in _TOTAL_SHARES:
+        scale = max(moved, pairs / (1 - share)) / epsilon
+        yield scale, 1 / (epsilon - pairs / scale)
 
 
 def _spacings(size: int) -> list[tuple[int, ...]]:
