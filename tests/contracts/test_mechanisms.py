@@ -22,8 +22,8 @@ import blowfish_privacy.mechanisms
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.noise import SystemSource
-from blowfish_privacy.queries import Cumulative, Histogram, Mean, Sum
-from blowfish_privacy.testing.oracle import moves_together, neighbours
+from blowfish_privacy.queries import Cumulative, Histogram, Mean, Query, Sum
+from blowfish_privacy.testing.oracle import ABSENT, moves_together, neighbours
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
 from pair_classes import class_of
@@ -40,6 +40,7 @@ NOISY = [
     if hasattr(import_module(found.name), "discrete_laplace")
 ]
 """The modules that draw noise."""
+SIZES = ("known", "unknown")
 EPSILONS = st.sampled_from([Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(5, 2)])
 
 
@@ -55,6 +56,33 @@ def query_for(kind, domain):
         if kind.answers(query):
             return query
     return None
+
+
+def calibrated(kind, query, policy, epsilon, records):
+    """Calibrate; None where the mechanism is for a public number of records only, or for a secret one only."""
+    try:
+        return kind.calibrated(query, policy, epsilon=epsilon, records=None if policy.size == "unknown" else records)
+    except bp.RefusalError as refused:
+        said = "public number of records" if policy.size == "unknown" else "the number of records is public"
+        assert said in str(refused), refused
+        return None
+
+
+def sized(secrets=None, width=41):
+    """List mechanisms, each with a policy for every size under which it works, on two attributes."""
+    listed = []
+    domain = bp.Domain(v=bp.Integer(0, width - 1), w=bp.Integer(0, width - 1))
+    for kind in MECHANISMS.values():
+        for size in SIZES:
+            policy = bp.Policy(domain, secrets=secrets or bp.DistanceThreshold(5), size=size)
+            if calibrated(kind, query_for(kind, domain), policy, Fraction(1), 1681) is not None:
+                listed.append(pytest.param(kind, policy, id=f"{kind.name} {size}"))
+    return listed
+
+
+def test_every_query_has_a_mechanism_where_the_number_of_records_is_secret():
+    secret = {kind for parameter in sized() for kind, policy in [parameter.values] if policy.size == "unknown"}
+    assert {answer for kind in secret for answer in kind.gives} == {query.answer for query in Query.kinds.values()}
 
 
 def all_kinds(kind=Mechanism):
@@ -76,13 +104,14 @@ def test_the_docstring_has_its_lines_and_the_proof_exists(kind):
 
 
 @EVERY
-@given(policy=policies(most_cells=12, most_attributes=2), epsilon=EPSILONS)
+@given(policy=policies(most_cells=12, most_attributes=2, sizes=SIZES), epsilon=EPSILONS)
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_calibrated_certifies_exactly_what_was_asked(kind, policy, epsilon):
     query = query_for(kind, policy.domain)
     assume(query is not None)
     assume(kind.name not in ("grid-flow", "soft-mesh") or policy.graph.project(query.attributes).has_edges)
-    mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=5)
+    mechanism = calibrated(kind, query, policy, epsilon, 5)
+    assume(mechanism is not None)
     found = mechanism.certify(policy)
     assert found.epsilon == (epsilon if found.sensitivity.value else 0)
     assert found.policy_hash == policy.hash
@@ -91,7 +120,7 @@ def test_calibrated_certifies_exactly_what_was_asked(kind, policy, epsilon):
 def noisy_rows(mechanism, own, table, axes):
     """The exact rows of a table, read off the mechanism itself with its noise taken away."""
     counts = np.zeros(own.shape, dtype=np.int64)
-    for cell in table:
+    for cell in (cell for cell in table if cell != ABSENT):
         counts[tuple(cell[axis] for axis in axes)] += 1
     return mechanism.measure(counts, NoNoise())
 
@@ -173,14 +202,15 @@ def test_known_facts_never_push_the_loss_above_the_certificate(kind, policy, eps
 
 
 @INDEPENDENT
-@given(policy=policies(most_cells=7, most_attributes=2), epsilon=EPSILONS)
+@given(policy=policies(most_cells=7, most_attributes=2, sizes=SIZES), epsilon=EPSILONS)
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_loss_on_every_neighbour_is_within_the_certificate(kind, policy, epsilon, silent):
     # Rows are exact whole numbers plus discrete Laplace noise, so the worst log-ratio of probabilities between two
     # tables is the sum over rows of |difference| / scale. It must never exceed the certificate, and reach it somewhere.
     query = query_for(kind, policy.domain)
     assume(query is not None)
-    mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=5)
+    mechanism = calibrated(kind, query, policy, epsilon, 5)
+    assume(mechanism is not None)
     axes = [policy.domain.axis(name) for name in query.attributes]
     own = policy.domain.project(query.attributes)
     certificate = mechanism.certify(policy)
@@ -189,8 +219,8 @@ def test_the_loss_on_every_neighbour_is_within_the_certificate(kind, policy, eps
     for x, y in neighbours(policy, 2):
         loss = loss_between(mechanism, own, axes, scales, (x, y))
         moved = [(a, b) for a, b in zip(x, y, strict=True) if a != b]
-        ends = [tuple(tuple(cell[axis] for axis in axes) for cell in pair) for pair in moved]
-        assert loss == mechanism.loss(*ends[0])
+        ends = [tuple(cell[axis] for axis in axes) for cell in moved[0] if cell != ABSENT]
+        assert loss == (mechanism.loss(*ends) if len(ends) == 2 else mechanism.presence(*ends))
         assert loss <= certificate.loss.on(class_of(policy, *moved[0]))
         worst = max(worst, loss)
     assert worst <= certificate.epsilon
@@ -215,42 +245,40 @@ DEPENDENT = pytest.mark.parametrize(
 
 
 @DEPENDENT
-@given(policy=policies(most_cells=30, most_attributes=2), epsilon=EPSILONS, data=st.data())
+@given(policy=policies(most_cells=30, most_attributes=2, sizes=SIZES), epsilon=EPSILONS, data=st.data())
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_noise_drawn_is_the_noise_certified(kind, policy, epsilon, data):
     query = query_for(kind, policy.domain)
     assume(query is not None)
     own = query.own_domain(policy.domain)
     counts = np.array(data.draw(st.lists(st.integers(0, 3), min_size=own.size, max_size=own.size)))
+    records = None if policy.size == "unknown" else max(1, int(counts.sum()))
     try:
-        mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=max(1, int(counts.sum())))
+        mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=records)
     except bp.RefusalError:
         assume(condition=False)
     assume(mechanism.certify(policy).epsilon)
     check_draws(mechanism, policy, counts.reshape(own.shape))
 
 
-@DEPENDENT
-def test_the_noise_drawn_on_a_larger_domain_is_the_noise_certified(kind):
-    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 40), w=bp.Integer(0, 40)), secrets=bp.DistanceThreshold(5))
-    mechanism = kind.calibrated(query_for(kind, policy.domain), policy, epsilon=Fraction(1), records=1681)
+@pytest.mark.parametrize(("kind", "policy"), [each for each in sized() if not each.values[0].independent_rows])
+def test_the_noise_drawn_on_a_larger_domain_is_the_noise_certified(kind, policy):
+    mechanism = calibrated(kind, query_for(kind, policy.domain), policy, Fraction(1), 1681)
     made = check_draws(mechanism, policy, np.ones((41, 41), dtype=np.int64))
-    assert made == {"grid-flow": 4, "soft-grid": 1, "soft-mesh": 2, "lloyd": 10}[kind.name]
+    assert made == {"grid-flow": 4, "soft-grid": 1, "soft-mesh": 2, "lloyd": 10, "counted-grid": 2}[kind.name]
 
 
-STEPS = {"lloyd": 2, "soft-mesh": 1}
+STEPS = {"lloyd": 2, "soft-mesh": 1, "counted-grid": 1}
 """How many draws belong to a step of those whose next question depends on noisy numbers."""
 
 
 @pytest.mark.parametrize("secrets", [bp.DistanceThreshold(40), bp.Partition(widths={"v": 250})], ids=type)
-@pytest.mark.parametrize(
-    "kind", [kind for kind in MECHANISMS.values() if kind.name != "grid-flow"], ids=lambda kind: kind.name
-)
-def test_every_number_drawn_is_added_to_one_row_as_it_is(kind, secrets):
-    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 1999), w=bp.Integer(0, 2)), secrets=secrets)
+@pytest.mark.parametrize(("kind", "like"), [each for each in sized() if each.values[0].name != "grid-flow"])
+def test_every_number_drawn_is_added_to_one_row_as_it_is(kind, like, secrets):
+    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 1999), w=bp.Integer(0, 2)), secrets=secrets, size=like.size)
     query = query_for(kind, policy.domain)
     counts = np.random.default_rng(7).choice([0, 1, 3, 5000], query.own_domain(policy.domain).shape)
-    mechanism = kind.calibrated(query, policy, epsilon=Fraction(1), records=int(counts.sum()))
+    mechanism = calibrated(kind, query, policy, Fraction(1), int(counts.sum()))
     exact, many = measured_with(zeros, mechanism, counts), len(drawn_with(mechanism, counts))
     first = range(STEPS.get(kind.name, many))
     for step in {first, range(many)[-len(first) :]}:
@@ -259,13 +287,16 @@ def test_every_number_drawn_is_added_to_one_row_as_it_is(kind, secrets):
         change = noisy[:rows] - exact[:rows]
         assert sorted(change[change != 0].tolist()) == sorted(made)
     drawn = sum(int(np.prod(size)) for _, size in drawn_with(mechanism, counts))
-    assert len(exact) - drawn == without_noise(mechanism, exact, blocks=8 * isinstance(secrets, bp.Partition))
+    blocks = 8 * (isinstance(secrets, bp.Partition) and policy.size == "known")
+    assert len(exact) - drawn == without_noise(mechanism, exact, blocks=blocks)
 
 
 def without_noise(mechanism, rows, *, blocks):
     """How many rows are public: the totals of blocks where they are told apart, and the code of a mesh."""
     if mechanism.name == "soft-mesh":
         return 2 + len(mechanism.parse(rows)[0].code)
+    if mechanism.name == "mean-offsets":
+        return int(mechanism.count_scale is None)
     return blocks if mechanism.name in ("smooth-hierarchy", "ordered", "soft-grid") else 0
 
 
@@ -314,17 +345,16 @@ def test_every_number_drawn_goes_into_a_flow_as_it_is():
             assert np.abs(change(draw, place, -(10**7)) * -100 - each).max() <= 100
 
 
-@EVERY
-def test_halving_any_scale_is_noticed(kind):
-    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 40), w=bp.Integer(0, 40)), secrets=bp.DistanceThreshold(5))
+@pytest.mark.parametrize(("kind", "policy"), sized())
+def test_halving_any_scale_is_noticed(kind, policy):
     # The size of a single cluster is public, so two are asked for.
     query = bp.KMeans(["v", "w"], k=2) if kind.name == "lloyd" else query_for(kind, policy.domain)
-    mechanism = kind.calibrated(query, policy, epsilon=Fraction(1), records=5)
+    mechanism = calibrated(kind, query, policy, Fraction(1), 5)
     written = mechanism.to_document()
     scales = re.findall(r'"(?:scale|edge_loss)": "([^"]+)"', json.dumps(written))
     assert scales
     for place in range(len(scales)):
-        weaker = kind.from_document(query, policy, halved(written, place), 5)
+        weaker = kind.from_document(query, policy, halved(written, place), None if policy.size == "unknown" else 5)
         assert weaker.certify(policy).epsilon > 1
 
 
@@ -340,14 +370,13 @@ def halved(written, place):
     return json.loads(re.sub(r'"(scale|edge_loss)": "([^"]+)"', replacement, json.dumps(written)))
 
 
-@EVERY
-def test_a_mechanism_without_noise_certifies_nothing_secret(kind):
-    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 9), w=bp.Integer(0, 9)), secrets=bp.FullDomain())
+@pytest.mark.parametrize(("kind", "policy"), sized(bp.FullDomain(), 10))
+def test_a_mechanism_without_noise_certifies_nothing_secret(kind, policy):
     query = query_for(kind, policy.domain)
-    mechanism = kind.calibrated(query, policy, epsilon=Fraction(1), records=500)
+    mechanism = calibrated(kind, query, policy, Fraction(1), 500)
     silenced = json.loads(re.sub(r'"(scale|edge_loss)": "[^"]+"', r'"\1": "0"', json.dumps(mechanism.to_document())))
     with pytest.raises(bp.PolicyError, match="certifies nothing"):
-        kind.from_document(query, policy, silenced, 5).certify(policy)
+        kind.from_document(query, policy, silenced, None if policy.size == "unknown" else 5).certify(policy)
 
 
 # One count, 3 on one table and 4 on its neighbour; the event {output <= 3}. With discrete Laplace noise of scale b its

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from blowfish_privacy.errors import QueryError, RefusalError, nearest
+from blowfish_privacy.mechanisms.clusters.counted_grid import CountedGrid
 from blowfish_privacy.mechanisms.clusters.grid_choice import TooFewError
 from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.clusters.soft_grid import SoftGrid
@@ -12,6 +13,7 @@ from blowfish_privacy.mechanisms.error import Error, ExpectedError
 from blowfish_privacy.mechanisms.grid.grid_flow import GridFlow
 from blowfish_privacy.mechanisms.grid.grid_hierarchy import GridHierarchy
 from blowfish_privacy.mechanisms.laplace import Laplace
+from blowfish_privacy.mechanisms.mean_offsets import MeanOffsets
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.ordered import Ordered
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
@@ -36,11 +38,13 @@ def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
 
 __all__ = [
     "MECHANISMS",
+    "CountedGrid",
     "Error",
     "ExpectedError",
     "GridFlow",
     "GridHierarchy",
     "Laplace",
+    "MeanOffsets",
     "Mechanism",
     "NoisyLloyd",
     "Ordered",

@@ -52,6 +52,11 @@ class Laplace(Mechanism):
             checked_scale(self.scale)
 
     @classmethod
+    def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
+        """Leave means to others where the number of records is secret."""
+        return not (query.divided and policy.size == "unknown")
+
+    @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Set the scale to S / epsilon, S the sensitivity in units."""
         form = query.on(policy.domain)
@@ -73,10 +78,13 @@ class Laplace(Mechanism):
         """As many as the query has outputs."""
         return self.form.outputs
 
-    def loss(self, x: Cell, y: Cell | None) -> Fraction:
+    def loss(self, x: Cell, y: Cell) -> Fraction:
         """Divide the L1 change of the answers by the scale."""
-        change = self.form.weight(x) if y is None else self.form.change(x, y)
-        return change / self.form.unit / self.scale if self.scale else Fraction(0)
+        return self.form.change(x, y) / self.form.unit / self.scale if self.scale else Fraction(0)
+
+    def presence(self, x: Cell) -> Fraction:
+        """Divide what a record adds to the answers by the scale."""
+        return self.form.weight(x) / self.form.unit / self.scale if self.scale else Fraction(0)
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Answer exactly, then add the noise."""
@@ -117,7 +125,7 @@ def _divisor(query: Query, policy: Policy, records: int | None) -> int:
     if policy.size == "unknown":
         raise RefusalError(
             "a mean divides by the number of records, which this policy keeps secret.",
-            hint="release Sum and Histogram of the attribute, and divide them.",
+            hint='use mechanism="mean-offsets", which measures it too.',
         )
     if records is None:
         raise RefusalError(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, AttributeSets
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.errors import PolicyError, RefusalError
 from blowfish_privacy.mechanisms.error import Error
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
@@ -29,7 +29,6 @@ from blowfish_privacy.support.file_kinds import enter
 from blowfish_privacy.support.progress import task
 
 NO_NOISE = "this answer depends on secrets and has no noise: it certifies nothing."
-NEEDS_RECORDS = "under this mechanism the number of records is public: nobody comes or goes."
 LARGEST_ANSWER = 2**61
 """Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added."""
 MOST_SECRET_RECORDS = 2**40
@@ -99,11 +98,12 @@ class Mechanism(ABC):
         """The number of noisy numbers that :meth:`measure` returns."""
 
     @abstractmethod
-    def loss(self, x: Cell, y: Cell | None) -> Fraction:
-        """Return the privacy loss on a record that moves from x to y: the sum of |change| / scale over all rows.
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Return the privacy loss on a record that moves from x to y: the sum of |change| / scale over all rows."""
 
-        Without y, on a record at x that comes or goes.
-        """
+    def presence(self, x: Cell) -> Fraction:
+        """Return the privacy loss on a record at x that comes or goes."""
+        raise PolicyError(f"{self.name} needs a public number of records: nobody comes or goes.")
 
     @abstractmethod
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:

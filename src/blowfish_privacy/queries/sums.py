@@ -61,7 +61,7 @@ class Sum(Query):
 
 @dataclass(frozen=True)
 class Mean(Sum):
-    """The mean of an attribute: its sum divided by the public number of records."""
+    """The mean of an attribute: its sum divided by the number of records, public or, where that is secret, noisy."""
 
     keyword = "mean"
     file_form = Form({"mean": Name}, example="{mean: hours}")

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import BlowfishError, QueryError
+from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
 from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms import Error, Mechanism, candidates
 from blowfish_privacy.policies import Policy
@@ -142,6 +142,11 @@ def plan_population(
     **labels: Any,
 ) -> Plan:
     """Plan one release of some records."""
+    if epsilon is None and query.divided and population.policy.size == "unknown":
+        raise RefusalError(
+            "how wrong a mean is depends on the number of records, which is secret here.",
+            hint="state epsilon instead of error.",
+        )
     calibrate = Calibration(query, population, candidates(query, mechanism), records, named=mechanism is not None)
     if epsilon is None:
         with task("Solving for epsilon"):

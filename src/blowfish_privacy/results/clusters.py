@@ -51,7 +51,7 @@ class ClustersResult(Result):
         if not isinstance(mechanism, Synopsis):
             raise QueryError(f"{mechanism.name} releases no synopsis.")
         with task("Finding where the records lie"):
-            points = mechanism.points(self.release.noisy, self.release.records or 0)
+            points = mechanism.points(self.release.noisy, self.release.records)
         return replace(points, places=_inside(self.domain, points.places, whole=False))
 
     def clusters(self, k: int | None = None) -> Clusters:
@@ -122,7 +122,8 @@ class ClustersResult(Result):
         Like the data, they lie in the declared domain: whole numbers where it has whole numbers.
         """
         self._need_all_places("synthetic records")
-        many = self.release.records or 0 if records is None else _whole_number(records, "the number of records", 0)
+        known = round(self.points.records) if self.release.records is None else self.release.records
+        many = known if records is None else _whole_number(records, "the number of records", 0)
         generator = np.random.default_rng(None if seed is None else _whole_number(seed, "the seed", 0))
         chosen = generator.choice(len(self.points.weights), many, p=self.points.weights / self.points.records)
         jitter = generator.uniform(-0.5, 0.5, (many, len(self.domain.names)))

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.mechanisms import Error, MeanOffsets
 from blowfish_privacy.results.pictures.figure import plain_text
 from blowfish_privacy.results.result import Result
 
@@ -15,8 +19,21 @@ class NumberResult(Result):
     kind = "number"
 
     @property
+    def values(self) -> npt.NDArray[Any]:
+        """The one answer; a mean is divided here where its count is noisy too."""
+        mechanism = self.release.mechanism
+        if isinstance(mechanism, MeanOffsets):
+            return np.array([mechanism.mean(self.release.noisy)])
+        return super().values
+
+    def error(self) -> Error:
+        """Say how wrong the answer is."""
+        mechanism = self.release.mechanism
+        return mechanism.error_of(self.release.noisy) if isinstance(mechanism, MeanOffsets) else super().error()
+
+    @property
     def value(self) -> float | int:
-        """The unbiased noisy answer."""
+        """The noisy answer; unbiased, but for a mean whose count is noisy too."""
         return self.values[0].item()
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -147,6 +147,7 @@ def policies(
     most_attributes: int = 3,
     most_facts: int = 0,
     kind: type[Secrets] | None = None,
+    sizes: Sequence[Any] = ("known",),
 ) -> Policy:
     """Make a policy; ask for known facts by their largest number."""
     domain = draw(domains(most_cells, most_attributes, kind))
@@ -154,4 +155,5 @@ def policies(
     compensation: Any = draw(st.sampled_from(["anywhere", "secret-moves"])) if known else "anywhere"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BlowfishWarning)
-        return Policy(domain, secrets=draw(secrets(domain, kind)), known=known, compensation=compensation)
+        chosen, size = draw(secrets(domain, kind)), draw(st.sampled_from(sizes))
+        return Policy(domain, secrets=chosen, known=known, compensation=compensation, size=size)

@@ -61,6 +61,15 @@ class Assigning:
         """Bound the change over all secret moves of one record."""
         return self._change(graph.longest_move(self.weights), graph.longest_move([1] * len(self.reaches)))
 
+    def changes(self, graph: SecretGraph, *, comes: bool) -> list[Change]:
+        """List the largest changes: of a move, where there are any, and of a record that comes or goes, if any does."""
+        return [*([self.largest(graph)] if graph.has_edges else []), *([self.presence] if comes else [])]
+
+    @property
+    def presence(self) -> Change:
+        """The change when a record comes or goes: all its shares, and its offsets."""
+        return Change(Fraction(self.unit), Fraction(self.unit * sum(self.reaches)))
+
     def along(self, moves: Sequence[int]) -> Change:
         """Bound the change when a record moves by this many positions along each axis."""
         far = sum(weight * move for weight, move in zip(self.weights, moves, strict=True))

@@ -15,12 +15,13 @@ from blowfish_privacy.aggregates import Aggregates, Assignment, Decay
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
 from blowfish_privacy.mechanisms.clusters.assigned_change import FINEST_WEIGHT, Assigning, Change
+from blowfish_privacy.mechanisms.clusters.assigning_choice import Choice
 from blowfish_privacy.mechanisms.clusters.centre_positions import Centres, is_position, spread_evenly, step_aside
 from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
 from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis, bound_clusters, to_points, whole_numbers
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
-from blowfish_privacy.noise import LARGEST_SCALE, BitSource, checked_scale, discrete_laplace
+from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
@@ -32,11 +33,8 @@ from blowfish_privacy.queries.kmeans import clusters_asked
 from blowfish_privacy.support.exact import exact, rounded
 
 _FEW, _MANY, _ENOUGH = 3, 5, 200
-_CENTRE_ERROR = Fraction(8, 141)
-"""Centres are added while their standard error, the root of 2 times the scale, is below 8 % of the box."""
-_MOST_FOR_EACH, _MOST_CENTRES = 4, 32
-_SIZE_SHARE = Fraction(1, 5)
-_MOST_BITS = 20
+_USUAL_RECORDS = 10_000
+"""Rounds and centres are chosen for so many records where their number is secret."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +58,8 @@ class NoisyLloyd(Synopsis):
     sum_scale: Fraction
     decay: Decay | None = None
     """How records are shared between clusters; None where each belongs to the nearest."""
+    secret_size: bool = False
+    """Whether the number of records is secret, and so taken from the noisy sizes."""
 
     name = "lloyd"
     proof = "docs/proofs/lloyd.md"
@@ -83,56 +83,43 @@ class NoisyLloyd(Synopsis):
         The rounds run with more centres than asked for, as many as can be placed despite the noise: fewer groups are
         missed, and the centres asked for are then found among them.
         """
-        form, many = bound_clusters(query, policy, records)
+        form, many = bound_clusters(query, policy, records, secret=True)
+        secret = policy.size == "unknown"
+        usual = _USUAL_RECORDS if secret else many
         k, sizes = clusters_asked(query), form.domain.shape
-        rounds = _FEW if many * epsilon < _ENOUGH * k * len(sizes) else _MANY
+        rounds = _FEW if usual * epsilon < _ENOUGH * k * len(sizes) else _MANY
         reaches = tuple(max(1, size // 4) for size in sizes)
         if many * max(sizes) >= LARGEST_ANSWER or sum(size**2 for size in sizes) * FINEST_WEIGHT >= LARGEST_ANSWER:
             raise RefusalError(
                 "the attributes have too many values for exact arithmetic.", hint="declare coarser ones."
             )
         neighbours = steps(policy, form.domain.names)
-        if not neighbours.graph.has_edges:
+        if not neighbours.graph.has_edges and not secret:
             return cls(form, rounds, spread_evenly(k, sizes), reaches, Fraction(0), Fraction(0))
-        share = _SIZE_SHARE * sum(reaches)
-
-        def noise(way: Assigning) -> Fraction:
-            change = way.largest(neighbours.graph)
-            return (change.sums + share * change.sizes) * rounds * neighbours.rows / epsilon
-
-        def possible(way: Assigning) -> bool:
-            fits = way.decay is not None and way.decay.fits(way.centres, many, max(reaches))
-            return fits and noise(way) * max(1, 1 / share) <= LARGEST_SCALE
-
-        def choose(centres: int) -> Assigning:
-            hard = Assigning(form, centres, reaches, None)
-            soft = next(filter(possible, map(hard.soft, range(_MOST_BITS, 0, -1))), hard)
-            return soft if noise(soft) / soft.unit < noise(hard) else hard
-
-        few = choose(k)
-        wide = Fraction(sum(sizes), len(sizes))
-        seen = int(_CENTRE_ERROR * many * wide * few.unit / noise(few))
-        # A single centre needs less noise than several.
-        chosen = few if k == 1 else choose(max(k, min(seen, _MOST_FOR_EACH * k, _MOST_CENTRES)))
-        scale = noise(chosen)
-        return cls(form, rounds, spread_evenly(chosen.centres, sizes), reaches, scale / share, scale, chosen.decay)
+        choice = Choice(form, neighbours, reaches, rounds / epsilon, many, secret=secret)
+        chosen = choice.assigning(k, usual)
+        scale, start = choice.noise(chosen), spread_evenly(chosen.centres, sizes)
+        return cls(form, rounds, start, reaches, scale / choice.share, scale, chosen.decay, secret)
 
     def certify(self, policy: Policy) -> Certificate:
         """Add up the losses of all rounds from the scales held."""
         neighbours = steps(policy, self.form.domain.names)
-        secret = neighbours.graph.has_edges
+        moves, unknown = neighbours.graph.has_edges, policy.size == "unknown"
+        secret = moves or unknown
         if secret and not (self.size_scale and self.sum_scale):
             raise PolicyError(NO_NOISE)
         change = self._assigning.largest(neighbours.graph)
-        epsilon = self._lost(change) * neighbours.rows if secret else Fraction(0)
-        moved = neighbours.rows * change.sums / self._assigning.unit
+        epsilon = self._lost(change) * neighbours.rows if moves else Fraction(0)
+        sums = max(change.sums, self._assigning.presence.sums) if unknown else change.sums
+        moved = neighbours.rows * sums / self._assigning.unit
         theorem = (
             "a record leaves one cluster and joins another [docs/proofs/lloyd.md]"
             if self.decay is None
             else "shares change with the length of a move [docs/proofs/lloyd.md]"
         )
         sensitivity = Sensitivity(moved, exact=not secret, theorem=theorem, witness=None)
-        loss = loss_seen(policy, self.form.domain.names, epsilon)
+        presence = neighbours.rows * self._lost(self._assigning.presence) if unknown else Fraction(0)
+        loss = loss_seen(policy, self.form.domain.names, epsilon, presence)
         return self.certified(policy, loss, sensitivity, self.size_scale, self.sum_scale)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
@@ -140,6 +127,10 @@ class NoisyLloyd(Synopsis):
         if x == y or not self.sum_scale:
             return Fraction(0)
         return self._lost(self._assigning.along([abs(a - b) for a, b in zip(x, y, strict=True)]))
+
+    def presence(self, x: Cell) -> Fraction:
+        """Bound the loss by that of a record with all offsets at their reach."""
+        return self._lost(self._assigning.presence)
 
     def _lost(self, change: Change) -> Fraction:
         return self.rounds * (change.sizes / self.size_scale + change.sums / self.sum_scale)
@@ -159,7 +150,7 @@ class NoisyLloyd(Synopsis):
         noisy_rounds: list[npt.NDArray[np.int64]] = []
         for _ in range(self.rounds):
             sums = aggregates.assignments(self.question(centres))
-            records = int(sums[:, 0].sum()) // self._assigning.unit
+            records = None if self.secret_size else int(sums[:, 0].sum()) // self._assigning.unit
             if self.sum_scale:
                 sums = sums.copy()
                 sums[:, 0] += discrete_laplace(self.size_scale, len(sums), source=source)
@@ -172,14 +163,14 @@ class NoisyLloyd(Synopsis):
         """Return what a round that starts from these centres asks of the records."""
         return Assignment(centres, self._assigning.weights, self.reaches, self.decay)
 
-    def moved(self, centres: Any, noisy_rounds: Sequence[npt.NDArray[np.int64]], records: int) -> Centres:
+    def moved(self, centres: Any, noisy_rounds: Sequence[npt.NDArray[np.int64]], records: int | None) -> Centres:
         """Move the centres by their last noisy mean offsets, in whole positions inside the box.
 
         Centres without records start again beside a crowded one, except after the last round. It is all whole-number
         arithmetic on noisy numbers, so that every reader arrives at the same centres.
         """
         sums, top = noisy_rounds[-1].reshape(len(self.start), -1), np.array(self.form.domain.shape) - 1
-        least = self._least(records)
+        least = self._least(int(sums[:, 0].sum()) // self._assigning.unit if records is None else records)
         sizes = np.maximum(sums[:, :1], least)
         offsets = np.clip((2 * sums[:, 1:] + sizes) // (2 * sizes), -np.array(self.reaches), np.array(self.reaches))
         places = np.clip(np.array(centres) + offsets, 0, top)
@@ -196,7 +187,7 @@ class NoisyLloyd(Synopsis):
         """Return the size, in shares, below which a cluster counts as empty."""
         return max(1, records // (4 * len(self.start))) * self._assigning.unit
 
-    def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
+    def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
         """Return the centres of the last round, weighted by their noisy sizes."""
         centres = self.start
         rounds = noisy.reshape(self.rounds, len(self.start), -1)
@@ -204,7 +195,8 @@ class NoisyLloyd(Synopsis):
             centres = self.moved(centres, list(rounds[:many]), records)
         sizes = np.maximum(rounds[-1][:, 0], 1).astype(np.float64)
         places = np.array(centres, dtype=np.float64)
-        return to_points(self.form.domain, places, places + 1, sizes * (records / sizes.sum()))
+        total = max(float(sizes.sum()) / self._assigning.unit, 1.0) if records is None else records
+        return to_points(self.form.domain, places, places + 1, sizes * (total / sizes.sum()))
 
     def expected_error(self) -> ExpectedError:
         """Give the error of one sum of offsets, in positions."""
@@ -236,7 +228,7 @@ class NoisyLloyd(Synopsis):
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         """Read rounds, start, reaches, scales and how records are assigned."""
-        form, many = bound_clusters(query, policy, records)
+        form, many = bound_clusters(query, policy, records, secret=True)
         if type(written["rounds"]) is not int or not 1 <= written["rounds"] <= 100:
             raise SpecError("the document is damaged: its number of rounds is not a whole number from 1 to 100.")
         start = tuple(tuple(centre) for centre in written["start"])
@@ -247,4 +239,5 @@ class NoisyLloyd(Synopsis):
         decay = None if shared is None else Decay(shared["halving"], shared["bits"])
         if decay is not None and not decay.fits(len(start), many, max(reaches)):
             raise SpecError("the document is damaged: its shares do not fit exact arithmetic.")
-        return cls(form, written["rounds"], start, reaches, *scales, decay=decay)
+        secret = policy.size == "unknown"
+        return cls(form, written["rounds"], start, reaches, *scales, decay=decay, secret_size=secret)

@@ -91,7 +91,7 @@ class SoftGrid(Synopsis):
         from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
 
         mesh = SoftMesh.suits(query, policy, epsilon=epsilon, records=records)
-        return len(query.attributes) <= MOST_DIMENSIONS and not mesh
+        return len(query.attributes) <= MOST_DIMENSIONS and policy.size != "unknown" and not mesh
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
@@ -181,11 +181,11 @@ class SoftGrid(Synopsis):
         check_size(sums)
         return sums + discrete_laplace(self.scale, len(sums), source=source) if self.scale else sums
 
-    def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
+    def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
         """Make the sums non-negative with the right total, then estimate where between the nodes records lie."""
         if self.cells is None:
             return self.grids.points(noisy, self.scale)
-        rows = project((noisy / self.unit)[:, None], np.array([float(records)]))
+        rows = project((noisy / self.unit)[:, None], np.array([float(records or 0)]))
         noise = float(self.scale / self.unit)
         lows, highs, weights = spread(self.cells, self.form.domain.shape, rows, noise, MOST_POINTS)
         return to_points(self.form.domain, lows, highs, weights[:, 0])

@@ -207,9 +207,9 @@ class SoftMesh(Synopsis):
         mesh = Mesh.decode(len(self.form.domain.names), depth, noisy[start : start + length])
         return mesh, noisy[start + length :]
 
-    def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
+    def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
         """Keep what stands out from the noise, and estimate where in the leaves it lies."""
-        mesh, noisy_rows = self.parse(noisy)
+        mesh, noisy_rows, records = *self.parse(noisy), records or 0
         level = next(each for each in self.levels if each.depth == mesh.depth)
         unit = self._lattices[mesh.depth].unit
         lows, highs, weights = leaf_weights(mesh, noisy_rows / unit, records, float(level.scale / unit))

@@ -15,7 +15,7 @@ from blowfish_privacy.domain import Attribute, Binned, Domain, Integer
 from blowfish_privacy.errors import DataError, QueryError, RefusalError, SpecError
 from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve, hats, kron
 from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, MOST_SECRET_RECORDS, Mechanism
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
@@ -67,19 +67,24 @@ class Synopsis(Mechanism):
         return self.draw(TableAggregates(self.form.domain, counts.reshape(self.form.domain.shape)), source)
 
     @abstractmethod
-    def points(self, noisy: npt.NDArray[np.int64], records: int) -> Points:
-        """Estimate from the noisy numbers how many records lie where."""
+    def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
+        """Estimate from the noisy numbers how many records lie where; ``records`` is None where it is secret."""
 
 
-def bound_clusters(query: Query, policy: Policy, records: int | None) -> tuple[HistogramForm, int]:
-    """Bind a query that asks for clusters, under a policy with a public number of records."""
+def bound_clusters(
+    query: Query, policy: Policy, records: int | None, *, secret: bool = False
+) -> tuple[HistogramForm, int]:
+    """Bind a query that asks for clusters; return the number of records, or the most there may be.
+
+    ``secret`` says whether the mechanism can do without a public number of records.
+    """
     form = query.on(policy.domain)
     if query.answer != "clusters" or form.pattern is not Pattern.CELLS:
         raise RefusalError(f"this mechanism answers k-means, not {query!r}.")
     if policy.size == "unknown":
-        raise RefusalError(
-            "clusters need a public number of records.", hint="state size, or release a histogram of the attributes."
-        )
+        if secret:
+            return cast(HistogramForm, form), MOST_SECRET_RECORDS
+        raise RefusalError("this mechanism needs a public number of records.", hint='use mechanism="counted-grid".')
     if records is None:
         raise RefusalError("clusters need the number of records to choose a grid.", hint="state size in the policy.")
     asked = clusters_asked(query)

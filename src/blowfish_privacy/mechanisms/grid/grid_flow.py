@@ -14,7 +14,7 @@ from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalE
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.line import DIVISIONS, Line, best_line
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NEEDS_RECORDS, NO_NOISE, Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -77,10 +77,8 @@ class GridFlow(Mechanism):
         loss = loss_seen(policy, self.form.domain.names, neighbours.rows * worst)
         return self.certified(policy, loss, bound, *scales)
 
-    def loss(self, x: Cell, y: Cell | None) -> Fraction:
+    def loss(self, x: Cell, y: Cell) -> Fraction:
         """Add up the losses of the edges on a shortest path."""
-        if y is None:
-            raise PolicyError(NEEDS_RECORDS)
         return abs(x[0] - y[0]) * self.lines[0].loss + abs(x[1] - y[1]) * self.lines[1].loss
 
     @property

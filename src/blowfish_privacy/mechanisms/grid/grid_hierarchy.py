@@ -76,9 +76,12 @@ class GridHierarchy(Mechanism):
             return cls(form, ((1,), (1,)), Fraction(0))
         neighbours = steps(policy, form.domain.names)
         amount = epsilon / neighbours.rows
-        sides = product(*(_spacings(size) for size in form.domain.shape))
+        first, second = (_spacings(size) for size in form.domain.shape)
+        sides = product(first, second)
         if policy.size == "unknown":
-            made = [cls(form, side, *scales) for side in sides for scales in _with_total(side, neighbours.graph, amount)]
+            made = [
+                cls(form, side, *scales) for side in sides for scales in _with_total(side, neighbours.graph, amount)
+            ]
         else:
             made = [cls(form, (a, b), 2 * len(a) * len(b) / amount) for a, b in sides]
         best = min(made, key=lambda each: each.expected_error().mse)
@@ -95,20 +98,22 @@ class GridHierarchy(Mechanism):
         if policy.size != "unknown":
             epsilon = neighbours.rows * 2 * pairs / self.scale if sensitivity.value else Fraction(0)
             return self.certified(policy, loss_seen(policy, names, epsilon), sensitivity, self.scale)
-        if not self.total:
-            raise PolicyError(NO_NOISE)
+        presence = neighbours.rows * self.presence((0, 0))
         moved = neighbours.rows * _most_moved(self.spacings, neighbours.graph) / self.scale
-        presence = neighbours.rows * (pairs / self.scale + 1 / self.total)
         bound = replace(sensitivity, exact=presence >= moved or pairs == 1)
-        return self.certified(policy, loss_seen(policy, names, moved, presence), bound, self.scale, self.total)
+        scales = (self.scale, *([self.total] if self.total else []))
+        return self.certified(policy, loss_seen(policy, names, moved, presence), bound, *scales)
 
-    def loss(self, x: Cell, y: Cell | None) -> Fraction:
+    def presence(self, x: Cell) -> Fraction:
+        """Add up what a record adds: one to every pair of spacings and to the total, wherever it is."""
+        if not self.scale or not self.total:
+            raise PolicyError(NO_NOISE)
+        return len(self.spacings[0]) * len(self.spacings[1]) / self.scale + 1 / self.total
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
         """Add up the changes of all rows, each divided by its scale."""
         if not self.scale:
             return Fraction(0)
-        if y is None:
-            pairs = len(self.spacings[0]) * len(self.spacings[1])
-            return pairs / self.scale + (1 / self.total if self.total else 0)
         total = Fraction(0)
         for first, second in product(*self.spacings):
             change = np.abs(self._weights(x, first, second) - self._weights(y, first, second)).sum()

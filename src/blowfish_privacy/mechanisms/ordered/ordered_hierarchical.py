@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NEEDS_RECORDS, NO_NOISE
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form
 from blowfish_privacy.mechanisms.ordered.tree import Tree
@@ -87,10 +87,8 @@ class OrderedHierarchical(OrderedFamily):
         loss = loss_seen(policy, self.form.domain.names, neighbours.rows * epsilon)
         return self.certified(policy, loss, sensitivity, *scales)
 
-    def loss(self, x: Cell, y: Cell | None) -> Fraction:
+    def loss(self, x: Cell, y: Cell) -> Fraction:
         """Add up the losses of the block ends crossed and the nodes changed."""
-        if y is None:
-            raise PolicyError(NEEDS_RECORDS)
         crossed, changed = self.tree.change(x[0], y[0])
         return _ratio(crossed, self.prefix_scale) + _ratio(changed, self.node_scale)
 

@@ -1,8 +1,8 @@
 """A stretch of an ordered attribute that no secret pair leaves, with the levels that measure it.
 
 A distance threshold has one stretch, the whole attribute; a partition into ranges has one for each block, whose total
-is public. Estimates and errors of different stretches are independent. Where the number of records is secret no total is
-public, and the whole attribute is one stretch.
+is public. Estimates and errors of different stretches are independent. Where the number of records is secret no total
+is public, and the whole attribute is one stretch.
 """
 
 from __future__ import annotations

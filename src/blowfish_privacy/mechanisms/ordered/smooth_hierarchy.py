@@ -15,7 +15,13 @@ from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, check_secret_size
 from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_absolute, nearest_in_squares
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
-from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level, TotalLevel
+from blowfish_privacy.mechanisms.ordered.level_forms import (
+    level_from_document,
+    level_to_document,
+    level_words,
+    measurable,
+)
+from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form
 from blowfish_privacy.mechanisms.ordered.secret_total import levels_with_total
 from blowfish_privacy.mechanisms.ordered.segment import Segment, Stretch, stretches
@@ -28,7 +34,6 @@ from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.privacy.steps import Steps, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
-from blowfish_privacy.support.exact import exact, rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +92,7 @@ class SmoothHierarchy(OrderedFamily):
         if [segment.stretch for segment in self.segments] != list(_pieces(neighbours, policy)):
             raise PolicyError("the stretches measured are not those of the policy's secret pairs.")
         moved = neighbours.rows * max(segment.most(segment.stretch.theta) for segment in self.segments)
-        presence = neighbours.rows * self.loss((0,), None) if policy.size == "unknown" else Fraction(0)
+        presence = neighbours.rows * self.presence((0,)) if policy.size == "unknown" else Fraction(0)
         edge = neighbours.graph.widest_edge(self.form.domain.names[0])
         attained = edge is None or (not neighbours.forced and neighbours.rows * self.loss(*edge) == moved)
         sensitivity = replace(sensitivity_of(self.form, policy), exact=attained or presence >= moved)
@@ -95,14 +100,17 @@ class SmoothHierarchy(OrderedFamily):
         scales = tuple(dict.fromkeys(level.scale for levels in kinds for level in levels))
         return self.certified(policy, loss_seen(policy, self.form.domain.names, moved, presence), sensitivity, *scales)
 
-    def loss(self, x: Cell, y: Cell | None) -> Fraction:
+    def loss(self, x: Cell, y: Cell) -> Fraction:
         """Add up the losses of all levels of the stretch that holds both positions."""
-        other = x if y is None else y
         for segment in self.segments:
-            start = segment.stretch.start
-            if start <= min(x[0], other[0]) and max(x[0], other[0]) < segment.stretch.stop:
-                return segment.presence(x[0] - start) if y is None else segment.loss(x[0] - start, y[0] - start)
+            if segment.stretch.start <= min(x[0], y[0]) and max(x[0], y[0]) < segment.stretch.stop:
+                return segment.loss(x[0] - segment.stretch.start, y[0] - segment.stretch.start)
         raise PolicyError("a secret pair leaves its stretch.")
+
+    def presence(self, x: Cell) -> Fraction:
+        """Add up what a record adds to all levels; with a secret total there is one stretch."""
+        (segment,) = self.segments
+        return segment.presence(x[0])
 
     @property
     def rows(self) -> int:
@@ -172,7 +180,7 @@ class SmoothHierarchy(OrderedFamily):
         """Describe the levels of every kind of stretch."""
         kinds = Counter((segment.stretch.size, segment.levels) for segment in self.segments)
         noisy = [(size, levels, many) for (size, levels), many in kinds.items() if levels]
-        parts = [", ".join(_level_words(level) for level in levels) for _, levels, _ in noisy]
+        parts = [", ".join(level_words(level) for level in levels) for _, levels, _ in noisy]
         if len(self.segments) > 1:
             parts = [
                 f"{part} in {many:,} blocks of {size:,}" for part, (size, _, many) in zip(parts, noisy, strict=True)
@@ -192,18 +200,18 @@ class SmoothHierarchy(OrderedFamily):
             kinds.setdefault(segment.levels, len(kinds))
         return {
             "name": self.name,
-            "levels": [[_level_to_document(level) for level in levels] for levels in kinds],
+            "levels": [[level_to_document(level) for level in levels] for levels in kinds],
             "stretches": [[s.stretch.start, s.stretch.stop, s.stretch.theta, kinds[s.levels]] for s in self.segments],
         }
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         """Read the levels; the certificate is derived from them."""
-        kinds = [tuple(_level_from_document(level) for level in levels) for levels in written["levels"]]
+        kinds = [tuple(level_from_document(level) for level in levels) for levels in written["levels"]]
         if not all(type(number) is int for stretch in written["stretches"] for number in stretch):
             raise SpecError("the document is damaged: its stretches are not whole numbers.")
         segments = [Segment(Stretch(a, b, t), kinds[kind]) for a, b, t, kind in written["stretches"] if kind >= 0]
-        if not all(_measurable(segment, policy) for segment in segments) or len(segments) != len(written["stretches"]):
+        if not all(measurable(segment, policy) for segment in segments) or len(segments) != len(written["stretches"]):
             raise SpecError("the document is damaged: its levels do not allow an estimate.")
         return cls(ordered_form(query, policy, total=cls.needs_total), tuple(segments))
 
@@ -214,45 +222,3 @@ def _pieces(neighbours: Steps, policy: Policy) -> tuple[Stretch, ...]:
         return stretches(neighbours.graph)
     (name,) = neighbours.graph.domain.names
     return (Stretch(0, neighbours.graph.domain.size, neighbours.graph.largest_move(name)),)
-
-
-def _measurable(segment: Segment, policy: Policy) -> bool:
-    """Say whether levels begin at spacing 1, differences first, with at most one cumulative level at the end.
-
-    Where the number of records is secret, the end is the total, and all others are differences.
-    """
-    levels = segment.levels
-    if policy.size == "unknown":
-        levels = levels[:-1]
-        if not segment.has_total or not levels or isinstance(levels[-1], CumulativeLevel):
-            return False
-    elif segment.stretch.size == 1 or not levels:
-        return segment.stretch.size == 1 and not levels
-    differences = all(isinstance(level, DifferenceLevel) for level in levels[:-1])
-    return levels[0].spacing == 1 and differences and len({level.spacing for level in levels}) == len(levels)
-
-
-def _level_words(level: Level) -> str:
-    scale = f"(scale {rounded(level.scale)})"
-    if isinstance(level, TotalLevel):
-        return f"the number of records {scale}"
-    if isinstance(level, CumulativeLevel):
-        blocks = f"cumulative counts added up in blocks of {level.spacing:,}"
-        return f"{'the cumulative counts' if level.spacing == 1 else blocks} {scale}"
-    return f"single counts {scale}" if level.spacing == 1 else f"overlapping bins {level.spacing:,} apart {scale}"
-
-
-def _level_to_document(level: Level) -> dict[str, Any]:
-    if isinstance(level, TotalLevel):
-        return {"total": True, "scale": str(level.scale)}
-    return {"cumulative": isinstance(level, CumulativeLevel), "spacing": level.spacing, "scale": str(level.scale)}
-
-
-def _level_from_document(written: dict[str, Any]) -> Level:
-    if "total" in written:
-        return TotalLevel(1, exact(written["scale"], "a noise scale", error=SpecError))
-    kind = CumulativeLevel if written["cumulative"] else DifferenceLevel
-    spacing = written["spacing"]
-    if type(spacing) is not int or spacing < 1 or type(written["cumulative"]) is not bool:
-        raise SpecError("the document is damaged: a spacing is not a positive whole number.")
-    return kind(spacing, exact(written["scale"], "a noise scale", error=SpecError))

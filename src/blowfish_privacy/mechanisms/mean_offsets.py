@@ -1,0 +1,207 @@
+"""The mean of an attribute where the number of records is secret: noise on the count and on a sum of offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
+from blowfish_privacy.mechanisms.mean_error import MeanError
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
+from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.classes import PRESENCE, PairClass
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_by_class, sensitivity_of
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.sums import SumForm
+from blowfish_privacy.support.exact import exact, rounded
+
+_SUM_SHARE = Fraction(591, 1000)
+"""Least error of a mean that may lie anywhere in the range: share^3 is to (1 - share)^3 as 1/4 to 1/12."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOffsets(Mechanism):
+    """Noise on how many records there are, and on the sum of their offsets from the middle of the range.
+
+    Privacy: (epsilon, P)-Blowfish: a record that comes or goes loses 1 / count scale + half the range / sum scale, one
+        that moves its move / sum scale; epsilon is the larger.
+    Sensitivity: 1 and half the range when a record comes or goes; 0 and the longest secret move when it moves.
+    Error: that of the sum minus the mean offset times that of the count, divided by the noisy count; the split is best
+        for a mean that may lie anywhere in the range.
+    Cost: time and memory linear in the number of values.
+    Numerics: offsets are whole numbers of halves, noise is an exact integer; floating point only afterwards.
+    Proof: docs/proofs/mean_offsets.md
+    """
+
+    form: SumForm
+    sum_scale: Fraction
+    """In halves of a unit; 0 means no noise."""
+    count_scale: Fraction | None
+    """None where the number of records is public, so that it has no noise."""
+
+    name = "mean-offsets"
+    gives = ("numbers",)
+    proof = "docs/proofs/mean_offsets.md"
+
+    def __post_init__(self) -> None:
+        for scale in (self.sum_scale, self.count_scale):
+            if scale:
+                checked_scale(scale)
+
+    @classmethod
+    def answers(cls, query: Query) -> bool:
+        """Say whether a query is a mean."""
+        return query.divided and super().answers(query)
+
+    @classmethod
+    def default_for(cls, query: Query) -> bool:
+        """Be considered for means."""
+        return cls.answers(query)
+
+    @classmethod
+    def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
+        """Leave means of a public number of records to those who divide by it."""
+        return policy.size == "unknown"
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Give the sum its share, or less where moves cost more than coming and going; the rest goes to the count."""
+        form = _bound(query, policy)
+        moved = max(_moves(form, policy).values(), default=Fraction(0))
+        if policy.size != "unknown":
+            return cls(form, 2 * moved / epsilon, None)
+        width, amount = _width(form), epsilon / policy.rows_per_person
+        check_secret_size(policy, max(width, 1))
+        if not width:
+            # There is one value only, and nothing to learn from offsets that are all 0.
+            return cls(form, 1 / amount, 1 / amount)
+        share = min(_SUM_SHARE, width * policy.rows_per_person / (2 * moved)) if moved else _SUM_SHARE
+        return cls(form, width / (share * amount), 1 / ((1 - share) * amount))
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Divide the changes of both rows by the scales held, for moves of every class and for coming and going."""
+        moves, secret = _moves(self.form, policy), policy.size == "unknown"
+        moved = max(moves.values(), default=Fraction(0))
+        silent = (moved or (secret and self.width)) and not self.sum_scale
+        if silent or (secret and not self.count_scale):
+            raise PolicyError(NO_NOISE)
+        losses = {pairs: 2 * change / self.sum_scale if change else Fraction(0) for pairs, change in moves.items()}
+        sensitivity = sensitivity_of(self.form, policy)
+        if secret:
+            losses[PRESENCE] = policy.rows_per_person * self.presence((0,))
+            sensitivity = self._sensitivity(policy, moved, comes=losses[PRESENCE] == max(losses.values()))
+        scales = (self.sum_scale, *([self.count_scale] if self.count_scale else []))
+        return self.certified(policy, Loss.of(losses), sensitivity, *scales)
+
+    def _sensitivity(self, policy: Policy, moved: Fraction, *, comes: bool) -> Sensitivity:
+        where = "[docs/proofs/mean_offsets.md]"
+        if not comes:
+            return Sensitivity(moved, exact=False, theorem=f"the longest secret move {where}", witness=None)
+        change = policy.rows_per_person * (1 + Fraction(self.width, 2))
+        theorem = f"a record that comes or goes counts one, and its offset is at most half the range {where}"
+        return Sensitivity(change, exact=True, theorem=theorem, witness=((), (self.form.domain.record((0,)),)))
+
+    @property
+    def width(self) -> int:
+        """The width of the range: twice the largest offset."""
+        return _width(self.form)
+
+    @property
+    def rows(self) -> int:
+        """The sum of offsets in halves, and the count."""
+        return 2
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Divide the change of the sum by its scale; the count stays."""
+        return 2 * abs(x[0] - y[0]) / self.sum_scale if self.sum_scale else Fraction(0)
+
+    def presence(self, x: Cell) -> Fraction:
+        """Add up the offset and the one record counted, each divided by its scale."""
+        of_sum = abs(2 * x[0] - self.width) / self.sum_scale if self.sum_scale else Fraction(0)
+        return of_sum + (1 / self.count_scale if self.count_scale else 0)
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Add up offsets in halves, and count; then add the noise."""
+        records = int(counts.sum())
+        if records * max(self.width, 1) >= LARGEST_ANSWER:
+            raise DataError("the sum may be too large for 64-bit arithmetic.", hint="count in larger units.")
+        offsets = 2 * np.arange(self.width + 1, dtype=np.int64) - self.width
+        answers = np.array([int(counts.reshape(-1) @ offsets), records], dtype=np.int64)
+        for row, scale in enumerate((self.sum_scale, self.count_scale)):
+            answers[row : row + 1] += discrete_laplace(scale, 1, source=source) if scale else 0
+        return answers
+
+    def mean(self, noisy: npt.NDArray[np.int64]) -> float:
+        """Divide the sum by the count, which is taken to be 1 at least; the mean lies in the range."""
+        low = int(self.form.domain.attributes[0].value(0))
+        middle = low + self.width / 2
+        return min(max(middle + self._offset(noisy), low), low + self.width)
+
+    def _offset(self, noisy: npt.NDArray[np.int64]) -> float:
+        return int(noisy[0]) / 2 / max(int(noisy[1]), 1)
+
+    def expected_error(self) -> MeanError:
+        """Give the error of the mean times the number of records, since that number is secret."""
+        return MeanError(self.sum_scale, self.count_scale or Fraction(0), self.width)
+
+    def error_of(self, noisy: npt.NDArray[np.int64]) -> MeanError:
+        """Give the error of a mean that was released, at its own count and offset."""
+        offset = min(abs(self._offset(noisy)), self.width / 2)
+        return MeanError(self.sum_scale, self.count_scale or Fraction(0), self.width, offset, max(int(noisy[1]), 1))
+
+    def notices(self) -> list[str]:
+        """Say on what the error depends."""
+        if not self.count_scale:
+            return []
+        return [
+            "The number of records is secret, so the mean is a noisy sum divided by a noisy count: how wrong it is "
+            "follows from the count that is released. With few records it may be anywhere in the range."
+        ]
+
+    def words(self) -> str:
+        """State both scales."""
+        of_sum = (
+            f"The sum of offsets from the middle of the range gets Laplace noise of scale {rounded(self.sum_scale / 2)}"
+        )
+        if not self.count_scale:
+            return f"{of_sum}; the number of records is public."
+        return f"{of_sum}, the number of records of scale {rounded(self.count_scale)}; the mean is their quotient."
+
+    def to_document(self) -> dict[str, Any]:
+        """Write both scales."""
+        count = {"scale": str(self.count_scale)} if self.count_scale is not None else None
+        return {"name": self.name, "sum": {"scale": str(self.sum_scale)}, "count": count}
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read both scales."""
+        if (written["count"] is None) != (policy.size != "unknown"):
+            raise SpecError("the document is damaged: the count has noise exactly where it is secret.")
+        parts = [written["sum"], *([] if written["count"] is None else [written["count"]])]
+        of_sum, *of_count = (exact(part["scale"], "a noise scale", error=SpecError) for part in parts)
+        return cls(_bound(query, policy), of_sum, of_count[0] if of_count else None)
+
+
+def _bound(query: Query, policy: Policy) -> SumForm:
+    form = query.on(policy.domain)
+    if not query.divided or not isinstance(form, SumForm):
+        raise RefusalError(f"this mechanism answers means, not {query!r}.")
+    return form
+
+
+def _width(form: SumForm) -> int:
+    return form.domain.size - 1
+
+
+def _moves(form: SumForm, policy: Policy) -> dict[PairClass, Fraction]:
+    """Bound how far secret pairs of each class move the sum; offsets move as values do."""
+    changes = sensitivity_by_class(form, policy, sensitivity_of(form, policy).value)
+    return {pairs: change for pairs, change in changes.items() if pairs != PRESENCE}
