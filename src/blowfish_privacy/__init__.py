@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from blowfish_privacy.estimator import KMeansEstimator
     from blowfish_privacy.graphs import (
+        AddRemove,
         Attributes,
         ByValue,
         DistanceThreshold,
@@ -73,7 +74,14 @@ _HOME = {
         "SpecError",
     ],
     "graphs": [
-        *("Attributes", "ByValue", "DistanceThreshold", "ExplicitGraph", "FullDomain", "Partition", "PerAttribute"),
+        "AddRemove",
+        "Attributes",
+        "ByValue",
+        "DistanceThreshold",
+        "ExplicitGraph",
+        "FullDomain",
+        "Partition",
+        "PerAttribute",
         "Public",
     ],
     "known_facts.facts": ["KnownCount", "KnownMarginal"],
@@ -98,6 +106,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "AddRemove",
     "Attributes",
     "Batch",
     "Bin",

@@ -406,6 +406,28 @@ def agrees(share, probability):
     return abs(share - probability) <= SIGMAS * (probability * (1 - probability) / SAMPLES) ** 0.5
 
 
+def mean_size_agrees(drawn, scale):
+    """Compare the mean size of draws of noise with that of a scale."""
+    q = exp(-1 / float(scale))
+    mean = 2 * q / (1 - q**2)
+    return abs(np.abs(drawn).mean() - mean) <= SIGMAS * ((2 * q / (1 - q) ** 2 - mean**2) / len(drawn)) ** 0.5
+
+
+@pytest.mark.parametrize(("kind", "policy"), [each for each in sized(width=7) if each.values[0].independent_rows])
+def test_sampled_rows_have_the_noise_that_the_certificate_speaks_of(kind, policy):
+    query = query_for(kind, policy.domain)
+    mechanism = calibrated(kind, query, policy, Fraction(1), 1681)
+    counts = np.full(query.own_domain(policy.domain).shape, 5)
+    exact, source = measured_with(zeros, mechanism, counts), SystemSource()
+    rows = np.array([mechanism.measure(counts, source) - exact for _ in range(1000)])
+    scales = np.array(scales_of(mechanism, mechanism.rows))
+    for scale in {scale for scale in scales if scale}:
+        drawn = rows[:, scales == scale].reshape(-1)
+        assert mean_size_agrees(drawn, scale)
+        for mutant in (scale / 2, scale * 2):
+            assert not mean_size_agrees(drawn, mutant), "the test must notice too little and too much noise"
+
+
 def test_sampled_releases_have_the_probabilities_that_the_certificate_speaks_of():
     scale = Fraction(2)
     shares = {n: observed_share(scale, n, lambda value: value <= 3) for n in (3, 4)}

@@ -1,5 +1,6 @@
 """Secret graphs: which pairs of values are secret, and everything that follows from it."""
 
+from blowfish_privacy.graphs.add_remove import AddRemove
 from blowfish_privacy.graphs.by_value import ByValue
 from blowfish_privacy.graphs.distance_threshold import DistanceThreshold
 from blowfish_privacy.graphs.explicit import ExplicitGraph
@@ -10,6 +11,7 @@ from blowfish_privacy.graphs.per_attribute import Attributes, PerAttribute
 from blowfish_privacy.graphs.public import Public
 
 __all__ = [
+    "AddRemove",
     "Attributes",
     "ByValue",
     "DistanceThreshold",

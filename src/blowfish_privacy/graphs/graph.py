@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import PolicyError
@@ -36,6 +36,8 @@ class Secrets(ABC):
     """How the choice is spelt in a policy file."""
     file_form: ClassVar[Any]
     """The form of that spelling; unless stated, anything may follow the keyword."""
+    size: ClassVar[Literal["unknown"] | None] = None
+    """What they say about the number of records; None leaves it to the policy."""
     kinds: ClassVar[dict[str, type[Secrets]]] = {}
     """All kinds of secrets that are defined, by keyword."""
 

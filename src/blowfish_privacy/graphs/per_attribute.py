@@ -43,6 +43,11 @@ class PerAttribute(Secrets):
                     f"the secrets of {name} must be a graph, got {brief(choice)}.",
                     hint="use FullDomain(), DistanceThreshold(5), ..",
                 )
+            if choice.size is not None:
+                raise PolicyError(
+                    f"the secrets of {name} cannot be {choice.keyword}: that is about whole records.",
+                    hint="use it alone, or size: unknown beside other secrets.",
+                )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PerAttribute, (dict(self.secrets),)

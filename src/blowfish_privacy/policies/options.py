@@ -23,6 +23,11 @@ def check_options(policy: Policy) -> None:
         raise PolicyError(f"compensation must be 'anywhere' or 'secret-moves', got {brief(policy.compensation)}.")
     if not (isinstance(policy.size, str) and policy.size in ("known", "unknown")) and not _natural(policy.size, 0):
         raise PolicyError(f"size must be 'known', 'unknown' or a number up to 2^53, got {brief(policy.size)}.")
+    if policy.secrets.size not in (None, policy.size):
+        raise PolicyError(
+            f"{policy.secrets.keyword} keeps the number of records secret, so size cannot be {brief(policy.size)}.",
+            hint="leave out size; with a public number of records, full is (bounded) differential privacy.",
+        )
     if not _natural(policy.rows_per_person, 1):
         raise PolicyError(f"rows_per_person must be from 1 to 2^53, got {brief(policy.rows_per_person)}.")
     if policy.known and policy.size == "unknown":

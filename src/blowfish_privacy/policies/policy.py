@@ -30,7 +30,8 @@ class Policy:
 
     ``compensation`` says how other records may move when a known count must stay true: ``anywhere`` (the default) or
     only along secret pairs (``secret-moves``, weaker). ``size`` says whether the number of records is public
-    (``known``, or the number itself) or secret (``unknown``). ``rows_per_person`` is the most rows a person has.
+    (``known``, which is the default, or the number itself) or secret (``unknown``, which :class:`AddRemove` implies).
+    ``rows_per_person`` is the most rows a person has.
     """
 
     domain: Domain
@@ -38,7 +39,7 @@ class Policy:
     secrets: Secrets
     known: Sequence[KnownFact] = ()
     compensation: Compensation = "anywhere"
-    size: Size = "known"
+    size: Size | None = None
     rows_per_person: int = 1
 
     def __post_init__(self) -> None:
@@ -54,6 +55,8 @@ class Policy:
         for fact in self.known:
             if not isinstance(fact, KnownCount | KnownMarginal):
                 raise PolicyError(f"a known fact must be a KnownCount or a KnownMarginal, got {brief(fact)}.")
+        if self.size is None:
+            object.__setattr__(self, "size", self.secrets.size or "known")
         for name in ("size", "rows_per_person"):
             object.__setattr__(self, name, whole(getattr(self, name)))
         check_options(self)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.known_facts.theorems.dispatch import crosses
+from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.privacy.sensitivity import Records
 from blowfish_privacy.support.exact import rounded
 
@@ -134,9 +135,11 @@ def _error(plan: Plan) -> Iterator[str]:
         said = ", ".join(f"{number(ratio)} ({shape})" for shape, ratio in ratios.items())
         yield f"Squared distances over those of non-private clusters, simulated on public synthetic points: {said}."
     plain = plan.plain_error()
-    if plain is not None and not plan.certificate.differential_privacy:
-        yield f"The same under plain differential privacy: {number(plain.rmse)}; this policy is {compare(plan)}."
+    if plain is not None and not plan.certificate.differential_privacy and not presence_only(plan.policy):
+        kind = "plain add-or-remove" if plan.policy.size == "unknown" else "plain"
+        yield f"The same under {kind} differential privacy: {number(plain.rmse)}; this policy is {compare(plan)}."
 
 
 def _cost(plan: Plan) -> Iterator[str]:
-    yield f"Cost: {plan.certificate.loss.measure.words(plan.epsilon)}. Guarantee: {plan.certificate.statement}."
+    usual = " (which is add-or-remove differential privacy)" if presence_only(plan.policy) else ""
+    yield f"Cost: {plan.certificate.loss.measure.words(plan.epsilon)}. Guarantee: {plan.certificate.statement}{usual}."

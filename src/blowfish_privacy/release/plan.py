@@ -10,7 +10,7 @@ from typing import Any
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
-from blowfish_privacy.graphs import FullDomain
+from blowfish_privacy.graphs import AddRemove, FullDomain
 from blowfish_privacy.mechanisms import Error, Mechanism, candidates
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -59,17 +59,21 @@ class Plan:
         return self.mechanism.expected_error()
 
     def plain_error(self) -> Error | None:
-        """Say how wrong plain (bounded) differential privacy would be for the same epsilon; None if out of reach."""
+        """Say how wrong plain differential privacy would be for the same epsilon; None if out of reach.
+
+        Like is compared with like: bounded, where the number of records is public, else add-or-remove.
+        """
         if not self.epsilon:
             return None
+        secret = self.policy.size == "unknown"
         options: dict[str, Any] = {"size": self.policy.size, "rows_per_person": self.policy.rows_per_person}
-        full = Policy(self.policy.domain, secrets=FullDomain(), **options)
+        usual = Policy(self.policy.domain, secrets=AddRemove() if secret else FullDomain(), **options)
         kind = type(self.mechanism)
         # One that was asked for by name is compared with itself, a default with the default.
         named = None if kind.default_for(self.query) else kind.name
         try:
             asked = joined(self.query, self.selection)
-            rival = make_plan(asked, full, epsilon=self.epsilon, mechanism=named, records=self.records)
+            rival = make_plan(asked, usual, epsilon=self.epsilon, mechanism=named, records=self.records)
         except BlowfishError:
             return None
         error = rival.expected_error()

@@ -102,7 +102,8 @@ def policy_to_section(policy: Policy) -> dict[str, Any]:
     }
     if policy.known:
         section["known"] = [fact.to_file(policy.domain) for fact in policy.known]
-    for name, default in (("compensation", "anywhere"), ("size", "known"), ("rows_per_person", 1)):
+    size = policy.secrets.size or "known"
+    for name, default in (("compensation", "anywhere"), ("size", size), ("rows_per_person", 1)):
         if getattr(policy, name) != default:
             section[name] = getattr(policy, name)
     return section

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
 from blowfish_privacy.errors import BlowfishWarning
 from blowfish_privacy.graphs import (
+    AddRemove,
     Attributes,
     ByValue,
     DistanceThreshold,
@@ -64,7 +65,7 @@ def domains(
 @st.composite
 def secrets(draw: st.DrawFn, domain: Domain, kind: type[Secrets] | None = None) -> Secrets:
     """Choose secrets that fit a domain, of any kind or of one."""
-    fitting = [kind for kind in MAKERS if kind is not DistanceThreshold or _measurable(domain)]
+    fitting = [kind for kind in _OF_VALUES if kind is not DistanceThreshold or _measurable(domain)]
     return MAKERS[kind or draw(st.sampled_from(fitting))](draw, domain)
 
 
@@ -74,7 +75,7 @@ def _measurable(domain: Domain) -> bool:
 
 def _per_attribute(draw: st.DrawFn, domain: Domain) -> Secrets:
     own = {name: domain.project([name]) for name in domain}
-    nested = [kind for kind in MAKERS if kind not in (PerAttribute, DistanceThreshold, ByValue)]
+    nested = [kind for kind in _OF_VALUES if kind not in (PerAttribute, DistanceThreshold, ByValue)]
     kinds = {name: nested + [DistanceThreshold] * (3 if _measurable(own[name]) else 0) for name in domain}
     return PerAttribute({name: draw(secrets(own[name], draw(st.sampled_from(kinds[name])))) for name in domain})
 
@@ -119,8 +120,11 @@ MAKERS: dict[type[Secrets], Callable[[st.DrawFn, Domain], Secrets]] = {
     Partition: _partition,
     ExplicitGraph: _explicit,
     ByValue: _by_value,
+    AddRemove: lambda draw, domain: AddRemove(),
 }
 """How to make each kind of secrets; a new kind adds its line here and every contract test covers it."""
+_OF_VALUES = [kind for kind in MAKERS if kind.size is None]
+"""Those that go with any size; the others are made where they are asked for."""
 
 
 def known_facts(domain: Domain) -> st.SearchStrategy[KnownFact]:
@@ -156,4 +160,4 @@ def policies(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BlowfishWarning)
         chosen, size = draw(secrets(domain, kind)), draw(st.sampled_from(sizes))
-        return Policy(domain, secrets=chosen, known=known, compensation=compensation, size=size)
+        return Policy(domain, secrets=chosen, known=known, compensation=compensation, size=chosen.size or size)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.mechanisms import Ordered, SmoothHierarchy
+from blowfish_privacy.mechanisms import Ordered, OrderedHierarchical, SmoothHierarchy
 from blowfish_privacy.mechanisms.ordered.least_squares import LeastSquares
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel
 from blowfish_privacy.mechanisms.ordered.spacings import Shape, calibrated_levels, choose_levels
@@ -205,10 +205,14 @@ def test_scales_that_cannot_be_drawn_are_refused_at_planning():
         mechanism(10**6, None, epsilon="1/1000000000000")
 
 
-def test_an_unknown_number_of_records_is_refused():
+@pytest.mark.parametrize("kind", [Ordered, OrderedHierarchical])
+def test_prefixes_need_a_public_number_of_records(kind):
     unknown = policy(10, 2, size="unknown")
     with pytest.raises(bp.RefusalError, match="public number of records"):
-        SmoothHierarchy.calibrated(QUERY, unknown, epsilon=Fraction(1), records=None)
+        kind.calibrated(QUERY, unknown, epsilon=Fraction(1), records=None)
+    known = kind.calibrated(QUERY, policy(10, 2), epsilon=Fraction(1), records=None)
+    with pytest.raises(bp.BlowfishError, match="public number of records|do not allow an estimate"):
+        kind.from_document(QUERY, unknown, known.to_document(), None)
 
 
 def test_several_rows_per_person_cost_as_many_times():

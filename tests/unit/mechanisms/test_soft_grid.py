@@ -325,10 +325,10 @@ def test_few_records_in_any_number_of_dimensions_give_centres_inside_the_box_or_
 BOX = bp.Domain(a=bp.Integer(0, 9), b=bp.Integer(0, 9), c=bp.Categorical(["x"]), z=bp.Integer(4, 4))
 
 
-def release(query, counts=None, **options):
+def release(query, counts=None, mechanism=None, **options):
     counts = np.ones(BOX.shape, dtype=int) if counts is None else counts
     return bp.Session(bp.Counts(counts), bp.Policy(BOX, secrets=bp.FullDomain(), **options), budget=9).release(
-        query, epsilon=1
+        query, epsilon=1, mechanism=mechanism
     )
 
 
@@ -340,7 +340,8 @@ def release(query, counts=None, **options):
         (lambda: release(bp.KMeans(["a", "c"], k=2)), "categories have no mean"),
         (lambda: release(bp.KMeans(["z"], k=2)), "only 1 values"),
         (lambda: release(bp.KMeans(["nope"], k=2)), "no attribute"),
-        (lambda: release(bp.KMeans(["a"], k=2), size="unknown"), "public number of records"),
+        (lambda: release(bp.KMeans(["a"], k=2), size="unknown", mechanism="soft-grid"), "public number of records"),
+        (lambda: release(bp.KMeans(["a"], k=2), mechanism="counted-grid"), "number of records is public"),
         (lambda: bp.KMeans(["a", "a"], k=2), "twice"),
         (lambda: bp.KMeans([], k=2), "list of attributes"),
         (lambda: bp.KMeans(["a"], k=0), "at least 1"),

@@ -1,0 +1,37 @@
+"""Ordinary add-or-remove differential privacy: whether a person is in the table is secret, and nothing else is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.graphs.graph import SecretGraph, Secrets
+from blowfish_privacy.graphs.public import Public
+from blowfish_privacy.support.file_forms import Bare
+
+
+@dataclass(frozen=True)
+class AddRemove(Secrets):
+    """Whether a person is in the table is secret: add-or-remove differential privacy, the usual definition.
+
+    The same as :class:`Public` with ``size="unknown"``, which it implies. Between any two values of a person lie two
+    steps: one record is removed, another added.
+    """
+
+    keyword = "add_remove"
+    file_form = Bare("add_remove")
+    size = "unknown"
+
+    def on(self, domain: Domain) -> SecretGraph:
+        """Bind to a domain, as the graph without edges: nothing but presence is secret."""
+        return Public().on(domain)
+
+    def to_file(self) -> str:
+        """Write ``add_remove``."""
+        return "add_remove"
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> AddRemove:
+        """Read ``add_remove``."""
+        return cls()
