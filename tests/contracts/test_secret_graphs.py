@@ -118,7 +118,7 @@ def test_explanation_says_what_is_and_is_not_protected(kind, data):
     policy = data.draw(policies(most_cells=30, kind=kind))
     words = policy.words()
     assert bool(words.protected) == policy.graph.has_edges
-    assert bool(words.unprotected) == (not policy.graph.connected)
+    assert bool(words.unprotected) == (not policy.connected)
     text = policy.explain()
     for sentence in (*words.sentences, *words.unprotected):
         assert sentence in text
