@@ -55,7 +55,7 @@ class Case:
     tables: tuple[Counts, Counts]
     moves: tuple[Move, ...]
     """The records that move, from the first table to the second."""
-    moved: tuple[Cell, Cell] | None
+    moved: Move | None
     """The values between which records move, as the query sees them, where they all make the same move."""
 
     @cached_property
@@ -72,7 +72,8 @@ class Case:
     def lost(self, mechanism: Mechanism) -> Fraction:
         """Return what a mechanism loses on the two tables; 0 where neither it nor its rows tell."""
         if self.moved:
-            return self.policy.rows_per_person * mechanism.loss(*self.moved)
+            x, y = self.moved
+            return self.policy.rows_per_person * (mechanism.presence(x) if y is None else mechanism.loss(x, y))
         if mechanism.name not in _ONE_SCALE:
             return Fraction(0)
         (scale,) = mechanism.certify(self.policy).scales
@@ -97,18 +98,22 @@ def make_case(name: str, seed: int) -> Case | None:
     fitting = [query for query in _queries(source, domain, fewest=2 if shared else 1) if kind.answers(query)]
     if not fitting:
         return None
-    with_facts = domain.size <= _LARGEST_WITH_FACTS and source.random() < 0.5
+    with_facts = domain.size <= _LARGEST_WITH_FACTS and source.random() < 0.5 and name not in _OF_SECRET_SIZE
     options: dict[str, Any] = {"rows_per_person": source.choice([1, 1, 1, 2])}
     if with_facts:
         compensation = source.choice(["anywhere", "secret-moves"])
         options = {"known": random_facts(source, domain), "compensation": compensation}
-    elif source.random() < 0.15:
+    elif source.random() < 0.25 or name in _OF_SECRET_SIZE:
         options["size"] = "unknown"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         secrets = DistanceThreshold(1) if shared else random_secrets(source, domain)
         policy = Policy(domain, secrets=secrets, **options)
     return _calibrate(source, kind, source.choice(fitting), policy)
+
+
+_OF_SECRET_SIZE = {"counted-grid"}
+"""They have no use where the number of records is public."""
 
 
 def _calibrate(source: random.Random, kind: type[Mechanism], query: Query, policy: Policy) -> Case | None:
@@ -170,7 +175,7 @@ def _queries(source: random.Random, domain: Domain, fewest: int) -> Iterator[Que
 
 def _worst(
     mechanism: Mechanism, query: Query, policy: Policy, source: random.Random
-) -> list[tuple[Sequence[Move], tuple[Cell, Cell] | None]]:
+) -> list[tuple[Sequence[Move], Move | None]]:
     """List sets of records that move so that most is lost; with the move they make, where it is the same."""
     form: Any = query.on(policy.domain)
     axes = [policy.domain.axis(name) for name in form.domain.names]
@@ -184,12 +189,13 @@ def _worst(
     cells = [*policy.domain.cells()]
     edges = [(x, y) for x in cells for y in cells if x < y and policy.graph.adjacent(x, y)]
     losses = [mechanism.loss(seen(x), seen(y)) for x, y in edges]
-    rows = policy.rows_per_person
+    rows, most = policy.rows_per_person, max(losses, default=Fraction(0))
     if policy.size == "unknown":
-        heaviest = max(cells, key=lambda cell: form.weight(seen(cell)))
-        if not losses or form.weight(seen(heaviest)) >= max(form.change(seen(x), seen(y)) for x, y in edges):
-            return [([(heaviest, None)] * rows, None)]
-    most = max(losses, default=Fraction(0))
+        heaviest = max(cells, key=lambda cell: mechanism.presence(seen(cell)))
+        # Where both lose alike, half of the cases look at either.
+        presence = mechanism.presence(seen(heaviest))
+        if presence > most or (presence == most and source.random() < 0.5):
+            return [([(heaviest, None)] * rows, (seen(heaviest), None))]
     if not most:
         return []
     worst = [edge for edge, loss in zip(edges, losses, strict=True) if loss == most]
