@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_lab.audit.cases import Case, Remembered
+from blowfish_privacy.mechanisms.clusters.counted_grid import CountedGrid
 from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
 
@@ -47,11 +48,14 @@ Follow = Callable[[Numbers], Followed]
 def follower(case: Case) -> Follow | None:
     """Return how to follow the outputs of a mechanism; None where all its questions are fixed beforehand."""
     if isinstance(case.mechanism, NoisyLloyd):
-        return _rounds(case.mechanism, case.aggregates, int(case.tables[0].sum()))
+        records = None if case.mechanism.secret_size else int(case.tables[0].sum())
+        return _rounds(case.mechanism, case.aggregates, records)
+    if isinstance(case.mechanism, CountedGrid):
+        return _counted(case.mechanism, case.aggregates)
     return _mesh(case.mechanism, case.aggregates) if isinstance(case.mechanism, SoftMesh) else None
 
 
-def _rounds(mechanism: NoisyLloyd, tables: tuple[Remembered, ...], records: int) -> Follow:
+def _rounds(mechanism: NoisyLloyd, tables: tuple[Remembered, ...], records: int | None) -> Follow:
     scales_of_a_cluster = [float(mechanism.size_scale), *[float(mechanism.sum_scale)] * len(mechanism.reaches)]
     scales = np.tile(scales_of_a_cluster, mechanism.rounds * len(mechanism.start))
 
@@ -64,6 +68,17 @@ def _rounds(mechanism: NoisyLloyd, tables: tuple[Remembered, ...], records: int)
             for table, shown in zip(tables, exact, strict=True):
                 shown.append(table.assignments(mechanism.question(centres)).reshape(-1))
         return Followed(row, (np.concatenate(exact[0]), np.concatenate(exact[1])), scales)
+
+    return follow
+
+
+def _counted(mechanism: CountedGrid, tables: tuple[Remembered, ...]) -> Follow:
+    def follow(row: Numbers) -> Followed:
+        lattice = mechanism.lattice(mechanism.cells(int(row[0])))
+        sums = [table.lattice_sums(lattice).reshape(-1) for table in tables]
+        first, second = (np.append(each.sum() // lattice.unit, each) for each in sums)
+        scales = np.repeat([float(mechanism.count_scale), float(mechanism.scale)], [1, len(row) - 1])
+        return Followed(row, (first, second), scales)
 
     return follow
 
