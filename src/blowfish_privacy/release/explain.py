@@ -96,7 +96,7 @@ def _noise(plan: Plan) -> Iterator[str]:
         return
     bound = "" if worst.exact else " at most"
     answer = plan.query.changed if plan.query.divided else "the answer"
-    if plan.query.divided and plan.policy.size == "unknown":
+    if plan.query.divided and plan.population.policy.size == "unknown":
         answer = "count and sum of offsets together"
     step = "one secret step, with the records that must move along," if plan.policy.known else "one secret step"
     yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer} by{bound} {rounded(worst.value)}"
