@@ -136,6 +136,11 @@ class Mechanism(ABC):
         """Say what the release gives at no extra cost, worded to follow what was asked for."""
         return ""
 
+    @property
+    def exact_parts(self) -> int:
+        """How many parts of the cells the release counts exactly by itself; one where only the total is."""
+        return 1
+
     def without_noise(self) -> str | None:
         """Say what the release contains without noise, if anything."""
         return None

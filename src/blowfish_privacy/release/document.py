@@ -18,6 +18,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Attribute, Cell
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.public_totals import KEY
 from blowfish_privacy.version import __version__
 
 FORMAT = "blowfish-privacy release"
@@ -85,7 +86,7 @@ def join(plan: Plan, bodies: Mapping[Cell, dict[str, Any]], **options: Any) -> d
     domain, by = plan.policy.domain, plan.selection.by
     parts = [
         {"value": [label(domain[name], at) for name, at in zip(by, cell, strict=True)]}
-        | {key: body[key] for key in OF_A_PART}
+        | {key: body[key] for key in (*OF_A_PART, KEY) if key in body}
         for cell, body in bodies.items()
     ]
     left_out = sum(1 for _ in plan.selection.groups(domain)) - len(parts)

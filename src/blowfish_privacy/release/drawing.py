@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,18 +15,28 @@ from blowfish_privacy.engines import Engine
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.noise import BitSource
+from blowfish_privacy.privacy.public_totals import BlockForm
 from blowfish_privacy.release.engine_aggregates import EngineAggregates, counted, public_records
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.public_sizes import sliced
+from blowfish_privacy.release.public_totals import KEY, published
 
-Drawn = tuple[npt.NDArray[np.int64], int | None]
-"""Noisy answers, and the number of records where it is public."""
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Noisy answers, and what else of the data is public."""
+
+    noisy: npt.NDArray[np.int64]
+    records: int | None
+    totals: Mapping[str, list[int]]
+    """The exact counts of blocks that no secret pair leaves, as the document states them; empty if there are none."""
 
 
 def looks_at(plan: Plan, mechanism: Mechanism) -> tuple[tuple[str, ...], AttributeSets]:
     """Name the attributes that a plan looks at, and the sets of them that will be counted."""
     if not plan.selection:
-        return plan.query.attributes, mechanism.tables(plan.query)
+        counted = [] if _blocks(plan, mechanism) is None else [plan.query.attributes]
+        return plan.query.attributes, [*mechanism.tables(plan.query), *counted]
     names = tuple(dict.fromkeys([*plan.selection.attributes, *plan.query.attributes]))
     return names, [names]
 
@@ -35,9 +45,16 @@ def draw(engine: Engine, plan: Plan, mechanisms: Mapping[Cell, Mechanism], sourc
     """Answer a plan with noise, each of its groups, if it has any."""
     if plan.selection:
         return _draw_groups(engine, plan, mechanisms, source)
-    aggregates = EngineAggregates(engine, plan)
+    aggregates = EngineAggregates(engine, plan, _blocks(plan, mechanisms[()]))
     noisy = mechanisms[()].draw(aggregates, source)
-    return {(): (noisy, public_records(plan, aggregates.records))}
+    totals = aggregates.totals()
+    stated = {} if totals is None else {KEY: totals}
+    return {(): Drawn(noisy, public_records(plan, aggregates.records), stated)}
+
+
+def _blocks(plan: Plan, mechanism: Mechanism) -> npt.NDArray[np.int64] | None:
+    """Return the block of each cell, where counts of blocks are published beside the noisy answers."""
+    return published(plan.query, plan.population.policy, mechanism) if plan.epsilon else None
 
 
 def _draw_groups(
@@ -49,6 +66,7 @@ def _draw_groups(
     public_records(replace(plan, records=None), int(counts.sum()))
     inside = sliced(counts, plan.policy.domain.project(names), plan.selection.box(plan.policy.domain))
     groups = marginal(inside, names, [*plan.selection.by, *plan.query.attributes])
+    own = plan.query.own_domain(plan.policy.domain)
     drawn: dict[Cell, Drawn] = {}
     for cell, mechanism in mechanisms.items():
         part = plan.parts.get(cell, plan)
@@ -56,5 +74,7 @@ def _draw_groups(
         records = int(table.sum()) if part.population.public else None
         if part.records not in (None, records):
             raise DataError("the number of rows is not the one that the plan was made for.", hint="make a new plan.")
-        drawn[cell] = mechanism.measure(table, source), records
+        blocks = _blocks(part, mechanism)
+        totals = {} if blocks is None else {KEY: BlockForm(own, blocks).answer(table).tolist()}
+        drawn[cell] = Drawn(mechanism.measure(table, source), records, totals)
     return drawn

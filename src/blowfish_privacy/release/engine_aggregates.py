@@ -9,6 +9,7 @@ from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
 from blowfish_privacy.aggregates.attribute_sets import checked_sets
 from blowfish_privacy.engines import Engine
 from blowfish_privacy.errors import DataError
+from blowfish_privacy.privacy.public_totals import BlockForm
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.support.progress import task
 
@@ -16,8 +17,10 @@ from blowfish_privacy.support.progress import task
 class EngineAggregates:
     """The aggregates of a query's attributes that an engine computes, all under the one charge that was made before."""
 
-    def __init__(self, engine: Engine, plan: Plan) -> None:
-        self._engine, self._plan = engine, plan
+    def __init__(self, engine: Engine, plan: Plan, blocks: npt.NDArray[np.int64] | None = None) -> None:
+        """``blocks`` are parts of the query's cells whose counts are public."""
+        self._engine, self._plan, self._blocks = engine, plan, blocks
+        self._totals: list[int] | None = None
         self.records = 0
 
     def counts(self, sets: AttributeSets | None = None) -> list[npt.NDArray[np.int64]]:
@@ -25,9 +28,17 @@ class EngineAggregates:
         asked = self._plan.policy.domain.project(self._plan.query.attributes)
         wanted = [asked.names] if sets is None else checked_sets(asked, sets)
         tables = counted(self._engine, self._plan, wanted)
-        for table in tables:
+        for table, names in zip(tables, wanted, strict=True):
             self._checked(table, 1)
+            if names == asked.names and self._blocks is not None:
+                self._totals = BlockForm(asked, self._blocks).answer(table).tolist()
         return tables
+
+    def totals(self) -> list[int] | None:
+        """Return the counts of the blocks; the data are read for them only if no mechanism asked for all counts."""
+        if self._blocks is not None and self._totals is None:
+            self.counts()
+        return self._totals
 
     def lattice_sums(self, lattice: Lattice) -> npt.NDArray[np.int64]:
         """Add up what the records give each node of a lattice."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Attribute
 from blowfish_privacy.errors import BlowfishWarning, SpecError
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
+from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.population import Population, Populations
+from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.asked import read_asked, split
-from blowfish_privacy.release import spec
+from blowfish_privacy.release import public_totals, spec
 from blowfish_privacy.release.document import FORMAT, OF_A_PART, VERSION, label
 from blowfish_privacy.release.file_form import check_query
 from blowfish_privacy.release.plan import Plan
@@ -46,6 +49,15 @@ class Release:
     group: Mapping[str, Any]
     """For one group of a release, what its records have in common: values by attribute. Empty for a whole release."""
     body: dict[str, Any]
+    blocks: Totals | None = None
+    """The exact counts of blocks that no secret pair leaves, where the document has them."""
+
+    @cached_property
+    def constraints(self) -> Constraints | None:
+        """All public totals of the query's cells; None where it has no cells or the number of records is secret."""
+        # Stated facts are about the whole table, and say nothing of some of its records.
+        policy = replace(self.population.policy, known=()) if self.selection else self.policy
+        return public_totals.constraints(self.query, policy, self.records, self.blocks)
 
     def plan(self) -> Plan:
         """Return the plan that it was made by."""
@@ -98,7 +110,7 @@ def read(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
 
 
 def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
-    stated = body if part is None else {**body, **{key: part[key] for key in OF_A_PART}}
+    stated = body if part is None else {**body, **{key: part[key] for key in part if key != "value"}}
     _check_labels(stated, part)
     with warnings.catch_warnings():
         # Who published the document was warned; its card and its notices say it.
@@ -114,8 +126,13 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
     if not mechanism.fits(noisy):
         raise SpecError("the document is damaged: the number of values does not match the query.")
     certificate = population.certificate(mechanism.certify(population.policy))
+    blocks = None
+    if public_totals.KEY in stated:
+        labels = public_totals.published(query, population.policy, mechanism) if certificate.epsilon else None
+        blocks = public_totals.read(stated[public_totals.KEY], labels, records)
     return Release(
-        *(stated["name"], query, selection, policy, population, mechanism, certificate, records, noisy, group, stated)
+        *(stated["name"], query, selection, policy, population, mechanism, certificate, records, noisy, group, stated),
+        blocks=blocks,
     )
 
 
@@ -163,7 +180,9 @@ def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
     groups = body["groups"]
     parts = groups.get("parts") if isinstance(groups, dict) else None
     keys = {"value", *OF_A_PART}
-    whole = isinstance(parts, list) and all(isinstance(part, dict) and set(part) == keys for part in parts)
+    whole = isinstance(parts, list) and all(
+        isinstance(part, dict) and set(part) - {public_totals.KEY} == keys for part in parts
+    )
     if not parts or not whole or not all(isinstance(part["value"], list) for part in parts):
         raise SpecError("the document is damaged: its groups have the wrong form.")
     return list(parts)

@@ -20,7 +20,7 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import stated_facts
 from blowfish_privacy.release import checks, document, spec
-from blowfish_privacy.release.drawing import draw, looks_at
+from blowfish_privacy.release.drawing import Drawn, draw, looks_at
 from blowfish_privacy.release.groups import check_total
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.recording import record_answer
@@ -65,7 +65,7 @@ class ReleaseRunner:
             checks.check_order(opened, self.policy, self.policy_text, self.ledger)
             checks.compare_facts(opened, plan, self.ledger)
             drawn = draw(opened, plan, mechanisms, self.source)
-            return self._written(plan, {cell: (part, *drawn[cell]) for cell, part in parts.items()}, entry)
+            return self._written(plan, {cell: (part, drawn[cell]) for cell, part in parts.items()}, entry)
 
         return record_answer(self.ledger, entry, answer)
 
@@ -88,14 +88,14 @@ class ReleaseRunner:
         """The policy as a ledger stores it."""
         return spec.dumps(self.policy)
 
-    def _written(self, plan: Plan, drawn: Mapping[Cell, tuple[Plan, Any, int | None]], entry: Entry) -> dict[str, Any]:
+    def _written(self, plan: Plan, drawn: Mapping[Cell, tuple[Plan, Drawn]], entry: Entry) -> dict[str, Any]:
         """Write the document of what was drawn."""
         with task("Writing the document"):
             time = datetime.now(UTC).isoformat(timespec="seconds")
             source = document.Randomness(self.source.kind, self.source.private)
             options: dict[str, Any] = {"source": source, "time": time, "entry": entry.number}
             bodies = {
-                cell: {**document.write(part, noisy, **options), "records": records}
-                for cell, (part, noisy, records) in drawn.items()
+                cell: {**document.write(part, each.noisy, **options), "records": each.records, **each.totals}
+                for cell, (part, each) in drawn.items()
             }
             return document.join(plan, bodies, **options) if plan.parts else bodies[()]

@@ -64,10 +64,15 @@ class Result(ABC):
         return list(self.release.body["notices"])
 
     @property
-    def values(self) -> npt.NDArray[Any]:
-        """The unbiased noisy answers: whole numbers where the unit is one."""
-        unit = self.error().unit
+    def noisy(self) -> npt.NDArray[Any]:
+        """The answers with their noise, as they were released: whole numbers where the unit is one."""
+        unit = self.release.mechanism.expected_error().unit
         return self.release.noisy.copy() if unit == 1 else self.release.noisy * float(unit)
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The unbiased answers that are shown: the noisy ones, unless public totals improve them."""
+        return self.noisy
 
     def error(self) -> Error:
         """Say how wrong an answer is."""

@@ -4,7 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from blowfish_privacy.results.histogram import consistent_counts
+from blowfish_privacy.mechanisms.constraints import Constraints
+from blowfish_privacy.privacy.public_totals import records_total
+
+
+def consistent_counts(noisy, records):
+    return Constraints.of([records_total(len(noisy), records)]).whole(noisy)
+
 
 NOISY = st.lists(st.integers(-50, 200), min_size=1, max_size=30)
 

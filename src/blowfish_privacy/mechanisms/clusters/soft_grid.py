@@ -206,6 +206,11 @@ class SoftGrid(Synopsis):
             "centres lie in the middle there. Declare attributes in units that make them comparable."
         ]
 
+    @property
+    def exact_parts(self) -> int:
+        """The blocks, where they are counted."""
+        return 1 if self.cells is not None else self.grids.lattice.size
+
     def without_noise(self) -> str | None:
         """Describe the blocks, which are counted exactly."""
         if self.cells is not None:

@@ -166,6 +166,11 @@ class SmoothHierarchy(OrderedFamily):
         """Draw the noise of every stretch once."""
         return np.concatenate([segment.simulated_error(source) for segment in self.segments])
 
+    @property
+    def exact_parts(self) -> int:
+        """The stretches."""
+        return len(self.segments)
+
     def without_noise(self) -> str | None:
         """Describe the stretches, whose totals are released without noise."""
         if len(self.segments) == 1:

@@ -1,0 +1,212 @@
+"""Totals of a query's cells that a policy makes public: the number of records, known facts, blocks of secrets.
+
+A public total is a part of the cells and its exact count; totals of one origin are a partition of the cells. Stated
+facts say their counts themselves. No secret pair leaves a block of the secret graph, so blocks may be counted exactly:
+that their counts have sensitivity 0 under the policy is derived for each policy anew (docs/proofs/public_totals.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell, Domain, Subset
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.graphs import SecretGraph
+from blowfish_privacy.graphs.class_pairs import MOST_LISTED, Pieces
+from blowfish_privacy.graphs.graph import Edge
+from blowfish_privacy.known_facts.facts import KnownCount, KnownMarginal
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.agreement import stated_facts
+from blowfish_privacy.privacy.sensitivity import sensitivity_of
+from blowfish_privacy.queries.query import LinearForm
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+MOST_CELLS = 5_000_000
+"""Of a query with more cells, the number of records is the only total that is used."""
+_MOST_LABELLED = 20_000
+"""Up to this many values are asked one by one for the block that they are in."""
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """A partition of cells, and the exact number of records of each part."""
+
+    labels: Integers
+    """The part of each cell, in the order of the cells; parts are numbered from 0 without gaps."""
+    counts: Integers
+
+    @property
+    def sizes(self) -> Integers:
+        """The number of cells of each part."""
+        return np.bincount(self.labels, minlength=len(self.counts))
+
+
+def records_total(cells: int, records: int) -> Totals:
+    """Make one part of all cells."""
+    return Totals(np.zeros(cells, dtype=np.int64), np.array([records]))
+
+
+def stated_totals(policy: Policy, names: Sequence[str], records: int) -> Iterator[Totals]:
+    """Go through the stated facts that say how many records some cells of a query's attributes hold together."""
+    domain = policy.domain.project(names)
+    if domain.size > MOST_CELLS:
+        return
+    for fact in stated_facts(policy):
+        made = _of_count(fact, domain, policy.domain, records) if isinstance(fact, KnownCount) else None
+        if isinstance(fact, KnownMarginal):
+            made = _of_marginal(fact, domain, policy.domain)
+        if made is not None:
+            yield made
+
+
+def _of_marginal(fact: KnownMarginal, domain: Domain, whole: Domain) -> Totals | None:
+    """Sum a known marginal down to the attributes that it shares with a query."""
+    shared = [name for name in domain.names if name in fact.attributes]
+    if not shared:
+        return None
+    table = np.array(fact.counts(whole), dtype=np.int64).reshape(fact.projected(whole).shape)
+    table = table.transpose([fact.attributes.index(name) for name in (*shared, *(set(fact.attributes) - set(shared)))])
+    counts = table.reshape(domain.project(shared).size, -1).sum(axis=1)
+    own = {name: np.arange(domain[name].size) for name in shared}
+    return Totals(_product(domain, own), counts)
+
+
+def _of_count(fact: KnownCount, domain: Domain, whole: Domain, records: int) -> Totals | None:
+    """Split the cells in those of the counted box and the others, where the query has all of its attributes."""
+    box = fact.box(whole)
+    if not box or not set(box) <= set(domain.names) or fact.count is None:
+        return None
+    own = {name: np.isin(np.arange(domain[name].size), [*subset]).astype(np.int64) for name, subset in box.items()}
+    inside = (_product(domain, own) == 2 ** len(box) - 1).astype(np.int64)
+    return Totals(inside, np.array([records - fact.count, fact.count]))
+
+
+def blocks(policy: Policy, names: Sequence[str]) -> Integers | None:
+    """Return the block of each cell of some attributes, where their counts are public and say more than the total.
+
+    None if they are not: there is one block, every cell is one, the number of records is secret, or no proof is found
+    that what moves together never changes the count of a block.
+    """
+    domain = policy.domain.project(names)
+    graph = policy.graph.project(names)
+    if policy.size == "unknown" or domain.size > MOST_CELLS or graph.connected:
+        return None
+    labels = _components(graph)
+    parts = int(labels.max()) + 1
+    return labels if 1 < parts < domain.size and _unchanged(BlockForm(domain, labels), policy) else None
+
+
+def _unchanged(form: BlockForm, policy: Policy) -> bool:
+    """Say whether it is proved that no two neighbouring tables have different counts of the blocks."""
+    try:
+        return sensitivity_of(form, policy).value == 0
+    except BlowfishError:
+        # Known facts may cut the domain into too many pieces to find out: then nothing is published.
+        return False
+
+
+def _components(graph: SecretGraph) -> Integers:
+    """Number blocks that no edge leaves, in the order of their first cells.
+
+    An edge is an edge or a loop along each attribute, so products of the attributes' blocks will do for any graph.
+    """
+    domain = graph.domain
+    if not graph.homogeneous and domain.size <= _MOST_LABELLED:
+        return _numbered(graph, domain)
+    return _in_order(_product(domain, {name: _along(graph.project([name])) for name in domain}))
+
+
+def _along(graph: SecretGraph) -> Integers:
+    """Number the blocks along one attribute."""
+    if graph.domain.size <= _MOST_LABELLED:
+        return _numbered(graph, graph.domain)
+    (name,) = graph.domain.names
+    starts = np.concatenate([np.arange(run.start, run.stop, run.width) for run in graph.stretches(name)])
+    return np.searchsorted(starts, np.arange(graph.domain.size), side="right") - 1
+
+
+def _numbered(graph: SecretGraph, domain: Domain) -> Integers:
+    numbers: dict[object, int] = {}
+    return np.array([numbers.setdefault(graph.component(cell), len(numbers)) for cell in domain.cells()])
+
+
+def _product(domain: Domain, own: Mapping[str, Integers]) -> Integers:
+    """Label each cell by the labels of its positions along some attributes."""
+    labels = np.zeros((1,) * len(domain.shape), dtype=np.int64)
+    for axis, name in enumerate(domain.names):
+        if name in own:
+            along = [-1 if each == axis else 1 for each in range(len(domain.shape))]
+            labels = labels * (int(own[name].max()) + 1) + own[name].reshape(along)
+    return np.broadcast_to(labels, domain.shape).reshape(-1)
+
+
+def _in_order(labels: Integers) -> Integers:
+    """Number labels from 0 in the order in which they first appear."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    ranks = np.empty(len(first), dtype=np.int64)
+    ranks[np.argsort(first)] = np.arange(len(first))
+    return ranks[inverse]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockForm(LinearForm):
+    """How many records each part of the cells holds."""
+
+    domain: Domain
+    labels: Integers
+
+    @property
+    def outputs(self) -> int:
+        """One for each part."""
+        return int(self.labels.max()) + 1
+
+    def column(self, x: Cell) -> Sequence[int]:
+        """Return 1 for the part of the cell and 0 elsewhere."""
+        own = self.labels[self.domain.flat(x)]
+        return [int(part == own) for part in range(self.outputs)]
+
+    def change(self, x: Cell, y: Cell) -> Fraction:
+        """Return 2 for a move from one part to another."""
+        return Fraction(0 if self.labels[self.domain.flat(x)] == self.labels[self.domain.flat(y)] else 2)
+
+    def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
+        """Find an edge from one part to another; where edges are not listed, the parts that some edge may join."""
+        size = self.domain.size
+        if graph.enumerated is not None or size * (size - 1) // 2 <= MOST_LISTED:
+            listed = graph.edges() if graph.enumerated is None else graph.enumerated
+            return next((edge for edge in listed if self.change(*edge)), None), True
+        joined = graph.class_pairs(self._pieces()).keys
+        if not len(joined):
+            return None, True
+        ends = (int(np.argmax(self.labels == part)) for part in divmod(int(joined[0]), self.outputs))
+        first, second = map(self.domain.unflat, ends)
+        return (first, second), False
+
+    def _pieces(self) -> Pieces:
+        """Put positions together that all cells of the other attributes label alike."""
+        table = self.labels.reshape(self.domain.shape)
+        groups: list[list[Subset]] = []
+        for axis in range(table.ndim):
+            rows = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
+            _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+            group = inverse.reshape(-1)
+            groups.append([Subset.of(np.flatnonzero(group == number).tolist()) for number in range(len(first))])
+            table = np.take(table, first, axis=axis)
+        return Pieces(groups, table, self.outputs)
+
+    def heaviest(self) -> Cell:
+        """Return any cell: all weigh the same."""
+        return self.domain.unflat(0)
+
+    def answer(self, counts: npt.NDArray[np.int64]) -> Integers:
+        """Add up the counts of each part."""
+        totals = np.zeros(self.outputs, dtype=np.int64)
+        np.add.at(totals, self.labels, counts.reshape(-1))
+        return totals

@@ -1,0 +1,46 @@
+"""Public totals of a release: which ones its document publishes, and all that its estimates meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.mechanisms import Mechanism
+from blowfish_privacy.mechanisms.constraints import Constraints
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.public_totals import Totals, blocks, records_total, stated_totals
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.query import Pattern
+
+KEY = "public_totals"
+"""Where a document has the exact counts of the blocks that no secret pair leaves, in the order of their first cells."""
+
+Integers = npt.NDArray[np.int64]
+
+
+def published(query: Query, policy: Policy, mechanism: Mechanism) -> Integers | None:
+    """Return the block of each cell of a query, where the counts of blocks are public and not in the answer anyhow."""
+    if query.on(policy.domain).pattern not in (Pattern.CELLS, Pattern.RANKS):
+        return None
+    labels = blocks(policy, query.attributes)
+    return None if labels is None or int(labels.max()) < mechanism.exact_parts else labels
+
+
+def read(written: Any, labels: Integers | None, records: int | None) -> Totals:
+    """Read the totals of a document, and refuse numbers that cannot be the counts of its blocks."""
+    whole = isinstance(written, list) and all(type(count) is int and count >= 0 for count in written)
+    if labels is None or not whole or len(written) != int(labels.max()) + 1 or sum(written) != records:
+        raise SpecError("the document is damaged: its public totals are not counts of the policy's blocks.")
+    return Totals(labels, np.array(written, dtype=np.int64))
+
+
+def constraints(query: Query, policy: Policy, records: int | None, counted: Totals | None) -> Constraints | None:
+    """Collect all public totals of a query's cells; None where the number of records is secret."""
+    if records is None or query.on(policy.domain).pattern not in (Pattern.CELLS, Pattern.RANKS):
+        return None
+    whole = records_total(query.own_domain(policy.domain).size, records)
+    totals = [whole, *([] if counted is None else [counted])]
+    return Constraints.of([*totals, *stated_totals(policy, query.attributes, records)])
