@@ -65,5 +65,5 @@ class ConstrainedError:
         # Fixed bits, so that everyone computes the same error for the same noise scales.
         source, cells = SimulationSource("public totals"), self.constraints.cells
         draws = [discrete_laplace(self.raw.scale, cells, source=source) for _ in range(-(-_DRAWN // cells))]
-        stated = self.constraints.without_counts()
-        return np.abs(np.concatenate([stated.nearest(noise) for noise in draws])) * float(self.raw.unit)
+        empty = self.constraints.of_table(np.zeros(cells, dtype=np.int64))
+        return np.abs(np.concatenate([empty.nearest(noise) for noise in draws])) * float(self.raw.unit)

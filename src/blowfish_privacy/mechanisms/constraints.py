@@ -44,9 +44,12 @@ class Constraints:
                 kept.append(each)
         return cls(tuple(kept))
 
-    def without_counts(self) -> Constraints:
-        """Return the same parts, all of them empty: what an estimate does with noise alone."""
-        return Constraints(tuple(Totals(each.labels, np.zeros_like(each.counts)) for each in self.totals))
+    def of_table(self, counts: Integers) -> Constraints:
+        """Return the same parts with the totals of another table; of an empty one, for what becomes of noise alone."""
+        sums = [np.zeros_like(each.counts) for each in self.totals]
+        for each, total in zip(self.totals, sums, strict=True):
+            np.add.at(total, each.labels, counts)
+        return Constraints(tuple(Totals(each.labels, s) for each, s in zip(self.totals, sums, strict=True)))
 
     @property
     def cells(self) -> int:
@@ -57,32 +60,15 @@ class Constraints:
         """Return the estimate that meets all totals and is nearest in squares."""
         estimate = np.asarray(values, dtype=np.float64).reshape(-1)
         if self._solvable:
-            return estimate + (self._members.T @ (self._inverse @ (self.stated - self._sums(estimate))))[self._atom]
+            return estimate + (self._members.T @ (self._inverse @ (self.stated - self.sums(estimate))))[self._atom]
         for _ in range(_ROUNDS):
             # Projections on partitions in turn: at once for one, or for marginals, and in the limit for any.
             for each in self.totals:
                 gaps = each.counts - np.bincount(each.labels, estimate, len(each.counts))
                 estimate = estimate + (gaps / np.maximum(each.sizes, 1))[each.labels]
-            if len(self.totals) == 1 or self._met(estimate):
+            if len(self.totals) == 1 or self.met(estimate):
                 break
         return estimate
-
-    def corrected(self, values: Floats, spread: Spread) -> Floats:
-        """Return the best linear estimate that meets all totals, for noise of any covariance."""
-        gain = self.gain(spread)
-        if gain is None:
-            return self.nearest(values)
-        steps, inverse = gain
-        return self.nearest(values + steps @ (inverse @ (self.stated - self._sums(values))))
-
-    def gain(self, spread: Spread) -> tuple[Floats, Floats] | None:
-        """Return C A' and the inverse of A C A', with A the parts and C the covariance; None where that is too much."""
-        if len(self.stated) * self.cells > _MOST_SPREAD or len(self.stated) > _MOST_SOLVED:
-            return None
-        steps = spread(np.concatenate([np.eye(len(each.counts))[each.labels] for each in self.totals], axis=1))
-        between = np.stack([self._sums(column) for column in steps.T], axis=1)
-        inverse: Any = np.linalg.pinv((between + between.T) / 2, rcond=1e-9, hermitian=True)
-        return steps, inverse
 
     @cached_property
     def leverage(self) -> Floats:
@@ -114,17 +100,31 @@ class Constraints:
                 break
         return estimate
 
+    def scaled(self, values: Floats) -> Floats:
+        """Scale counts that are not negative until they meet the totals; a part without any gets its total evenly."""
+        estimate = values
+        for _ in range(_ROUNDS):
+            if self.met(estimate):
+                break
+            for each in self.totals:
+                sums = np.bincount(each.labels, estimate, len(each.counts))
+                estimate = estimate * np.divide(each.counts, sums, out=np.ones_like(sums), where=sums > 0)[each.labels]
+                estimate = estimate + (np.where(sums > 0, 0, each.counts) / each.sizes)[each.labels]
+        return estimate
+
     @cached_property
     def stated(self) -> Floats:
         """All totals in a row."""
         return np.concatenate([each.counts for each in self.totals]).astype(np.float64)
 
-    def _sums(self, values: Floats) -> Floats:
+    def sums(self, values: Floats) -> Floats:
+        """Add up an estimate over all parts, in the order of :attr:`stated`."""
         sums = [np.bincount(each.labels, values, len(each.counts)) for each in self.totals]
         return np.concatenate(sums).astype(np.float64, copy=False)
 
-    def _met(self, values: Floats) -> bool:
-        return bool((np.abs(self._sums(values) - self.stated) <= _CLOSE * (1 + np.abs(self.stated))).all())
+    def met(self, values: Floats) -> bool:
+        """Say whether an estimate meets all totals, but for rounding."""
+        return bool((np.abs(self.sums(values) - self.stated) <= _CLOSE * (1 + np.abs(self.stated))).all())
 
     @property
     def _solvable(self) -> bool:
@@ -147,6 +147,49 @@ class Constraints:
     def _inverse(self) -> Floats:
         between: Floats = (self._members * np.bincount(self._atom)) @ self._members.T
         return np.asarray(np.linalg.pinv(between, rcond=1e-12, hermitian=True), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """The best linear estimate that meets public totals, for noise of any covariance C.
+
+    With A the parts, b their totals and x an unbiased estimate it is x + C A' (A C A')^-1 (b - A x): no weighted sum of
+    cells has a larger variance than before.
+    """
+
+    constraints: Constraints
+    spread: Spread
+
+    def __call__(self, values: Floats, constraints: Constraints | None = None) -> Floats:
+        """Correct an estimate; ``constraints`` may state other totals of the same parts."""
+        stated = self.constraints if constraints is None else constraints
+        if self.gains is not None:
+            values = values + self.gains @ (self.gains_inverse @ (stated.stated - stated.sums(values)))
+        return stated.nearest(values)
+
+    @cached_property
+    def gains(self) -> Floats | None:
+        """C A'; None where that is too much."""
+        parts = len(self.constraints.stated)
+        if parts * self.constraints.cells > _MOST_SPREAD or parts > _MOST_SOLVED:
+            return None
+        rows = [np.eye(len(each.counts))[each.labels] for each in self.constraints.totals]
+        return self.spread(np.concatenate(rows, axis=1))
+
+    @cached_property
+    def gains_inverse(self) -> Floats:
+        """(A C A')^-1."""
+        if self.gains is None:
+            return np.zeros((0, 0))
+        between = np.stack([self.constraints.sums(column) for column in self.gains.T], axis=1)
+        return np.asarray(np.linalg.pinv((between + between.T) / 2, rcond=1e-9, hermitian=True), dtype=np.float64)
+
+    def taken_away(self) -> Floats:
+        """Return columns K with K K' the part of the covariance that the totals take away."""
+        if self.gains is None:
+            return np.zeros((self.constraints.cells, 0))
+        powers, turned = np.linalg.eigh(self.gains_inverse)
+        return self.gains @ (turned * np.sqrt(np.maximum(powers, 0)))
 
 
 def _finer(one: Totals, other: Totals) -> bool:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Attribute, Binned
 from blowfish_privacy.errors import QueryError, RefusalError
 from blowfish_privacy.mechanisms import OrderedFamily
+from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.ordered.typical import BootstrapError
 from blowfish_privacy.queries import Quantiles, Ranges
 from blowfish_privacy.release.reading import Release
@@ -53,13 +54,24 @@ class CumulativeResult(Result):
 
     @cached_property
     def linear(self) -> npt.NDArray[np.float64]:
-        """The unbiased estimate, which may decrease here and there."""
+        """The unbiased estimate, which may decrease here and there; it meets every public total."""
+        return self._mechanism.meeting(self._measured, self._totals)
+
+    @cached_property
+    def _measured(self) -> npt.NDArray[np.float64]:
         return self._mechanism.estimate(self.release.noisy, self.release.records)
+
+    @cached_property
+    def _totals(self) -> Correction | None:
+        """Public totals that the mechanism's own estimate does not meet."""
+        constraints = self.release.constraints
+        missed = None if constraints is None else self._mechanism.with_ends(constraints, self._measured)
+        return None if missed is None else Correction(missed, self._mechanism.spread)
 
     @cached_property
     def cumulative(self) -> npt.NDArray[np.float64]:
         """The number of records at or below each value; never decreases, from 0 to the total."""
-        return self._mechanism.ordered_estimate(self.release.noisy, self.release.records)
+        return self._mechanism.ordered_estimate(self.release.noisy, self.release.records, self._totals)
 
     @property
     def values(self) -> npt.NDArray[np.float64]:
@@ -142,7 +154,7 @@ class CumulativeResult(Result):
 
     @cached_property
     def _bootstrap(self) -> BootstrapError:
-        return BootstrapError(self._mechanism, np.diff(np.rint(self._cuts).astype(np.int64)))
+        return BootstrapError(self._mechanism, np.diff(np.rint(self._cuts).astype(np.int64)), self._totals)
 
     def error_by_width(self, widths: Sequence[int] | None = None) -> dict[int, tuple[float, float]]:
         """Return, for ranges of each width, the estimated root mean squared error and the guaranteed one."""

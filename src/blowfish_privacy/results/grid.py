@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,14 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms import GridFlow, GridHierarchy
+from blowfish_privacy.mechanisms import Error, ExpectedError, GridFlow, GridHierarchy
+from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
+from blowfish_privacy.mechanisms.constraints import Correction
+from blowfish_privacy.mechanisms.grid.grid_error import GridError, over_all_rectangles
 from blowfish_privacy.results.pictures.counts import draw_map
 from blowfish_privacy.results.result import Result
+
+_GRIDS = (GridFlow, GridHierarchy)
 
 
 @dataclass(frozen=True)
@@ -38,11 +43,31 @@ class GridResult(Result):
 
     @cached_property
     def counts(self) -> npt.NDArray[np.float64]:
-        """The unbiased count of every cell; some may be below zero."""
-        mechanism = self.release.mechanism
-        if isinstance(mechanism, GridFlow | GridHierarchy):
-            return mechanism.estimate(self.release.noisy)
-        return self.release.noisy.reshape(self.domain.shape).astype(np.float64)
+        """The unbiased count of every cell, which meets every public total; some may be below zero."""
+        mechanism, constraints = self.release.mechanism, self.release.constraints
+        shape = self.domain.shape
+        if self._correction is not None and isinstance(mechanism, _GRIDS):
+            return self._correction(mechanism.estimate(self.release.noisy).reshape(-1)).reshape(shape)
+        if constraints is not None and self.release.certificate.epsilon:
+            return constraints.nearest(self.noisy).reshape(shape)
+        return (mechanism.estimate(self.release.noisy) if isinstance(mechanism, _GRIDS) else self.noisy).reshape(shape)
+
+    @cached_property
+    def _correction(self) -> Correction | None:
+        mechanism, constraints = self.release.mechanism, self.release.constraints
+        if constraints is None or not self.release.certificate.epsilon or not isinstance(mechanism, _GRIDS):
+            return None
+        return Correction(constraints, mechanism.spread)
+
+    def error(self) -> Error:
+        """Say how wrong a random rectangle is; what the public totals say is taken away."""
+        raw, constraints = super().error(), self.release.constraints
+        if isinstance(raw, ExpectedError) and constraints is not None and raw.scale:
+            return ConstrainedError(raw, constraints)
+        if self._correction is None or not isinstance(raw, GridError):
+            return raw
+        known = self._correction.taken_away().T.reshape(-1, *self.domain.shape)
+        return replace(raw, mse=max(raw.mse - sum(map(over_all_rectangles, known)), 0.0))
 
     @property
     def values(self) -> npt.NDArray[np.float64]:

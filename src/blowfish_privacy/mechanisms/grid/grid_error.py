@@ -7,6 +7,9 @@ from fractions import Fraction
 from math import sqrt
 from statistics import NormalDist
 
+import numpy as np
+import numpy.typing as npt
+
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.support.exact import Number, exact
 
@@ -32,3 +35,11 @@ class GridError:
         if not 0 < share < 1:
             raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
         return self.rmse * NormalDist().inv_cdf((1 + float(share)) / 2)
+
+
+def over_all_rectangles(errors: npt.NDArray[np.float64]) -> float:
+    """Return the mean squared error over all rectangles of a grid whose cells have these errors."""
+    sums = np.pad(np.cumsum(np.cumsum(errors, axis=0), axis=1), ((1, 0), (1, 0)))
+    first, second = sums.shape
+    centred = sums - sums.mean(axis=0) - sums.mean(axis=1)[:, None] + sums.mean()
+    return 4 * float((centred**2).sum()) / ((first - 1) * (second - 1))

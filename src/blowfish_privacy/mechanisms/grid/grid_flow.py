@@ -99,6 +99,13 @@ class GridFlow(Mechanism):
         """Return the unbiased counts of the cells, which add up to the public total."""
         return (noisy / DIVISIONS).reshape(self.form.domain.shape)
 
+    def spread(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Multiply columns of weights of the cells by the covariance of their estimate."""
+        down, across = (line.covariance for line in self.lines)
+        columns = weights.T.reshape(-1, *self.form.domain.shape)
+        flows = ((np.diff(each, axis=0) @ down, across @ np.diff(each, axis=1)) for each in columns)
+        return np.stack([divergence(*flow).reshape(-1) for flow in flows], axis=1)
+
     def expected_error(self) -> GridError:
         """Give the error of a random rectangle."""
         first, second = self.form.domain.shape
@@ -140,9 +147,9 @@ class GridFlow(Mechanism):
         return cls(form, (made[0], made[1]))
 
 
-def divergence(down: npt.NDArray[np.int64], across: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def divergence(down: npt.NDArray[Any], across: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return what flows into each cell minus what flows out, for flows to the next row and to the next column."""
-    into = np.zeros((down.shape[0] + 1, across.shape[1] + 1), dtype=np.int64)
+    into = np.zeros((down.shape[0] + 1, across.shape[1] + 1), dtype=down.dtype)
     into[1:] += down
     into[:-1] -= down
     into[:, 1:] += across

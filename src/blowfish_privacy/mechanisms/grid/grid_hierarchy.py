@@ -183,6 +183,18 @@ class GridHierarchy(Mechanism):
         alone = variance(self.scale) * float(np.prod([side.pull.sum() for side in self._sides]))
         return variance(self.scale) / (alone + variance(self.total))
 
+    def spread(self, weights: Floats) -> Floats:
+        """Multiply columns of weights of the cells by the covariance of their estimate."""
+        first, second = (_inverse(*side) for side in zip(self.form.domain.shape, self.spacings, strict=True))
+        widths = [np.repeat(g, n) for g, n in zip(self.spacings, self._sizes, strict=True)]
+        areas = np.multiply.outer(*widths)
+        noise = {int(area): variance(self.scale * int(area)) / int(area) ** 2 for area in np.unique(areas)}
+        variances = np.vectorize(noise.__getitem__, otypes=[np.float64])(areas)
+        columns = weights.T.reshape(-1, *self.form.domain.shape)
+        return np.stack(
+            [(first @ (variances * (first.T @ v @ second)) @ second.T).reshape(-1) for v in columns], axis=1
+        )
+
     @cached_property
     def _error(self) -> GridError:
         sides, trust = self._sides, self._trust

@@ -85,6 +85,15 @@ class Line:
         return whole.astype(np.int64)
 
     @cached_property
+    def covariance(self) -> Floats:
+        """The covariance of the flows of one line, in records."""
+        from blowfish_privacy.noise import variance
+
+        back = self.weights / DIVISIONS
+        rest = np.eye(self.length) - back @ self.hats
+        return variance(self.leaf_scale) * (rest @ rest.T) + variance(self.hat_scale) * (back @ back.T)
+
+    @cached_property
     def range_variance(self) -> float:
         """The mean variance of the sum over a uniformly random stretch of the line."""
         from blowfish_privacy.noise import variance

@@ -87,6 +87,15 @@ class LeastSquares:
         multiplier = (total - float(leaf.sum()) - float(ones @ solved)) / spread
         return leaf + self.leaf * (self.hats.T @ (solved - multiplier * response) + multiplier)
 
+    def spread(self, weights: Floats) -> Floats:
+        """Multiply columns of weights by the covariance of the estimated counts, v I - v^2 B' G^-1 B."""
+        response, left = self._total
+        ones = self.leaf * np.asarray(self.hats.sum(axis=1)).reshape(-1)
+        solved = self._solve(self.hats @ weights)
+        multiplier = (weights.sum(axis=0) - ones @ solved) / left
+        known = self.hats.T @ (solved - np.outer(response, multiplier)) + multiplier
+        return self.leaf * weights - self.leaf**2 * known
+
     def moments(self) -> tuple[float, float]:
         """Return the trace and the sum of all entries of the covariance of the cumulative estimate, exactly."""
         summed = np.cumsum(self._joined, axis=1)

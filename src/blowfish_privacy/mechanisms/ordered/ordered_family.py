@@ -11,12 +11,14 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import coarser
 from blowfish_privacy.errors import QueryError, RefusalError
+from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_squares
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
-from blowfish_privacy.mechanisms.ordered.range_error import RangeError
+from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE, RangeError
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 from blowfish_privacy.queries.query import Pattern
@@ -55,10 +57,32 @@ class OrderedFamily(Mechanism):
         """List the positions (exclusive) below which the number of records is public and exact."""
         return [self.size]
 
-    def ordered_estimate(self, noisy: npt.NDArray[np.int64], records: int | None) -> Floats:
+    def spread(self, weights: Floats) -> Floats:
+        """Multiply columns of weights of single values by the covariance of their estimated counts."""
+        if self.size > EXACT_SIZE:
+            return weights
+        lower = weights - np.pad(weights[1:], ((0, 1), (0, 0)))
+        return np.diff(self.covariance() @ lower, axis=0, prepend=0.0)
+
+    def meeting(self, linear: Floats, totals: Correction | None, stated: Constraints | None = None) -> Floats:
+        """Make the linear estimate meet totals of values as well; ``stated`` may be those of another table."""
+        if totals is None:
+            return linear
+        met = np.cumsum(totals(np.diff(linear, prepend=0.0), stated))
+        ends = np.array(self.public_ends()) - 1
+        met[ends] = linear[ends]
+        return met
+
+    def ordered_estimate(
+        self,
+        noisy: npt.NDArray[np.int64],
+        records: int | None,
+        totals: Correction | None = None,
+        stated: Constraints | None = None,
+    ) -> Floats:
         """Return the nearest estimate that never decreases and keeps the public counts, at no privacy cost."""
         with task("Estimating the cumulative histogram"):
-            linear = self.estimate(noisy, records)
+            linear = self.meeting(self.estimate(noisy, records), totals, stated)
             ordered, start, below = np.empty_like(linear), 0, 0.0
             for end in self.public_ends():
                 top = float(linear[end - 1])
@@ -67,7 +91,18 @@ class OrderedFamily(Mechanism):
                 start, below = end, top
             if start < self.size:
                 ordered[start:] = np.maximum(self.nearest(linear[start:]), below)
-        return ordered
+        if totals is None or records is None:
+            return ordered
+        counts = (stated or totals.constraints).scaled(np.maximum(np.diff(ordered, prepend=0.0), 0))
+        return np.append(np.cumsum(counts)[:-1], records)
+
+    def with_ends(self, constraints: Constraints, linear: Floats) -> Constraints | None:
+        """Add the counts between public ends; None where no total says more than they do."""
+        ends = np.array(self.public_ends())
+        labels = np.searchsorted(ends, np.arange(self.size), side="right")
+        between = Totals(labels, np.rint(np.diff(linear[ends - 1], prepend=0.0)).astype(np.int64))
+        joined = Constraints.of([between, *constraints.totals])
+        return None if joined.totals == (between,) else joined
 
     def nearest(self, linear: Floats) -> Floats:
         """Return the nearest sequence that never decreases."""

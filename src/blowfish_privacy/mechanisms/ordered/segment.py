@@ -139,6 +139,15 @@ class Segment:
             return np.diag(np.append(np.full(size - 1, self.levels[0].variance), 0.0))
         return self._solver.covariance()
 
+    def spread(self, weights: Floats) -> Floats:
+        """Multiply columns of weights of the positions by the covariance of their estimated counts."""
+        if self.stretch.size == 1 or not self.levels[0].scale:
+            return np.zeros_like(weights)
+        if isinstance(self.levels[0], CumulativeLevel):
+            apart = self.levels[0].variance * np.diff(weights, axis=0)
+            return np.pad(apart, ((0, 1), (0, 0))) * -1 + np.pad(apart, ((1, 0), (0, 0)))
+        return self._solver.spread(weights)
+
     @property
     def _solver(self) -> LeastSquares:
         return _solver(self.stretch.size, self.levels)

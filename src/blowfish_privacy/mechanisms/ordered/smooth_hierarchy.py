@@ -139,6 +139,11 @@ class SmoothHierarchy(OrderedFamily):
             start, below = start + segment.rows, below + total
         return np.concatenate(estimates)
 
+    def spread(self, weights: Floats) -> Floats:
+        """Ask each stretch: their noise is independent."""
+        parts = [segment.spread(weights[s.start : s.stop]) for segment in self.segments if (s := segment.stretch)]
+        return np.concatenate(parts)
+
     def nearest(self, linear: Floats) -> Floats:
         """Measure distance in absolute values where the cumulative counts themselves have independent noise."""
         alone = all(isinstance(segment.levels[0], CumulativeLevel) for segment in self.segments if segment.levels)

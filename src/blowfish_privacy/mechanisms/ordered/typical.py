@@ -15,6 +15,7 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.range_error import RangeError
@@ -49,13 +50,16 @@ def typical_errors(mechanism: OrderedFamily, records: int) -> dict[str, float]:
     }
 
 
-def simulated(mechanism: OrderedFamily, counts: npt.NDArray[np.int64], draws: int) -> list[Floats]:
+def simulated(
+    mechanism: OrderedFamily, counts: npt.NDArray[np.int64], draws: int, totals: Correction | None = None
+) -> list[Floats]:
     """Release a public histogram several times and return the errors at all cut points."""
     truth, records = np.cumsum(counts), int(counts.sum())
+    stated = None if totals is None else totals.constraints.of_table(counts)
     errors: list[Floats] = []
     source = SimulationSource("ordered data")
     for _ in range(draws):
-        estimate = mechanism.ordered_estimate(mechanism.measure(counts, source), records)
+        estimate = mechanism.ordered_estimate(mechanism.measure(counts, source), records, totals, stated)
         errors.append(np.append(0.0, estimate - truth))
     return errors
 
@@ -73,6 +77,8 @@ class BootstrapError:
     mechanism: OrderedFamily
     counts: npt.NDArray[np.int64]
     """The released estimate, in whole records."""
+    totals: Correction | None = None
+    """Public totals that the estimate meets beside those of the mechanism."""
     of: str = "a random range"
     distribution: str = "that of the estimate, simulated on itself"
     unit: Fraction = Fraction(1)
@@ -84,7 +90,8 @@ class BootstrapError:
 
     @cached_property
     def _errors(self) -> list[Floats]:
-        return simulated(self.mechanism, self.counts, max(2, min(_DRAWS, _MOST_WORK // self.mechanism.size)))
+        draws = max(2, min(_DRAWS, _MOST_WORK // self.mechanism.size))
+        return simulated(self.mechanism, self.counts, draws, self.totals)
 
     @property
     def mse(self) -> float:
