@@ -196,13 +196,13 @@ def test_the_error_stated_is_that_of_the_estimate_shown(made):
     project = np.eye(rows.shape[1]) - np.linalg.pinv(rows) @ rows
     variances = raw.mse * np.diag(project @ project.T)
     error = result.error()
-    assert error.by_cell() == pytest.approx(np.sqrt(np.maximum(variances, 0)), abs=1e-4 * raw.rmse)
+    assert error.by_answer() == pytest.approx(np.sqrt(np.maximum(variances, 0)), abs=1e-4 * raw.rmse)
     assert error.mse == pytest.approx(variances.mean(), abs=1e-6 * raw.mse)
     assert error.rmse <= raw.rmse
     assert error.interval() <= raw.interval() + 1
     shift = np.linalg.pinv(rows) @ np.concatenate([t.counts for t in all_totals(result)])
     assert result.values == pytest.approx(project @ result.noisy + shift, abs=1e-6)
-    assert [row[-1] for row in result.rows()] == error.by_cell().tolist()
+    assert [row[-1] for row in result.rows()] == error.by_answer().tolist()
 
 
 @given(st.data())

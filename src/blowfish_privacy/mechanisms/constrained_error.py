@@ -1,7 +1,8 @@
-"""The error of an estimate that meets public totals, where every cell has noise of one scale."""
+"""The error of an estimate that meets public totals, where every answer has noise of one scale."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,13 +21,22 @@ _DRAWN = 40_000
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedError:
-    """The error of a cell of the estimate nearest in squares; it does not depend on the data."""
+    """The error of an answer of the best linear estimate; it does not depend on the data."""
 
     raw: ExpectedError
-    """The error of a cell before the totals are used."""
-    constraints: Constraints
+    """The error of an answer before the totals are used."""
+    left: Floats
+    """The share of the variance of each answer that is left."""
+    estimate: Callable[[Floats], Floats]
+    """Turns noise, counted in units, into the error that it leaves."""
     distribution: str = "discrete Laplace draws, less what the public totals say of them, simulated"
     precision: float = 0.0
+
+    @classmethod
+    def of_cells(cls, raw: ExpectedError, constraints: Constraints) -> ConstrainedError:
+        """Give the error of the cells nearest in squares."""
+        empty = constraints.of_table(np.zeros(constraints.cells, dtype=np.int64))
+        return cls(raw, 1 - constraints.leverage, empty.nearest)
 
     @property
     def of(self) -> str:
@@ -40,21 +50,20 @@ class ConstrainedError:
 
     @property
     def mse(self) -> float:
-        """The mean squared error, over all cells."""
-        return float(np.mean(self.by_cell() ** 2))
+        """The mean squared error, over all answers."""
+        return float(np.mean(self.by_answer() ** 2))
 
     @property
     def rmse(self) -> float:
         """The root of the mean squared error: the typical size of the error."""
         return sqrt(self.mse)
 
-    def by_cell(self) -> Floats:
-        """Return the root mean squared error of each cell: 0 where the totals tell the count."""
-        left = 1 - self.constraints.leverage
-        return np.sqrt(self.raw.mse * np.where(left > 1e-9, left, 0.0))
+    def by_answer(self) -> Floats:
+        """Return the root mean squared error of each answer: 0 where the totals tell it."""
+        return np.sqrt(self.raw.mse * np.where(self.left > 1e-9, self.left, 0.0))
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return a bound on the error of a random cell that holds with probability ``level``, from simulated noise."""
+        """Return a bound on the error of a random answer that holds with probability ``level``; simulated."""
         share = exact(level, "the level", error=QueryError)
         if not 0 < share < 1:
             raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
@@ -63,7 +72,7 @@ class ConstrainedError:
     @cached_property
     def _sampled(self) -> Floats:
         # Fixed bits, so that everyone computes the same error for the same noise scales.
-        source, cells = SimulationSource("public totals"), self.constraints.cells
-        draws = [discrete_laplace(self.raw.scale, cells, source=source) for _ in range(-(-_DRAWN // cells))]
-        empty = self.constraints.of_table(np.zeros(cells, dtype=np.int64))
-        return np.abs(np.concatenate([empty.nearest(noise) for noise in draws])) * float(self.raw.unit)
+        source, many = SimulationSource("public totals"), len(self.left)
+        draws = (discrete_laplace(self.raw.scale, many, source=source) for _ in range(-(-_DRAWN // many)))
+        left = [self.estimate(noise.astype(np.float64)) for noise in draws]
+        return np.abs(np.concatenate(left)) * float(self.raw.unit)

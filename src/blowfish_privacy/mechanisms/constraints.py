@@ -80,6 +80,16 @@ class Constraints:
             return ((self._inverse @ self._members) * self._members).sum(axis=0)[self._atom]
         return np.max([(1 / each.sizes[each.labels]) for each in self.totals], axis=0)
 
+    def known_ends(self) -> npt.NDArray[np.bool_]:
+        """Say for each cell whether the totals tell how many records are in it and all cells before it."""
+        places = np.arange(self.cells)
+        known = np.zeros(self.cells, dtype=bool)
+        for each in self.totals:
+            last = np.zeros(len(each.counts), dtype=np.int64)
+            np.maximum.at(last, each.labels, places)
+            known |= np.maximum.accumulate(last[each.labels]) == places
+        return known
+
     def whole(self, values: npt.NDArray[Any]) -> Integers:
         """Return whole counts that are not negative, meet the totals, and are near in squares."""
         estimate = np.asarray(values, dtype=np.float64).reshape(-1)

@@ -1,7 +1,8 @@
 """The release document: one JSON text with the noisy values and everything needed to check them.
 
 It carries what was released, how, and what that proves. It never carries a count, a hash or any other function of the
-private data but the noisy values, and the number of records where the policy makes it public.
+private data but the noisy values and, where the policy makes them public, the number of records and of those in each
+block that no secret pair leaves.
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ from blowfish_privacy.queries.query import Pattern
 KEY = "public_totals"
 """Where a document has the exact counts of the blocks that no secret pair leaves, in the order of their first cells."""
 
+_MOST_CELLS = 50_000_000
+"""More cells than any document lists; only clusters have so many, and they need no list of them."""
+
 Integers = npt.NDArray[np.int64]
 
 
@@ -41,6 +44,9 @@ def constraints(query: Query, policy: Policy, records: int | None, counted: Tota
     """Collect all public totals of a query's cells; None where the number of records is secret."""
     if records is None or query.on(policy.domain).pattern not in (Pattern.CELLS, Pattern.RANKS):
         return None
-    whole = records_total(query.own_domain(policy.domain).size, records)
+    cells = query.own_domain(policy.domain).size
+    if cells > _MOST_CELLS:
+        return None
+    whole = records_total(cells, records)
     totals = [whole, *([] if counted is None else [counted])]
     return Constraints.of([*totals, *stated_totals(policy, query.attributes, records)])

@@ -15,6 +15,8 @@ from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.mechanisms import Points, Synopsis
 from blowfish_privacy.mechanisms.clusters.centres import Clusters, cluster, nearest_centre
 from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
+from blowfish_privacy.mechanisms.clusters.public_parts import meet_totals
+from blowfish_privacy.privacy.public_totals import MOST_CELLS
 from blowfish_privacy.queries.kmeans import clusters_asked
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.pictures.clusters import draw_pair, draw_pairs
@@ -52,7 +54,11 @@ class ClustersResult(Result):
             raise QueryError(f"{mechanism.name} releases no synopsis.")
         with task("Finding where the records lie"):
             points = mechanism.points(self.release.noisy, self.release.records)
-        return replace(points, places=_inside(self.domain, points.places, whole=False))
+        points = replace(points, places=_inside(self.domain, points.places, whole=False))
+        if not mechanism.whole or not self.release.certificate.epsilon or self.domain.size > MOST_CELLS:
+            return points
+        constraints = self.release.constraints
+        return points if constraints is None else meet_totals(points, self.domain, constraints)
 
     def clusters(self, k: int | None = None) -> Clusters:
         """Return the clusters for any k; free."""

@@ -63,7 +63,7 @@ class GridResult(Result):
         """Say how wrong a random rectangle is; what the public totals say is taken away."""
         raw, constraints = super().error(), self.release.constraints
         if isinstance(raw, ExpectedError) and constraints is not None and raw.scale:
-            return ConstrainedError(raw, constraints)
+            return ConstrainedError.of_cells(raw, constraints)
         if self._correction is None or not isinstance(raw, GridError):
             return raw
         known = self._correction.taken_away().T.reshape(-1, *self.domain.shape)

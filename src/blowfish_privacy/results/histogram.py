@@ -60,7 +60,11 @@ class HistogramResult(Result):
         """Say how wrong a count is: one of :attr:`values`, which uses the public totals."""
         raw = super().error()
         constraints = self._constraints
-        return raw if constraints is None or not isinstance(raw, ExpectedError) else ConstrainedError(raw, constraints)
+        return (
+            raw
+            if constraints is None or not isinstance(raw, ExpectedError)
+            else ConstrainedError.of_cells(raw, constraints)
+        )
 
     @property
     def header(self) -> list[str]:
@@ -76,7 +80,7 @@ class HistogramResult(Result):
             columns.append(self.consistent().reshape(-1).tolist())
         error = self.error()
         alike = repeat(error.rmse, domain.size)
-        columns.append(error.by_cell().tolist() if isinstance(error, ConstrainedError) else alike)
+        columns.append(error.by_answer().tolist() if isinstance(error, ConstrainedError) else alike)
         labels = ([attribute.show(position) for position in range(attribute.size)] for attribute in domain.attributes)
         for shown, *numbers in zip(product(*labels), *columns, strict=True):
             yield [*shown, *numbers]

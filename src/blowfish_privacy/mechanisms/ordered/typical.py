@@ -124,5 +124,7 @@ class BootstrapError:
         """
         noisy = np.ones(self.mechanism.size, dtype=bool)
         noisy[[end - 1 for end in self.mechanism.public_ends()]] = False
+        if self.totals is not None:
+            noisy &= ~self.totals.constraints.known_ends()
         squares = np.mean([error[1:] ** 2 for error in self._errors], axis=0)
         return np.where(noisy, sqrt(float(squares[noisy].mean())) if noisy.any() else 0.0, 0.0)
