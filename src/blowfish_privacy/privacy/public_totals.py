@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, Domain, Subset
+from blowfish_privacy.domain import Box, Cell, Domain, Subset
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.graphs.class_pairs import MOST_LISTED, Pieces
@@ -53,6 +53,16 @@ def records_total(cells: int, records: int) -> Totals:
     return Totals(np.zeros(cells, dtype=np.int64), np.array([records]))
 
 
+def selected_totals(domain: Domain, box: Box, records: int) -> Totals:
+    """Make one part of the cells that selected records may have; every other cell is empty."""
+    own = {name: subset for name, subset in box.items() if name in domain}
+    if not own or domain.size > MOST_CELLS:
+        return records_total(domain.size, records)
+    outside = ~_inside(domain, own)
+    labels = np.where(outside, np.cumsum(outside), 0)
+    return Totals(labels, np.array([records, *[0] * int(outside.sum())]))
+
+
 def stated_totals(policy: Policy, names: Sequence[str], records: int) -> Iterator[Totals]:
     """Go through the stated facts that say how many records some cells of a query's attributes hold together."""
     domain = policy.domain.project(names)
@@ -83,9 +93,13 @@ def _of_count(fact: KnownCount, domain: Domain, whole: Domain, records: int) -> 
     box = fact.box(whole)
     if not box or not set(box) <= set(domain.names) or fact.count is None:
         return None
+    return Totals(_inside(domain, box).astype(np.int64), np.array([records - fact.count, fact.count]))
+
+
+def _inside(domain: Domain, box: Box) -> npt.NDArray[np.bool_]:
+    """Say of each cell whether it lies in a box."""
     own = {name: np.isin(np.arange(domain[name].size), [*subset]).astype(np.int64) for name, subset in box.items()}
-    inside = (_product(domain, own) == 2 ** len(box) - 1).astype(np.int64)
-    return Totals(inside, np.array([records - fact.count, fact.count]))
+    return np.all([_product(domain, {name: inside}) for name, inside in own.items()], axis=0)
 
 
 def blocks(policy: Policy, names: Sequence[str]) -> Integers | None:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import zip_longest
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.known_facts.theorems.dispatch import crosses
+from blowfish_privacy.mechanisms import Error, ExpectedError
+from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.policies.explain import presence_only
+from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.privacy.sensitivity import Records
+from blowfish_privacy.queries.query import Pattern
+from blowfish_privacy.release import public_totals
 from blowfish_privacy.support.exact import rounded
 
 if TYPE_CHECKING:
@@ -126,6 +134,7 @@ def _error(plan: Plan) -> Iterator[str]:
         f"Typical error of {error.of}: {number(error.rmse)} (root mean squared); "
         f"within {number(error.interval('0.95'))} for 95 in 100."
     )
+    yield from _totals(plan, error)
     typical = plan.typical_errors()
     if typical:
         said = ", ".join(f"{number(rmse)} ({shape})" for shape, rmse in typical.items())
@@ -138,6 +147,24 @@ def _error(plan: Plan) -> Iterator[str]:
     if plain is not None and not plan.certificate.differential_privacy and not presence_only(plan.policy):
         kind = "plain add-or-remove" if plan.policy.size == "unknown" else "plain"
         yield f"The same under {kind} differential privacy: {number(plain.rmse)}; this policy is {compare(plan)}."
+
+
+def _totals(plan: Plan, error: Error) -> Iterator[str]:
+    """Say which counts are published exactly, and what public totals do for the error of a cell."""
+    policy, query = plan.population.policy, plan.query
+    blocks = public_totals.published(query, policy, plan.mechanism)
+    if blocks is not None:
+        yield f"Published exactly beside it: {public_totals.words(query, blocks)}."
+    counted = None if blocks is None else Totals(blocks, np.zeros(int(blocks.max()) + 1, dtype=np.int64))
+    known = replace(policy, known=()) if plan.selection else policy
+    # The error does not depend on the counts, which nobody has asked for yet.
+    records = None if policy.size == "unknown" else plan.records or 0
+    constraints = public_totals.constraints(query, known, records, counted, plan.population.box)
+    if constraints is None or len(constraints.stated) == 1 or not isinstance(error, ExpectedError):
+        return
+    if query.on(policy.domain).pattern is Pattern.CELLS:
+        met = ConstrainedError.of_cells(error, constraints).rmse
+        yield f"Tables and pictures will meet every public total, which leaves an error of {number(met)}."
 
 
 def _cost(plan: Plan) -> Iterator[str]:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Box
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.public_totals import Totals, blocks, records_total, stated_totals
+from blowfish_privacy.privacy.public_totals import Totals, blocks, selected_totals, stated_totals
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.query import Pattern
+from blowfish_privacy.queries.query import Pattern, named
 
 KEY = "public_totals"
 """Where a document has the exact counts of the blocks that no secret pair leaves, in the order of their first cells."""
@@ -32,6 +33,14 @@ def published(query: Query, policy: Policy, mechanism: Mechanism) -> Integers | 
     return None if labels is None or int(labels.max()) < mechanism.exact_parts else labels
 
 
+def words(query: Query, labels: Integers) -> str:
+    """Say what a document publishes exactly beside its noisy values."""
+    many = int(labels.max()) + 1
+    return (
+        f"how many records are in each of the {many:,} blocks of {named(query.attributes)} that no secret pair leaves"
+    )
+
+
 def read(written: Any, labels: Integers | None, records: int | None) -> Totals:
     """Read the totals of a document, and refuse numbers that cannot be the counts of its blocks."""
     whole = isinstance(written, list) and all(type(count) is int and count >= 0 for count in written)
@@ -40,13 +49,17 @@ def read(written: Any, labels: Integers | None, records: int | None) -> Totals:
     return Totals(labels, np.array(written, dtype=np.int64))
 
 
-def constraints(query: Query, policy: Policy, records: int | None, counted: Totals | None) -> Constraints | None:
-    """Collect all public totals of a query's cells; None where the number of records is secret."""
+def constraints(
+    query: Query, policy: Policy, records: int | None, counted: Totals | None, box: Box
+) -> Constraints | None:
+    """Collect all public totals of a query's cells; None where the number of records is secret.
+
+    Of some records only, those inside a box, stated facts say nothing, and cells outside the box are empty.
+    """
     if records is None or query.on(policy.domain).pattern not in (Pattern.CELLS, Pattern.RANKS):
         return None
-    cells = query.own_domain(policy.domain).size
-    if cells > _MOST_CELLS:
+    domain = query.own_domain(policy.domain)
+    if domain.size > _MOST_CELLS:
         return None
-    whole = records_total(cells, records)
-    totals = [whole, *([] if counted is None else [counted])]
+    totals = [selected_totals(domain, box, records), *([] if counted is None else [counted])]
     return Constraints.of([*totals, *stated_totals(policy, query.attributes, records)])

@@ -55,9 +55,9 @@ class Release:
     @cached_property
     def constraints(self) -> Constraints | None:
         """All public totals of the query's cells; None where it has no cells or the number of records is secret."""
-        # Stated facts are about the whole table, and say nothing of some of its records.
+        # Stated facts are about the whole table.
         policy = replace(self.population.policy, known=()) if self.selection else self.policy
-        return public_totals.constraints(self.query, policy, self.records, self.blocks)
+        return public_totals.constraints(self.query, policy, self.records, self.blocks, self.population.box)
 
     def plan(self) -> Plan:
         """Return the plan that it was made by."""

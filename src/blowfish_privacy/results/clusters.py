@@ -148,6 +148,12 @@ class ClustersResult(Result):
         """The centres: the answers of this release."""
         return self.centers
 
+    def remarks(self) -> list[str]:
+        """Say that the estimate behind the clusters is biased."""
+        if not self.release.certificate.epsilon:
+            return []
+        return ["Centres and sizes come from an estimate that is nowhere negative: they are biased."]
+
     @property
     def header(self) -> list[str]:
         """The cluster, its centre and its size."""

@@ -179,6 +179,15 @@ class CumulativeResult(Result):
         """Write :meth:`error_figure` as PNG."""
         write_atomically(path, png(self.error_figure()))
 
+    def remarks(self) -> list[str]:
+        """Say that the ordered estimate is biased."""
+        if not self.release.certificate.epsilon:
+            return []
+        return [
+            "Tables, pictures, ranges and quantiles come from the estimate that never decreases and meets every public "
+            "total. It is nearer to the truth than the unbiased one (“linear”), and biased."
+        ]
+
     @property
     def header(self) -> list[str]:
         """The value, how many records do not exceed it, how wrong that is, their share, and the value's own count."""

@@ -16,6 +16,7 @@ from blowfish_privacy.mechanisms import Error, ExpectedError, GridFlow, GridHier
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.grid.grid_error import GridError, over_all_rectangles
+from blowfish_privacy.release.explain import number
 from blowfish_privacy.results.pictures.counts import draw_map
 from blowfish_privacy.results.result import Result
 
@@ -129,6 +130,17 @@ class GridResult(Result):
         first, second = self.domain.attributes
         ends = (first.value(top), first.value(bottom - 1)), (second.value(left), second.value(right - 1))
         return Box(*ends, float(self._between(*leaf)))
+
+    def remarks(self) -> list[str]:
+        """State the error of what is shown, and that pictures cut at zero."""
+        if self.release.constraints is None or not self.release.certificate.epsilon:
+            return []
+        error = self.error()
+        return [
+            f"Tables and rectangles come from the estimate that meets every public total; its error is "
+            f"{number(error.rmse)} (root mean squared) for {error.of}. Pictures draw counts below zero as zero, which "
+            "is biased."
+        ]
 
     @property
     def header(self) -> list[str]:

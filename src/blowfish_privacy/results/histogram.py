@@ -14,6 +14,7 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms import Error, ExpectedError
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Constraints
+from blowfish_privacy.release.explain import number
 from blowfish_privacy.results.pictures.counts import draw_counts
 from blowfish_privacy.results.result import Result
 
@@ -65,6 +66,16 @@ class HistogramResult(Result):
             if constraints is None or not isinstance(raw, ExpectedError)
             else ConstrainedError.of_cells(raw, constraints)
         )
+
+    def remarks(self) -> list[str]:
+        """State the error of the counts shown, and that whole counts are biased."""
+        if self._constraints is None:
+            return []
+        return [
+            f"Tables and pictures show the estimate that meets every public total; its error is "
+            f"{number(self.error().rmse)} (root mean squared) for a cell. Whole counts (“consistent”) are cut at zero, "
+            "which makes those of small cells too large on average: they are biased."
+        ]
 
     @property
     def header(self) -> list[str]:

@@ -78,6 +78,10 @@ class Result(ABC):
         """Say how wrong an answer is."""
         return self.release.mechanism.expected_error()
 
+    def remarks(self) -> list[str]:
+        """Say what a reader should know about the numbers shown: how wrong they are, and which are biased."""
+        return []
+
     @property
     @abstractmethod
     def header(self) -> list[str]:

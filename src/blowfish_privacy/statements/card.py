@@ -20,7 +20,9 @@ from blowfish_privacy.policies.explain import hidden, neighbouring, presence_onl
 from blowfish_privacy.policies.fact_words import what_facts_disclose
 from blowfish_privacy.release import reading, verification
 from blowfish_privacy.release.explain import number
+from blowfish_privacy.release.public_totals import words
 from blowfish_privacy.release.reading import Release
+from blowfish_privacy.results import Result, from_text
 from blowfish_privacy.statements.card_layout import Card, Item, Section
 from blowfish_privacy.statements.card_words import (
     FURTHER_UNDER_FACTS,
@@ -57,7 +59,15 @@ def make_card(text: str, *, publisher: str | None = None) -> Card:
             hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
         )
     body = reading.parse(text)
-    return _CardWriter(body, [reading.read(body, part) for part in reading.parts_of(body)], publisher).card()
+    releases = [reading.read(body, part) for part in reading.parts_of(body)]
+    return _CardWriter(body, releases, publisher, _remarks(text)).card()
+
+
+def _remarks(text: str) -> list[str]:
+    """Return what the result says about the numbers that it shows; that of the least exact group, if there are any."""
+    made = from_text(text)
+    shown: list[Result] = [made] if isinstance(made, Result) else [*made.values()]
+    return max(shown, key=lambda result: float(result.release.body["error"]["rmse"])).remarks()
 
 
 def _tidied(item: Item) -> str:
@@ -71,6 +81,7 @@ class _CardWriter:
     body: dict[str, Any]
     releases: list[Release]
     publisher: str | None
+    remarks: list[str]
 
     def card(self) -> Card:
         sections = (
@@ -216,6 +227,8 @@ class _CardWriter:
         for shown in dict.fromkeys(each.mechanism.without_noise() for each in self.releases if self.epsilon):
             if shown is not None:
                 yield f"In this release, exactly: {shown}."
+        for shown in dict.fromkeys(words(each.query, each.blocks.labels) for each in self.releases if each.blocks):
+            yield f"In this release, exactly: {shown}."
         yield from (f"Known fact: {fact.words(policy.domain, whole=True)}." for fact in policy.known)
         if not policy.known:
             yield "No known facts about the data were assumed beyond this."
@@ -234,6 +247,8 @@ class _CardWriter:
             f"{number(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
             f"95 in 100 are within {number(float(worst['within_95_in_100']))}. It comes from the noise alone.",
         )
+
+        yield from (Item("What is shown", remark) for remark in self.remarks)
 
     def _made(self) -> Iterator[Item]:
         main = self.main
