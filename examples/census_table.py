@@ -52,7 +52,7 @@ def main(folder: Path) -> None:
     true = Counter((person["region"], person["age"], person["sex"]) for person in people)
     print("women aged 40    released  true")
     for region, table in tables.items():
-        print(f"{region:17}{table.counts[40 - 17, 0]:8}{true[region, '40', 'Female']:6}")
+        print(f"{region:17}{table.counts[40 - 17, 0]:8.1f}{true[region, '40', 'Female']:6}")
     ordered = sorted(int(person["wage"]) for person in people)
     print(f"median wage: released {wages.quantile('0.5')}, true {ordered[len(ordered) // 2]}")
     print(f"spent {float(session.ledger.budget - session.remaining)} of {float(session.ledger.budget)}")

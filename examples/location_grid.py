@@ -41,14 +41,6 @@ def quarters() -> bp.Linear:
     return bp.Linear(rows.tolist(), attributes=["east", "north"])
 
 
-def inside(noisy: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """Make the blocks of each quarter add up to its exact count; post-processing, so free."""
-    blocks = noisy.reshape(SIDE // QUARTER, QUARTER, SIDE // QUARTER, QUARTER).swapaxes(1, 2).astype(float)
-    kept = np.maximum(blocks, 0)
-    share = kept / np.maximum(kept.sum(axis=(2, 3), keepdims=True), 1)
-    return (share * totals.reshape(SIDE // QUARTER, SIDE // QUARTER, 1, 1)).swapaxes(1, 2).reshape(SIDE, SIDE)
-
-
 def main(folder: Path) -> None:
     """Release quarters exactly and blocks with noise, and compare."""
     true = homes(30_000)
@@ -62,9 +54,9 @@ def main(folder: Path) -> None:
         released.save(folder / f"{released.name}.release.json")
     noisy.plot(folder / "blocks.png")
 
-    better = inside(noisy.counts, exact.values)
-    np.savetxt(folder / "map.csv", better.round(1), delimiter=",", fmt="%.1f")
-    errors = [np.abs(counts - true).mean() for counts in (noisy.counts, better)]
+    better = noisy.consistent()  # whole numbers that add up to the exact quarters; post-processing, so free
+    np.savetxt(folder / "map.csv", better, delimiter=",", fmt="%d")
+    errors = [np.abs(counts - true).mean() for counts in (noisy.noisy.reshape(true.shape), better)]
     print(f"16 quarters, exact; 1,024 blocks; spent {float(1 - session.remaining)}")
     print(f"mean error of a block: {errors[0]:.2f}, after adding up to quarters: {errors[1]:.2f}")
 

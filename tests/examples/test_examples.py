@@ -107,12 +107,11 @@ def test_location_grid(tmp_path):
     exact, noisy = (bp.load(tmp_path / f"{name}.release.json") for name in ("quarters", "blocks"))
     assert exact.values.sum() == 30_000
     blocks = noisy.counts.reshape(4, 8, 4, 8).sum(axis=(1, 3)).reshape(-1)
-    # The sum of 64 noises of scale 4 is beyond 600 with probability below e^-47 (Chernoff, at 0.1).
-    assert 0 < np.abs(blocks - exact.values).max() < 600
+    assert blocks == pytest.approx(exact.values)
     before, after = (float(part.split(":")[-1].split(",")[0]) for part in out.splitlines()[-1].split(", "))
     # About 3.1 against 4.0, means over 1,024 cells with a standard deviation of about 0.12 each: they never swap.
     assert after < before
-    assert np.loadtxt(tmp_path / "map.csv", delimiter=",").sum() == pytest.approx(30_000, abs=60)
+    assert np.loadtxt(tmp_path / "map.csv", delimiter=",").sum() == 30_000
 
 
 def test_salary_cdf(tmp_path):

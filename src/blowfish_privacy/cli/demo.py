@@ -128,7 +128,7 @@ def _compare_with_truth(folder: Path) -> None:
     ages, wages, mean = (load(folder / f"{name}.release.json") for name in ("ages", "wages", "mean wage"))
     for age in (20, 60):
         true = sum(record[:2] == [str(age), "Female"] for record in records)
-        say(f"women aged {age}: released {ages.counts[age - 17, 0]}, true {true}")
+        say(f"women aged {age}: released {ages.counts[age - 17, 0]:.1f}, true {true}")
     true = sum(int(record[3]) <= 50 for record in records)
     say(f"people who earn at most 50 thousand: released {wages.values[50]:,.0f}, true {true:,}")
     true_mean = sum(int(record[3]) for record in records) / len(records)
