@@ -184,8 +184,8 @@ class CumulativeResult(Result):
         if not self.release.certificate.epsilon:
             return []
         return [
-            "Tables, pictures, ranges and quantiles come from the estimate that never decreases and meets every public "
-            "total. It is nearer to the truth than the unbiased one (“linear”), and biased."
+            "Tables, pictures, ranges and quantiles never decrease and meet every public total. They are nearer to the "
+            "truth than the unbiased estimate (“linear”), and biased."
         ]
 
     @property

@@ -137,9 +137,8 @@ class GridResult(Result):
             return []
         error = self.error()
         return [
-            f"Tables and rectangles come from the estimate that meets every public total; its error is "
-            f"{number(error.rmse)} (root mean squared) for {error.of}. Pictures draw counts below zero as zero, which "
-            "is biased."
+            f"Tables and rectangles meet every public total, with an error of {number(error.rmse)} for {error.of}. "
+            "Pictures are cut at zero, and biased."
         ]
 
     @property

@@ -72,9 +72,8 @@ class HistogramResult(Result):
         if self._constraints is None:
             return []
         return [
-            f"Tables and pictures show the estimate that meets every public total; its error is "
-            f"{number(self.error().rmse)} (root mean squared) for a cell. Whole counts (“consistent”) are cut at zero, "
-            "which makes those of small cells too large on average: they are biased."
+            f"Tables and pictures meet every public total: {number(self.error().rmse)}. "
+            "Whole counts (“consistent”) are biased."
         ]
 
     @property

@@ -245,10 +245,9 @@ class _CardWriter:
         yield Item(
             "Expected error",
             f"{number(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
-            f"95 in 100 are within {number(float(worst['within_95_in_100']))}. It comes from the noise alone.",
+            f"95 in 100 are within {number(float(worst['within_95_in_100']))}. "
+            + (" ".join(self.remarks) or "It comes from the noise alone."),
         )
-
-        yield from (Item("What is shown", remark) for remark in self.remarks)
 
     def _made(self) -> Iterator[Item]:
         main = self.main
@@ -290,10 +289,10 @@ class _CardWriter:
             f"This statement is about one release, entry {name(str(entry))} of the publisher's ledger. Epsilons of "
             "further releases from the same data under the same policy add up; the publisher's ledger keeps the sum.",
         )
-        yield Item("Post-processing", "Anything computed from the released numbers alone costs no further privacy.")
+        yield Item("Post-processing", "Anything computed from these numbers alone costs no further privacy.")
 
     def _cite(self) -> Iterator[Item]:
-        yield Item("Check", "blowfish verify derives the guarantee and the error anew from the document.")
+        yield Item("Check", "blowfish verify derives guarantee and error anew from the document.")
         yield Item("Document", f"sha256 {self.body['sha256']}")
         yield Item("Policy", f"sha256 {self.main.policy.hash}")
         who = f"{name(self.publisher)} ({self._year()})" if self.publisher else f"({self._year()})"
