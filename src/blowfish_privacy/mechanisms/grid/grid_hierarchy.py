@@ -185,7 +185,7 @@ class GridHierarchy(Mechanism):
 
     def spread(self, weights: Floats) -> Floats:
         """Multiply columns of weights of the cells by the covariance of their estimate."""
-        first, second = (_inverse(*side) for side in zip(self.form.domain.shape, self.spacings, strict=True))
+        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.spacings, strict=True))
         widths = [np.repeat(g, n) for g, n in zip(self.spacings, self._sizes, strict=True)]
         areas = np.multiply.outer(*widths)
         noise = {int(area): variance(self.scale * int(area)) / int(area) ** 2 for area in np.unique(areas)}
