@@ -98,6 +98,7 @@ reproduce: $(VENV)/.test
 
 docs: $(VENV)/.test
 	$(BIN)/python -m blowfish_privacy.results.pictures.secret_graph docs/pictures
+	$(BIN)/python -m blowfish_privacy.results.pictures.balances docs/pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python -m pytest -n $(WORKERS) tests/docs
 	@echo "The site is in site/: open site/index.html, or python3 -m http.server -d site for the search."

@@ -65,7 +65,7 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "product.ledger"
             policy = bp.Policy(declared, secrets=secrets)
-            session = bp.Session(frame, policy, budget=10, ledger=path, create=True)
+            session = bp.Session(frame, policy, budget=3, ledger=path, create=True)
             print(f"\nsecrets: {name}, every release at epsilon {float(EPSILON)}")
             for title, asked in product():
                 plan = session.plan(asked, epsilon=EPSILON, name=title)

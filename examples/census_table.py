@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
     session = bp.Session(folder / "census.csv", POLICY, budget="1.0", ledger=folder / "census.ledger", create=True)
 
     # No secret pair changes the region, so four tables cost as much as one.
-    tables = session.parallel("region").release(bp.Histogram("age", "sex"), epsilon="0.5", name="ages")
+    tables = session.release(bp.Histogram("age", "sex").by("region"), epsilon="0.5", name="ages")
     tables.save(folder / "ages.release.json")
     tables.to_csv(folder / "ages.csv")
     tables.plot(folder / "ages.png")

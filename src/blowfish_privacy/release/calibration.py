@@ -16,6 +16,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Asked, Query
 from blowfish_privacy.queries.asked import split
 from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.progress import task
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,16 @@ class Calibration:
         if best.blind:
             raise TooFewError.of(self.records or 0, epsilon)
         return best
+
+    def solve(self, error: Fraction) -> Fraction:
+        """Find the smallest epsilon of three digits for a root mean squared error."""
+        if self.query.divided and self.population.policy.size == "unknown":
+            raise RefusalError(
+                "how wrong a mean is depends on the number of records, which is secret here.",
+                hint="state epsilon instead of error.",
+            )
+        with task("Solving for epsilon"):
+            return solve_epsilon(self, error)
 
     def _spending_all(self, first: Mechanism, epsilon: Fraction) -> Mechanism:
         """Give one group as much as lets all groups together lose epsilon.

@@ -9,18 +9,16 @@ from fractions import Fraction
 from typing import Any
 
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
-from blowfish_privacy.graphs import AddRemove, FullDomain
+from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms import Error, Mechanism, candidates
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.population import Population
 from blowfish_privacy.queries import ALL_RECORDS, Asked, Query, Selection
-from blowfish_privacy.queries.asked import asked_to_file, joined, split
-from blowfish_privacy.release.calibration import Calibration, solve_epsilon
+from blowfish_privacy.queries.asked import asked_to_file, split
+from blowfish_privacy.release.calibration import Calibration
 from blowfish_privacy.release.public_sizes import PublicSizes
 from blowfish_privacy.support.exact import positive
-from blowfish_privacy.support.progress import task
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,25 +57,10 @@ class Plan:
         return self.mechanism.expected_error()
 
     def plain_error(self) -> Error | None:
-        """Say how wrong plain differential privacy would be for the same epsilon; None if out of reach.
+        """Say how wrong plain (bounded, or add-or-remove) differential privacy would be; None if out of reach."""
+        from blowfish_privacy.release.rival import plain_error
 
-        Like is compared with like: bounded, where the number of records is public, else add-or-remove.
-        """
-        if not self.epsilon:
-            return None
-        secret = self.policy.size == "unknown"
-        options: dict[str, Any] = {"size": self.policy.size, "rows_per_person": self.policy.rows_per_person}
-        usual = Policy(self.policy.domain, secrets=AddRemove() if secret else FullDomain(), **options)
-        kind = type(self.mechanism)
-        # One that was asked for by name is compared with itself, a default with the default.
-        named = None if kind.default_for(self.query) else kind.name
-        try:
-            asked = joined(self.query, self.selection)
-            rival = make_plan(asked, usual, epsilon=self.epsilon, mechanism=named, records=self.records)
-        except BlowfishError:
-            return None
-        error = rival.expected_error()
-        return error if error.of == self.expected_error().of else None
+        return plain_error(self)
 
     def typical_errors(self) -> dict[str, float]:
         """Say how wrong a random range typically is, on public synthetic shapes; empty but for ordered data."""
@@ -146,15 +129,9 @@ def plan_population(
     **labels: Any,
 ) -> Plan:
     """Plan one release of some records."""
-    if epsilon is None and query.divided and population.policy.size == "unknown":
-        raise RefusalError(
-            "how wrong a mean is depends on the number of records, which is secret here.",
-            hint="state epsilon instead of error.",
-        )
     calibrate = Calibration(query, population, candidates(query, mechanism), records, named=mechanism is not None)
     if epsilon is None:
-        with task("Solving for epsilon"):
-            chosen = solve_epsilon(calibrate, positive(error, "error", error=QueryError))
+        chosen = calibrate.solve(positive(error, "error", error=QueryError))
     else:
         chosen = positive(epsilon, "epsilon", error=QueryError)
     calibrated = calibrate(chosen)

@@ -23,8 +23,9 @@ from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.asked import read_asked, split
 from blowfish_privacy.release import public_totals, spec
-from blowfish_privacy.release.document import FORMAT, OF_A_PART, VERSION, label
+from blowfish_privacy.release.document import FORMAT, VERSION
 from blowfish_privacy.release.file_form import check_query
+from blowfish_privacy.release.group_documents import OF_A_PART, label
 from blowfish_privacy.release.plan import Plan
 
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
@@ -143,7 +144,7 @@ def _population(policy: Policy, selection: Selection, group: Mapping[str, Any]) 
 
 
 def position_of(attribute: Attribute, written: Any) -> int:
-    """Find the value that a document writes; :func:`~.document.label` wrote it."""
+    """Find the value that a document writes; :func:`~.group_documents.label` wrote it."""
     labels = {str(label(attribute, position)): position for position in range(attribute.size)}
     return labels[str(written)]
 

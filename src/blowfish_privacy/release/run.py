@@ -21,6 +21,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import stated_facts
 from blowfish_privacy.release import checks, document, spec
 from blowfish_privacy.release.drawing import Drawn, draw, looks_at
+from blowfish_privacy.release.group_documents import join
 from blowfish_privacy.release.groups import check_total
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.recording import record_answer
@@ -98,4 +99,4 @@ class ReleaseRunner:
                 cell: {**document.write(part, each.noisy, **options), "records": each.records, **each.totals}
                 for cell, (part, each) in drawn.items()
             }
-            return document.join(plan, bodies, **options) if plan.parts else bodies[()]
+            return join(plan, bodies, **options) if plan.parts else bodies[()]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.results.pictures.figure import plain_text, start_figure, state_below
 from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.files import write_atomically
 
 
 def draw_balances(balances: Mapping[str, Fraction], budget: Fraction) -> Any:
@@ -24,3 +27,23 @@ def draw_balances(balances: Mapping[str, Fraction], budget: Fraction) -> Any:
     axes.set_xlabel(f"the most that a secret pair has lost, of a budget of {show(budget)}", fontsize=9)
     state_below(figure, "Each secret pair has the whole budget: bars do not add up.")
     return figure
+
+
+EXAMPLE = {"age": Fraction(7, 10), "sex": Fraction(7, 10), "region": Fraction(3, 10), "wage": Fraction(3, 10)}
+"""The balances of the example in docs/budget.md."""
+
+
+def svg(figure: Any) -> bytes:
+    """Return a figure as SVG, the same bytes every time."""
+    from io import BytesIO
+
+    from matplotlib import rc_context
+
+    drawn = BytesIO()
+    with rc_context({"svg.hashsalt": "blowfish-privacy", "svg.fonttype": "none"}):
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    return b"\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + b"\n"
+
+
+if __name__ == "__main__":
+    write_atomically(Path(sys.argv[1]) / "balances.svg", svg(draw_balances(EXAMPLE, Fraction(1))))
