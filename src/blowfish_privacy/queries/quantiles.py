@@ -39,6 +39,7 @@ class Quantiles(Cumulative):
         example="{quantiles: wage, at: [0.25, 0.5]}",
     )
     result = "quantiles"
+    of_some = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

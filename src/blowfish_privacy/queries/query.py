@@ -50,6 +50,8 @@ class Query(ABC):
     """Whether every record is counted in exactly one output."""
     divided: ClassVar[bool] = False
     """Whether the answer is divided by the number of records."""
+    of_some: ClassVar[bool] = False
+    """Whether there is an answer only if there are records."""
     instead_of_parts: ClassVar[str | None] = None
     """What to do instead, if the query cannot be released for each part of a table."""
 

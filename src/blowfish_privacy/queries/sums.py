@@ -68,6 +68,7 @@ class Mean(Sum):
     needs_records = True
     error_of = "the mean"
     divided = True
+    of_some = True
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,8 @@ def plan_groups(
         for group, amount in amounts.items():
             population = populations[group]
             records = None if sizes is None or not population.public else sizes.inside(population.box)
-            if query.divided and records == 0 and selection.by:
-                # Of a group without records there is no mean, and that it has none is public.
+            if query.of_some and records == 0 and selection.by:
+                # That a group has no records is public, and then it has no mean.
                 continue
             same = None if isinstance(epsilon, Mapping) else _like(made, population, records)
             made[group] = same or plan_population(

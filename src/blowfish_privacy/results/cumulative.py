@@ -223,8 +223,8 @@ class QuantilesResult(CumulativeResult):
         return ["share", self.release.query.attributes[0]]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each share asked for."""
-        for share in cast(Quantiles, self.release.query).shares:
+        """One row for each share asked for; without records there are no quantiles, and no rows."""
+        for share in cast(Quantiles, self.release.query).shares if self.total else ():
             yield [show(share), str(self.quantile(share))]
 
 

@@ -15,6 +15,7 @@ from blowfish_privacy.mechanisms import Error, ExpectedError
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.release.explain import number
+from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.counts import draw_counts
 from blowfish_privacy.results.result import Result
 
@@ -30,7 +31,15 @@ class HistogramResult(Result):
     @cached_property
     def _estimate(self) -> npt.NDArray[Any]:
         constraints = self._constraints
-        return self.noisy if constraints is None else constraints.nearest(self.noisy)
+        estimate = self.noisy if constraints is None else constraints.nearest(self.noisy)
+        return np.where(self._selected, estimate, 0)
+
+    @cached_property
+    def _selected(self) -> npt.NDArray[np.bool_]:
+        """The cells that a condition selects; the others are empty, whatever noise they got."""
+        domain = self.release.query.own_domain(self.release.policy.domain)
+        every = np.ones(domain.shape, dtype=np.int64)
+        return sliced(every, domain, self.release.population.box).reshape(-1).astype(bool)
 
     @property
     def _constraints(self) -> Constraints | None:
@@ -83,7 +92,7 @@ class HistogramResult(Result):
         return [*self.release.query.attributes, "count", *extra, "typical_error"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each cell; the error is that of the estimated count."""
+        """One row for each cell that is selected; the error is that of the estimated count."""
         domain = self.release.query.own_domain(self.release.policy.domain)
         columns: list[Any] = [self.values.tolist()]
         if self.release.records is not None:
@@ -92,8 +101,9 @@ class HistogramResult(Result):
         alike = repeat(error.rmse, domain.size)
         columns.append(error.by_answer().tolist() if isinstance(error, ConstrainedError) else alike)
         labels = ([attribute.show(position) for position in range(attribute.size)] for attribute in domain.attributes)
-        for shown, *numbers in zip(product(*labels), *columns, strict=True):
-            yield [*shown, *numbers]
+        for selected, shown, *numbers in zip(self._selected.tolist(), product(*labels), *columns, strict=True):
+            if selected:
+                yield [*shown, *numbers]
 
     def draw(self, axes: Any) -> None:
         """Draw bars with error bars for one attribute, lines for the second, a picture of colours beyond."""

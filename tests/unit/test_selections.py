@@ -1,0 +1,170 @@
+"""Releases of some records and of groups, as a user sees them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import blowfish_privacy as bp
+from blowfish_privacy import results
+from blowfish_privacy.release.verification import problems
+from blowfish_privacy.statements.card import make_card
+
+DOMAIN = bp.Domain(
+    age=bp.Integer(0, 9),
+    sex=bp.Categorical(["F", "M"]),
+    zone=bp.Categorical(["n", "s", "e"]),
+    wage=bp.Integer(0, 49),
+)
+SECRETS = bp.PerAttribute(age=bp.FullDomain(), sex=bp.FullDomain(), zone=bp.Public(), wage=bp.DistanceThreshold(5))
+ROWS = 3000
+
+
+@pytest.fixture
+def table():
+    drawn = np.random.default_rng(7)
+    return pd.DataFrame({
+        "age": drawn.integers(0, 10, ROWS),
+        "sex": drawn.choice(["F", "M"], ROWS),
+        "zone": drawn.choice(["n", "s"], ROWS),
+        "wage": drawn.integers(0, 50, ROWS),
+    })  # fmt: skip
+
+
+def opened(table, secrets=SECRETS, **options):
+    return bp.Session(table, bp.Policy(DOMAIN, secrets=secrets, **options), budget=1000)
+
+
+ASKED = {
+    "histogram of women": bp.Histogram("age").where(sex="F"),
+    "histogram of the young": bp.Histogram("age").where(age=(0, 3)),
+    "histogram by sex": bp.Histogram("age").by("sex"),
+    "histogram by zone and sex": bp.Histogram("age").by("zone", "sex"),
+    "sum by zone": bp.Sum("wage").by("zone"),
+    "sum of women": bp.Sum("wage").where(sex="F", age=[1, 2, 3]),
+    "mean by zone": bp.Mean("wage").by("zone"),
+    "mean by sex": bp.Mean("wage").by("sex"),
+    "mean of women": bp.Mean("wage").where(sex="F"),
+    "mean of the north": bp.Mean("wage").where(zone="n"),
+    "median by sex": bp.Median("wage").by("sex"),
+    "quantiles by zone": bp.Quantiles("wage", ["0.1", "0.9"]).by("zone"),
+    "cumulative of women": bp.Cumulative("wage").where(sex="F"),
+    "ranges by zone": bp.Ranges("wage", [(0, 9), (10, 49)]).by("zone"),
+    "weights by zone and sex": bp.Linear(lambda age: age >= 5, attributes=["age"]).where(zone="n").by("zone", "sex"),
+    "grid of women": bp.RangeGrid("age", "wage").where(sex="F"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", ["known", "unknown"])
+@pytest.mark.parametrize("secrets", [SECRETS, bp.FullDomain()], ids=["per attribute", "full"])
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+def test_every_query_is_answered_and_reads_back(table, tmp_path, asked, secrets, size):
+    session = opened(table, secrets, size=size)
+    plan = session.plan(asked, epsilon=20, name="asked")
+    assert plan.epsilon == 20
+    assert plan.explain()
+    result = session.release(plan)
+    assert session.ledger.spent == 20
+    assert problems(result.text) == []
+    assert make_card(result.text).summary
+    again = results.from_text(result.text)
+    assert type(again) is type(result)
+    result.to_csv(tmp_path / "a.csv")
+    assert len(pd.read_csv(tmp_path / "a.csv")) == len(result.to_frame()) > 0
+    result.plot(tmp_path / "a.png")
+
+
+def test_answers_are_near_the_truth(table):
+    session = opened(table)
+    women = table[table.sex == "F"]
+    ages = session.release(bp.Histogram("age").where(sex="F"), epsilon=20)
+    assert np.abs(ages.counts - np.bincount(women.age, minlength=10)).max() < 5
+    means = session.release(bp.Mean("wage").by("zone", "sex"), epsilon=20)
+    for (zone, sex), result in means.items():
+        if zone != "e":
+            true = table[(table.zone == zone) & (table.sex == sex)].wage.mean()
+            assert abs(result.value - true) < 0.2
+    medians = session.release(bp.Median("wage").by("sex"), epsilon=20)
+    for sex, result in medians.items():
+        assert abs(result.quantile("0.5") - table[table.sex == sex].wage.median()) <= 2
+    public = session.release(bp.Mean("wage").by("zone"), epsilon=20)
+    assert set(public) == {"n", "s"}  # nobody lives in the east, and that is public
+    assert public["n"].release.records == int((table.zone == "n").sum())
+    young = session.release(bp.Histogram("age").where(age=(0, 3)), epsilon=20)
+    assert list(young.to_frame().age) == ["0", "1", "2", "3"]
+    assert (young.counts[4:] == 0).all()
+
+
+def test_public_groups_are_charged_in_parallel_across_releases_and_sessions(table, tmp_path):
+    policy = bp.Policy(DOMAIN, secrets=SECRETS)
+    path = tmp_path / "zones.ledger"
+    first = bp.Session(table, policy, budget=1, ledger=path, create=True)
+    first.release(bp.Histogram("age").where(zone="n"), epsilon="0.6")
+    second = bp.Session(table, policy, ledger=path)
+    second.release(bp.Histogram("age").where(zone="s"), epsilon="0.7")
+    assert second.ledger.balances == {"age": Fraction(7, 10), "sex": 0, "wage": 0}
+    second.release(bp.Histogram("age").by("zone"), epsilon="0.1")
+    assert second.ledger.spent == Fraction(8, 10)
+    with pytest.raises(bp.BudgetError, match="change age"):
+        second.release(bp.Histogram("age"), epsilon="0.3")
+    second.release(bp.Histogram("age").where(zone="n"), epsilon="0.3", new=True)
+    assert second.remaining == 0
+    assert second.ledger.verify().ok
+
+
+def test_a_secret_size_is_in_no_document(table):
+    session = opened(table)
+    for asked in (bp.Histogram("age").where(sex="F"), bp.Mean("wage").by("sex"), bp.Median("wage").where(age=(0, 4))):
+        result = session.release(asked, epsilon=1)
+        for each in result.values() if hasattr(result, "by") else [result]:
+            assert each.release.records is None
+            assert each.release.body["records"] is None
+            assert "public_totals" not in each.release.body
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda: bp.Histogram("age").where(sx="F"), "sx"),
+        (lambda: bp.Histogram("age").where(sex="X"), "X"),
+        (lambda: bp.Histogram("age").where({}), "at least one attribute"),
+        (lambda: bp.Histogram("age").where(3), "maps attributes"),
+        (lambda: bp.Histogram("age").where(sex="F").where(sex="M"), "already"),
+        (lambda: bp.Histogram("age").by(), "at least one attribute"),
+        (lambda: bp.Histogram("age").by("sex", "sex"), "twice"),
+        (lambda: bp.Histogram("age").by("age"), "same within each group"),
+        (lambda: bp.Histogram("age").by("sx"), "sx"),
+        (lambda: bp.KMeans(["age"], k=2).where(sex="F"), "not available"),
+        (lambda: bp.Histogram("age").where(age=[]), "no value"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(table, asked, said):
+    session = opened(table)
+    with pytest.raises(bp.BlowfishError, match=said):
+        session.plan(asked(), epsilon=1)
+    assert session.ledger.entries() == ()
+
+
+def test_known_facts_that_tie_groups_together_refuse_them(table):
+    known = [bp.KnownMarginal("sex")]
+    session = bp.Session(table, bp.Policy(DOMAIN, secrets=bp.Attributes(), known=known), budget=9)
+    with pytest.raises(bp.RefusalError, match="no release of a part"):
+        session.plan(bp.Histogram("age").by("zone"), epsilon=1)
+
+
+def test_documents_of_parts_by_one_attribute_are_still_read(table):
+    import json
+
+    from blowfish_privacy.release import document
+
+    made = json.loads(opened(table).release(bp.Histogram("age").by("zone"), epsilon=1).text)
+    groups = made.pop("groups")
+    parts = [{**part, "value": part["value"][0]} for part in groups["parts"]]
+    made["query"].pop("by")
+    made["parallel"] = {"attribute": "zone", "left_out": groups["left_out"], "parts": parts}
+    text = document.dumps(made)
+    assert list(results.from_text(text)) == ["n", "s", "e"]
+    assert problems(text) == []
