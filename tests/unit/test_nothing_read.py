@@ -25,6 +25,7 @@ QUERIES = {
     "range_grid": bp.RangeGrid("a", "b"),
     "kmeans": bp.KMeans(["a", "b"], k=2),
     "quantiles": bp.queries.Quantiles("a", ["0.5"]),
+    "median": bp.queries.Median("a"),
     "ranges": bp.queries.Ranges("a", [(0, 3)]),
 }
 

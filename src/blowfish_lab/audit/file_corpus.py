@@ -35,7 +35,27 @@ CORPUS: tuple[dict[str, Any], ...] = (
     _file(
         {"x": _WAGE}, {"threshold": 1}, [{"cumulative": "x", "mechanism": "ordered"}, {"cumulative": "x", "error": 5}]
     ),
-    _file({"x": _WAGE, "sex": _SEX}, "full", [{"histogram": ["x", "sex"]}, {"sum": "x"}], size="unknown"),
+    _file(
+        {"x": _WAGE, "sex": _SEX},
+        "full",
+        [{"histogram": ["x", "sex"]}, {"sum": "x"}, {"mean": "x", "mechanism": "mean-offsets"}],
+        size="unknown",
+    ),
+    _file(
+        {"x": _WAGE, **_GRID},
+        "add_remove",
+        [{"kmeans": ["lat", "lon"], "k": 2, "mechanism": "counted-grid"}, {"median": "x", "by": ["lat"]}],
+    ),
+    _file(
+        {"age": _AGE, "sex": _SEX, "wage": _WAGE},
+        {"per_attribute": {"age": "full", "sex": "public", "wage": {"threshold": 20}}},
+        [
+            {"histogram": ["age"], "where": {"sex": "Female", "wage": [0, 20]}},
+            {"mean": "wage", "by": "sex"},
+            {"sum": "wage", "by": ["sex", "age"]},
+        ],
+        size=48842,
+    ),
     _file(
         {"x": _WAGE},
         {"threshold": "7/2"},

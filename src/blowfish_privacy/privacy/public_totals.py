@@ -30,6 +30,8 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 
 MOST_CELLS = 5_000_000
 """Of a query with more cells, the number of records is the only total that is used."""
+MOST_BLOCKS = 50_000
+"""Blocks beyond which a document does not list their counts."""
 _MOST_LABELLED = 20_000
 """Up to this many values are asked one by one for the block that they are in."""
 
@@ -114,7 +116,8 @@ def blocks(policy: Policy, names: Sequence[str]) -> Integers | None:
         return None
     labels = _components(graph)
     parts = int(labels.max()) + 1
-    return labels if 1 < parts < domain.size and _unchanged(BlockForm(domain, labels), policy) else None
+    few = 1 < parts < domain.size and parts <= MOST_BLOCKS
+    return labels if few and _unchanged(BlockForm(domain, labels), policy) else None
 
 
 def _unchanged(form: BlockForm, policy: Policy) -> bool:
@@ -211,7 +214,9 @@ class BlockForm(LinearForm):
             rows = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
             _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
             group = inverse.reshape(-1)
-            groups.append([Subset.of(np.flatnonzero(group == number).tolist()) for number in range(len(first))])
+            ends = np.cumsum(np.bincount(group, minlength=len(first)))[:-1]
+            members = np.split(np.argsort(group, kind="stable"), ends)
+            groups.append([Subset.of(positions.tolist()) for positions in members])
             table = np.take(table, first, axis=axis)
         return Pieces(groups, table, self.outputs)
 

@@ -68,7 +68,7 @@ def test_yaml_means_the_same_where_its_parser_in_c_is_missing(monkeypatch):
 
 
 def test_spoilt_files_are_planned_or_refused():
-    found = files.examine_many(0, examples(100), seed=3)
+    found = files.examine_many(0, examples(100), seed=5)
     assert [outcome for outcome in found if outcome.failure] == []
     assert {"planned", "SpecError", "DomainError"} <= {outcome.word for outcome in found}
 
