@@ -23,7 +23,7 @@ from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe
 from blowfish_privacy.release.keys import content_key, may_be_paid
 from blowfish_privacy.release.plan import Plan, make_plan
-from blowfish_privacy.release.public_sizes import PublicSizes, ask_sizes
+from blowfish_privacy.release.public_sizes import PublicSizes, ask_sizes, sizes_needed
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import Session
 from blowfish_privacy.support.postgresql import is_address
@@ -122,6 +122,7 @@ class PublicNumbers:
         self, policy: Policy, engine: Callable[[], Engine], told: Callable[[str], None] = lambda words: None
     ) -> None:
         self._policy, self._engine, self._told = policy, engine, told
+        self._asked: dict[tuple[str, ...], PublicSizes] = {}
 
     def records(self, asked: Asked) -> int | None:
         """Return the number of records, where a plan needs it."""
@@ -131,11 +132,11 @@ class PublicNumbers:
 
     def sizes(self, asked: Asked) -> PublicSizes | None:
         """Return the numbers of records of parts, where a plan needs them."""
-        sizes = ask_sizes(asked, self._policy, self._engine)
-        if sizes is not None:
-            names = ", ".join(sizes.domain.names)
-            self._told(f"Asked the data for the numbers of records by {names} alone, which are public here.")
-        return sizes
+        names = sizes_needed(asked, self._policy)
+        if names and names not in self._asked:
+            self._asked[names] = ask_sizes(names, self._policy, self._engine)
+            self._told(f"Asked the data for the numbers of records by {', '.join(names)} alone, which are public here.")
+        return self._asked.get(names)
 
     @cached_property
     def _rows(self) -> int:

@@ -36,7 +36,7 @@ from blowfish_privacy.release.checks import describe
 from blowfish_privacy.release.data_check import PolicyCheck, check_data
 from blowfish_privacy.release.keys import MADE_BEFORE, SessionKeys, may_be_paid
 from blowfish_privacy.release.plan import Plan, make_plan
-from blowfish_privacy.release.public_sizes import ask_sizes
+from blowfish_privacy.release.public_sizes import ask_sizes, sizes_needed
 from blowfish_privacy.release.run import ReleaseRunner
 from blowfish_privacy.support.exact import positive, show
 
@@ -131,7 +131,8 @@ class Session:
         records, sizes = self.policy.records, None
         if plain.needs_records and self.policy.size != "unknown" and (selection or records is None):
             self._check_affordable(query, epsilon, name, key, new=new)
-            sizes = ask_sizes(query, self.policy, lambda: self.engine)
+            names = sizes_needed(query, self.policy)
+            sizes = ask_sizes(names, self.policy, lambda: self.engine) if names else None
             records = self.engine.rows() if not selection else records
         plan = make_plan(
             query,
@@ -166,6 +167,8 @@ class Session:
 
     def quote(self, *plans: Plan) -> Quote:
         """Say what plans would cost together, on which secret pairs, and what they would leave. Nothing is spent."""
+        if not all(isinstance(plan, Plan) for plan in plans):
+            raise QueryError("a quote is for plans.", hint="session.quote(session.plan(query, epsilon=..)).")
         return self.ledger.quote(Loss.total(plan.certificate.loss for plan in plans), self.policy)
 
     def runner(self) -> ReleaseRunner:

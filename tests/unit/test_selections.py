@@ -10,6 +10,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy import results
+from blowfish_privacy.release import spec
 from blowfish_privacy.release.verification import problems
 from blowfish_privacy.statements.card import make_card
 
@@ -133,7 +134,8 @@ def test_a_secret_size_is_in_no_document(table):
         (lambda: bp.Histogram("age").where({}), "at least one attribute"),
         (lambda: bp.Histogram("age").where(3), "maps attributes"),
         (lambda: bp.Histogram("age").where(sex="F").where(sex="M"), "already"),
-        (lambda: bp.Histogram("age").by(), "at least one attribute"),
+        (lambda: bp.Histogram("age").by(), "at least one"),
+        (lambda: bp.Histogram("age").by(3), "names of attributes"),
         (lambda: bp.Histogram("age").by("sex", "sex"), "twice"),
         (lambda: bp.Histogram("age").by("age"), "same within each group"),
         (lambda: bp.Histogram("age").by("sx"), "sx"),
@@ -168,3 +170,51 @@ def test_documents_of_parts_by_one_attribute_are_still_read(table):
     text = document.dumps(made)
     assert list(results.from_text(text)) == ["n", "s", "e"]
     assert problems(text) == []
+
+
+def test_a_condition_on_the_attribute_itself_holds_for_what_is_shown(table):
+    session = opened(table)
+    young = session.release(bp.Median("wage").where(wage=(20, 25)), epsilon="0.1")
+    assert 20 <= young.quantile("0.5") <= 25
+    assert young.counts()[:20].sum() == 0 == young.counts()[26:].sum()
+    assert 20 <= session.release(bp.Mean("wage").where(wage=(20, 25)), epsilon="0.1").value <= 25
+    grid = session.release(bp.RangeGrid("age", "wage").where(wage=(20, 25)), epsilon="0.1")
+    assert grid.range((0, 9), (0, 19)) == 0
+
+
+def test_add_or_remove_privacy_of_some_records(table):
+    session = opened(table, bp.AddRemove())
+    for asked in (bp.Histogram("age").by("zone"), bp.Mean("wage").where(sex="F"), bp.Median("wage").by("sex")):
+        result = session.release(asked, epsilon=1)
+        assert problems(result.text) == []
+    assert session.ledger.balances == {"presence": 3}
+
+
+@pytest.mark.filterwarnings("error::blowfish_privacy.errors.BlowfishWarning")
+def test_parts_without_secrets_warn_nobody(table):
+    secrets = bp.ByValue("zone", {"n": bp.FullDomain(), "s": bp.Public(), "e": bp.Public()})
+    session = opened(table, secrets)
+    plan = session.plan(bp.Histogram("age").by("zone"), epsilon=1)
+    assert plan.explain()
+    ages = session.release(plan)
+    assert ages["s"].error().rmse == 0
+    assert ages["n"].error().rmse > 0
+
+
+def test_a_file_with_a_group_named_twice_is_refused():
+    text = """
+version: 1
+policy: {domain: {age: {integer: [0, 9]}, sex: {categorical: [F, M]}}, secrets: attributes}
+releases: [{name: a, histogram: [age], by: [sex, sex], epsilon: 0.1}]
+"""
+    with pytest.raises(bp.BlowfishError, match="twice"):
+        spec.loads(text)
+
+
+def test_groups_by_a_list_and_quotes_for_queries(table):
+    assert bp.Histogram("age").by(["sex", "zone"]) == bp.Histogram("age").by("sex", "zone")
+    session = opened(table)
+    with pytest.raises(bp.QueryError, match="for plans"):
+        session.quote(bp.Histogram("age"))
+    remarks = session.release(bp.Histogram("age").by("zone"), epsilon=1).remarks()
+    assert any("biased" in remark for remark in remarks)

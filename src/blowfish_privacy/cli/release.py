@@ -156,7 +156,7 @@ def _warn_of_budget(quote: Quote) -> None:
     try:
         quote.check("the releases cost")
     except BudgetError as error:
-        warn(f"{error.message.partition(' Nothing was charged')[0]} blowfish release will refuse. {error.hint}")
+        warn(f"{error.message.partition(' Nothing was charged')[0]} blowfish release will refuse: {error.hint}")
 
 
 def _warn_of_notices(plans: Sequence[Plan]) -> None:

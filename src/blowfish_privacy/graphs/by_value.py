@@ -45,6 +45,11 @@ class ByValue(Secrets):
         for value, choice in self.secrets.items():
             if not isinstance(choice, Secrets):
                 raise PolicyError(f"the secrets of {column} {brief(value)} must be a graph, got {brief(choice)}.")
+            if choice.size is not None:
+                raise PolicyError(
+                    f"the secrets of {column} {brief(value)} cannot be {choice.keyword}: that is about whole tables.",
+                    hint="use it alone, or size: unknown beside other secrets.",
+                )
             if _written(value) == "by":
                 raise PolicyError(
                     f'{column} has a value called "by", which a policy file takes for the column\'s name.',

@@ -148,8 +148,10 @@ class Populations:
             with warnings.catch_warnings():
                 # Who declared the whole policy was warned.
                 warnings.simplefilter("ignore", BlowfishWarning)
-                made = replace(whole, secrets=secrets, known=(), size="known", compensation="anywhere")
-                if self.secret or whole.size == "unknown" or _borders(made, self._where):
+                unknown = bool(self.secret) or whole.size == "unknown"
+                size = "unknown" if unknown else "known"
+                made = replace(whole, secrets=secrets, known=(), size=size, compensation="anywhere")
+                if not unknown and _borders(made, self._where):
                     made = replace(made, size="unknown")
             self._made.append(made)
         return made

@@ -44,6 +44,8 @@ def check_asked(query: Query, selection: Selection, domain: Domain) -> None:
     """Refuse what the domain does not have, groups by what the query itself looks at, and too many groups."""
     query.on(domain)
     box = selection.box(domain)
+    if len(set(selection.by)) < len(selection.by):
+        raise QueryError("groups name an attribute twice.")
     for name in selection.by:
         if name not in domain:
             raise QueryError(f"by names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain))

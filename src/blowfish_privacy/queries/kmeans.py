@@ -39,7 +39,7 @@ class KMeans(Query):
     result = "clusters"
     changed = "the counts"
     counts_records = True
-    instead_of_parts = "open a session on the data of each part."
+    instead_of_parts = "leave the condition out; for a public attribute, open a session on the records of each value."
 
     def __init__(self, attributes: Sequence[str], k: int) -> None:
         named = [attributes] if isinstance(attributes, str) else attributes

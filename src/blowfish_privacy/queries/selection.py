@@ -124,8 +124,10 @@ def checked_condition(condition: object, named: Mapping[str, Any]) -> dict[str, 
 
 def checked_groups(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the attributes of groups, or refuse them."""
-    if not names:
-        raise QueryError("groups need at least one attribute.", hint='by("region").')
+    if len(names) == 1 and isinstance(names[0], list | tuple):
+        names = tuple(names[0])
+    if not names or not all(isinstance(name, str) for name in names):
+        raise QueryError("groups need the names of attributes, at least one.", hint='by("region", "sex").')
     if len(set(names)) < len(names):
         raise QueryError("groups name an attribute twice.")
     return tuple(checked_attribute(name) for name in names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import zip_longest
 from math import isclose
 from typing import TYPE_CHECKING, Any
@@ -156,10 +155,9 @@ def _totals(plan: Plan, error: Error) -> Iterator[str]:
     if blocks is not None:
         yield f"Published exactly beside it: {public_totals.words(query, blocks)}."
     counted = None if blocks is None else Totals(blocks, np.zeros(int(blocks.max()) + 1, dtype=np.int64))
-    known = replace(policy, known=()) if plan.selection else policy
     # The error does not depend on the counts, which nobody has asked for yet.
     records = None if policy.size == "unknown" else plan.records or 0
-    constraints = public_totals.constraints(query, known, records, counted, plan.population.box)
+    constraints = public_totals.constraints(query, plan.population, records, counted)
     if constraints is None or len(constraints.stated) == 1 or not isinstance(error, ExpectedError):
         return
     if query.on(policy.domain).pattern is Pattern.CELLS:

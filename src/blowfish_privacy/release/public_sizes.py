@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,16 +41,13 @@ def sizes_needed(asked: Asked, policy: Policy) -> tuple[str, ...]:
     return () if any(policy.graph.changes(name) for name in names) else names
 
 
-def ask_sizes(asked: Asked, policy: Policy, open_engine: Callable[[], Engine]) -> PublicSizes | None:
-    """Ask the data for the public numbers of records that a plan needs, if it needs any."""
-    names = sizes_needed(asked, policy)
-    if not names:
-        return None
+def ask_sizes(names: tuple[str, ...], policy: Policy, open_engine: Callable[[], Engine]) -> PublicSizes:
+    """Ask the data for the numbers of records with each value of public attributes."""
     (table,) = open_engine().counts(policy.domain, [names])
     return PublicSizes(policy.domain.project(names), table)
 
 
-def sliced(table: npt.NDArray[np.int64], domain: Domain, box: Box) -> npt.NDArray[np.int64]:
+def sliced(table: npt.NDArray[Any], domain: Domain, box: Box) -> npt.NDArray[Any]:
     """Keep the cells of a table that lie inside a box; the others become 0."""
     for axis, name in enumerate(domain.names):
         if name in box:

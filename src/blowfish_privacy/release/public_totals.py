@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Box
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.population import Population
 from blowfish_privacy.privacy.public_totals import Totals, blocks, selected_totals, stated_totals
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import Pattern, named
@@ -50,16 +50,18 @@ def read(written: Any, labels: Integers | None, records: int | None) -> Totals:
 
 
 def constraints(
-    query: Query, policy: Policy, records: int | None, counted: Totals | None, box: Box
+    query: Query, population: Population, records: int | None, counted: Totals | None
 ) -> Constraints | None:
     """Collect all public totals of a query's cells; None where the number of records is secret.
 
     Of some records only, those inside a box, stated facts say nothing, and cells outside the box are empty.
     """
+    policy, box = population.whole, population.box
     if records is None or query.on(policy.domain).pattern not in (Pattern.CELLS, Pattern.RANKS):
         return None
     domain = query.own_domain(policy.domain)
     if domain.size > _MOST_CELLS:
         return None
     totals = [selected_totals(domain, box, records), *([] if counted is None else [counted])]
-    return Constraints.of([*totals, *stated_totals(policy, query.attributes, records)])
+    stated = [] if box or population.groups else stated_totals(policy, query.attributes, records)
+    return Constraints.of([*totals, *stated])

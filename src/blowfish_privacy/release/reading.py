@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -56,9 +56,7 @@ class Release:
     @cached_property
     def constraints(self) -> Constraints | None:
         """All public totals of the query's cells; None where it has no cells or the number of records is secret."""
-        # Stated facts are about the whole table.
-        policy = replace(self.population.policy, known=()) if self.selection else self.policy
-        return public_totals.constraints(self.query, policy, self.records, self.blocks, self.population.box)
+        return public_totals.constraints(self.query, self.population, self.records, self.blocks)
 
     def plan(self) -> Plan:
         """Return the plan that it was made by."""

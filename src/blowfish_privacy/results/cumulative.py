@@ -55,7 +55,7 @@ class CumulativeResult(Result):
     @cached_property
     def linear(self) -> npt.NDArray[np.float64]:
         """The unbiased estimate, which may decrease here and there; it meets every public total."""
-        return self._mechanism.meeting(self._measured, self._totals)
+        return self._of_selected(self._mechanism.meeting(self._measured, self._totals))
 
     @cached_property
     def _measured(self) -> npt.NDArray[np.float64]:
@@ -71,7 +71,16 @@ class CumulativeResult(Result):
     @cached_property
     def cumulative(self) -> npt.NDArray[np.float64]:
         """The number of records at or below each value; never decreases, from 0 to the total."""
-        return self._mechanism.ordered_estimate(self.release.noisy, self.release.records, self._totals)
+        estimate = self._mechanism.ordered_estimate(self.release.noisy, self.release.records, self._totals)
+        return self._of_selected(estimate)
+
+    def _of_selected(self, estimate: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Leave out values that a condition does not select; where the total is public, it says so already."""
+        chosen = self.release.population.box.get(self.release.query.attributes[0])
+        if chosen is None or self.release.records is not None:
+            return estimate
+        counts = np.diff(estimate, prepend=0.0)
+        return np.cumsum(np.where([position in chosen for position in range(self.attribute.size)], counts, 0.0))
 
     @property
     def values(self) -> npt.NDArray[np.float64]:

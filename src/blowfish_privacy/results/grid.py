@@ -17,6 +17,7 @@ from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.grid.grid_error import GridError, over_all_rectangles
 from blowfish_privacy.release.explain import number
+from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.counts import draw_map
 from blowfish_privacy.results.result import Result
 
@@ -51,7 +52,9 @@ class GridResult(Result):
             return self._correction(mechanism.estimate(self.release.noisy).reshape(-1)).reshape(shape)
         if constraints is not None and self.release.certificate.epsilon:
             return constraints.nearest(self.noisy).reshape(shape)
-        return (mechanism.estimate(self.release.noisy) if isinstance(mechanism, _GRIDS) else self.noisy).reshape(shape)
+        cells = (mechanism.estimate(self.release.noisy) if isinstance(mechanism, _GRIDS) else self.noisy).reshape(shape)
+        # What a condition does not select is empty, whatever noise it got.
+        return sliced(cells, self.domain, self.release.population.box)
 
     @cached_property
     def _correction(self) -> Correction | None:

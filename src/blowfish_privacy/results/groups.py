@@ -60,6 +60,10 @@ class GroupsResult(Mapping[Any, Result]):
         """What must not be overlooked in any group."""
         return sorted({notice for result in self.values() for notice in result.notices})
 
+    def remarks(self) -> list[str]:
+        """What is to be said of the numbers shown, of any group."""
+        return sorted({remark for result in self.values() for remark in result.remarks()})
+
     @property
     def header(self) -> list[str]:
         """The names of the table's columns: the attributes that groups are made by come first."""

@@ -63,7 +63,7 @@ class HistogramResult(Result):
         """
         constraints = self.release.constraints
         if constraints is None:
-            raise RefusalError("the number of records is not public under this policy, so counts have no known total.")
+            raise RefusalError("the number of these records is not public, so counts have no known total.")
         return constraints.whole(self._estimate).reshape(self.counts.shape)
 
     def error(self) -> Error:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Subset
 from blowfish_privacy.mechanisms import Error, MeanOffsets
 from blowfish_privacy.results.pictures.figure import plain_text
 from blowfish_privacy.results.result import Result
@@ -23,8 +24,16 @@ class NumberResult(Result):
         """The one answer; a mean is divided here where its count is noisy too."""
         mechanism = self.release.mechanism
         if isinstance(mechanism, MeanOffsets):
-            return np.array([mechanism.mean(self.release.noisy)])
+            return np.clip([mechanism.mean(self.release.noisy)], *self._selected)
         return super().values
+
+    @property
+    def _selected(self) -> tuple[float, float]:
+        """The lowest and the highest value that a condition on the attribute itself leaves."""
+        (name,) = self.release.query.attributes
+        attribute = self.release.policy.domain[name]
+        chosen = self.release.population.box.get(name, Subset.span(0, attribute.size))
+        return float(attribute.value(chosen.first)), float(attribute.value(chosen.last))
 
     def error(self) -> Error:
         """Say how wrong the answer is."""

@@ -286,8 +286,8 @@ class _CardWriter:
         entry = ledger.get("entry") if isinstance(ledger, dict) else None
         yield Item(
             "Composition",
-            f"This statement is about one release, entry {name(str(entry))} of the publisher's ledger. Epsilons of "
-            "further releases from the same data under the same policy add up; the publisher's ledger keeps the sum.",
+            f"This statement is about one release, entry {name(str(entry))} of the publisher's ledger. Losses "
+            "of further releases that tell about the same secrets add up; the publisher's ledger keeps the sums.",
         )
         yield Item("Post-processing", "Anything computed from these numbers alone costs no further privacy.")
 

@@ -334,3 +334,8 @@ def test_large_domains_are_answered_at_once():
     assert policy.graph.project(["a", "b"]).longest_move((1, 1)) == 999 + 9
     assert "Where “consent” is near" in policy.explain()
     assert process_time() - start < 2
+
+
+def test_presence_alone_is_no_choice_of_one_value():
+    with pytest.raises(bp.PolicyError, match="cannot be add_remove"):
+        bp.ByValue("zone", {"n": bp.AddRemove(), "s": bp.FullDomain()})

@@ -34,8 +34,8 @@ BEYOND_A_SCHEMA = {
         r"lies across two|connects a value to itself|cells; at most .* supported|has no entry for|named twice in",
         r"has both blocks|must be a list of [0-9]|must say which attribute|every row must have|cannot be told apart",
         r"is not a whole number|whole numbers to add up|chooses no value|is not one bin|cells; .* is the most",
-        r"joins a value|there cannot be .* clusters|same within each group|groups, got|selects no value|names an unknown",
-        r"add_remove",
+        r"joins a value|there cannot be .* clusters|same within each group|groups, got|selects no value",
+        r"names an unknown|add_remove",
     ),
     "another part of the file decides: other facts, other releases": (
         r"contradict|gives (no|two) count|known facts (need|are)|the same (name|file)",
