@@ -218,3 +218,33 @@ def test_groups_by_a_list_and_quotes_for_queries(table):
         session.quote(bp.Histogram("age"))
     remarks = session.release(bp.Histogram("age").by("zone"), epsilon=1).remarks()
     assert any("biased" in remark for remark in remarks)
+
+
+BLOCKS = bp.PerAttribute(
+    age=bp.Partition(widths={"age": 5}), sex=bp.FullDomain(), zone=bp.Public(), wage=bp.DistanceThreshold(5)
+)
+
+
+def test_a_mean_of_a_block_is_measured_with_its_count(table):
+    session = opened(table, BLOCKS)
+    young = session.release(bp.Mean("wage").where(age=(0, 4)).by("zone"), epsilon=20)
+    assert problems(young.text) == []
+    assert abs(young["n"].value - table[(table.age < 5) & (table.zone == "n")].wage.mean()) < 0.5
+    assert young["n"].release.records is None
+    counted = session.release(bp.Histogram("wage").where(age=(0, 4)), epsilon=1)
+    assert counted.release.records == int((table.age < 5).sum())
+
+
+def test_parts_without_secrets_are_exact_in_secret_groups_too(table):
+    secrets = bp.ByValue("zone", {"n": bp.FullDomain(), "s": bp.Public(), "e": bp.Public()})
+    session = opened(table, secrets)
+    ages = session.release(bp.Histogram("age").by("zone", "sex"), epsilon=1)
+    assert problems(ages.text) == []
+    women = table[(table.zone == "s") & (table.sex == "F")]
+    assert ages["s", "F"].counts.tolist() == np.bincount(women.age, minlength=10).tolist()
+    assert ages["s", "F"].release.records == len(women)
+    assert ages["n", "F"].release.records is None
+    assert ages["n", "F"].error().rmse > 0
+    means = session.release(bp.Mean("wage").by("zone", "sex"), epsilon=20)
+    assert problems(means.text) == []
+    assert abs(means["s", "F"].value - women.wage.mean()) < 1

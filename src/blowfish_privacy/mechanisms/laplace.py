@@ -130,7 +130,7 @@ def _divisor(query: Query, policy: Policy, records: int | None) -> int:
     if records is None:
         raise RefusalError(
             "a mean divides by the number of records, which is not known here.",
-            hint="state size, or give data that can be read; of a block of secret values, release Sum and Histogram.",
+            hint="state size, or give data that can be read.",
         )
     if not isinstance(records, int) or isinstance(records, bool) or records < 1:
         raise RefusalError("a mean of no records does not exist.", hint="state size, or give data with rows.")

@@ -102,10 +102,14 @@ class Population:
 
 
 class Populations:
-    """The tables that a selection cuts out of a table: one for each value of the public attributes of its groups."""
+    """The tables that a selection cuts out of a table: one for each value of the public attributes of its groups.
 
-    def __init__(self, policy: Policy, selection: Selection) -> None:
-        self._policy, self._by = policy, selection.by
+    ``divided`` says that the answer is divided by the number of records. It must be known before the data are read, or
+    else be measured as a secret is: so it is taken for public only where no pair changes what records are selected by.
+    """
+
+    def __init__(self, policy: Policy, selection: Selection, *, divided: bool = False) -> None:
+        self._policy, self._by, self._divided = policy, selection.by, divided
         self._where = selection.box(policy.domain)
         self.open = tuple(name for name in self._by if not policy.graph.changes(name))
         """The public attributes of the groups: no secret pair changes them."""
@@ -116,8 +120,8 @@ class Populations:
     @cached_property
     def whole(self) -> Population:
         """The records of all groups."""
-        cut = self._where or self._by
-        return Population(self._policy, self._where, self.secret, self._governing(self._where) if cut else self._policy)
+        governing = self._governing(self._where) if self._where or self._by else self._policy
+        return Population(self._policy, self._where, self._moved(governing), governing)
 
     def __iter__(self) -> Iterator[Cell]:
         """Go through the public groups: positions of their attributes."""
@@ -130,7 +134,8 @@ class Populations:
             return self.whole
         fixed = {name: Subset.of([position]) for name, position in zip(self.open, group, strict=True)}
         box = {**self._where, **fixed}
-        return Population(self._policy, box, self.secret, self._governing(box))
+        governing = self._governing(box)
+        return Population(self._policy, box, self._moved(governing), governing)
 
     def public_part(self, cell: Cell) -> Cell:
         """Return the public group that a group belongs to."""
@@ -148,13 +153,17 @@ class Populations:
             with warnings.catch_warnings():
                 # Who declared the whole policy was warned.
                 warnings.simplefilter("ignore", BlowfishWarning)
-                unknown = bool(self.secret) or whole.size == "unknown"
-                size = "unknown" if unknown else "known"
+                size = "unknown" if whole.size == "unknown" else "known"
                 made = replace(whole, secrets=secrets, known=(), size=size, compensation="anywhere")
-                if not unknown and _borders(made, self._where):
+                uncounted = self._divided and any(map(whole.graph.changes, self._where))
+                if size == "known" and (uncounted or self._moved(made) or _borders(made, self._where)):
                     made = replace(made, size="unknown")
             self._made.append(made)
         return made
+
+    def _moved(self, governing: Policy) -> tuple[str, ...]:
+        """Return the attributes of groups that pairs of the records governed by a policy change."""
+        return tuple(name for name in self.secret if self._divided or governing.graph.changes(name))
 
     def _check_facts(self, names: Sequence[str]) -> None:
         """Refuse to cut a table where known facts tie records of different parts together."""

@@ -32,7 +32,7 @@ def plan_groups(
     ``epsilon`` may map the values of a public group to what it may spend; nothing is released for groups not named.
     """
     check_asked(query, selection, policy.domain)
-    populations = Populations(policy, selection)
+    populations = Populations(policy, selection, divided=query.divided)
     amounts = _amounts(populations, policy.domain, epsilon)
     made: dict[Cell, Plan] = {}
     with task("Planning the groups"):
@@ -106,7 +106,7 @@ def check_total(plan: Plan) -> None:
     """Refuse a plan whose certificate is not what its groups prove together."""
     if not plan.parts:
         return
-    populations = Populations(plan.policy, plan.selection)
+    populations = Populations(plan.policy, plan.selection, divided=plan.query.divided)
     made: dict[Cell, Plan] = {}
     for cell, part in plan.parts.items():
         group = populations.public_part(cell)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Attribute
+from blowfish_privacy.domain import Attribute, Domain
 from blowfish_privacy.errors import BlowfishWarning, SpecError
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.mechanisms.constraints import Constraints
@@ -117,7 +117,7 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
         policy = spec.policy_from_section(stated["policy"])
     query, selection = split(read_asked(check_query(stated["query"]), policy.domain))
     group = dict(zip(selection.by, [] if part is None else part["value"], strict=part is not None))
-    population = _population(policy, selection, group)
+    population = _population(Populations(policy, selection, divided=query.divided), policy.domain, group)
     kind = MECHANISMS[stated["mechanism"]["name"]]
     records = _checked_records(stated["records"], population.policy)
     mechanism = kind.from_document(query, population.policy, stated["mechanism"], records)
@@ -135,10 +135,9 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
     )
 
 
-def _population(policy: Policy, selection: Selection, group: Mapping[str, Any]) -> Population:
-    check = Populations(policy, selection)
-    cell = [position_of(policy.domain[name], value) for name, value in group.items()]
-    return check[check.public_part(tuple(cell))] if group else check.whole
+def _population(populations: Populations, domain: Domain, group: Mapping[str, Any]) -> Population:
+    cell = tuple(position_of(domain[name], value) for name, value in group.items())
+    return populations[populations.public_part(cell)] if group else populations.whole
 
 
 def position_of(attribute: Attribute, written: Any) -> int:

@@ -136,7 +136,7 @@ def _whole_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
     """Compare what a document of groups states as a whole with what its groups prove together."""
     first = releases[0]
     check_asked(first.query, first.selection, first.policy.domain)
-    populations = Populations(first.policy, first.selection)
+    populations = Populations(first.policy, first.selection, divided=first.query.divided)
     made: dict[tuple[int, ...], Plan] = {}
     for release in releases:
         plan = made.setdefault(populations.public_part(_cell(release)), release.plan())
