@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from blowfish_privacy.engines import Engine, located
+from blowfish_privacy.engines import located
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.quote import Quote
-from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import classes_met
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.queries import Asked
-from blowfish_privacy.queries.asked import looked_at, split
+from blowfish_privacy.queries.asked import looked_at
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe
 from blowfish_privacy.release.keys import content_key, may_be_paid
 from blowfish_privacy.release.plan import Plan, make_plan
-from blowfish_privacy.release.public_sizes import PublicSizes, ask_sizes, sizes_needed
+from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import Session
 from blowfish_privacy.support.postgresql import is_address
@@ -110,39 +107,6 @@ def open_session(file: PolicyFile, folder: Path) -> Session:
 def ledger_location(file: PolicyFile, folder: Path) -> str | Path | None:
     """Find the ledger that a file names, if it names one: an address, or a path relative to ``folder``."""
     return file.ledger if file.ledger is None or is_address(file.ledger) else folder / file.ledger
-
-
-class PublicNumbers:
-    """Asks the data for the numbers of records that are public, that a plan needs, and that the policy does not state.
-
-    They are asked for once, and nothing else is. ``told`` is called with each, in words.
-    """
-
-    def __init__(
-        self, policy: Policy, engine: Callable[[], Engine], told: Callable[[str], None] = lambda words: None
-    ) -> None:
-        self._policy, self._engine, self._told = policy, engine, told
-        self._asked: dict[tuple[str, ...], PublicSizes] = {}
-
-    def records(self, asked: Asked) -> int | None:
-        """Return the number of records, where a plan needs it."""
-        query, selection = split(asked)
-        unstated = self._policy.records is None and self._policy.size == "known"
-        return self._rows if unstated and query.needs_records and not selection else self._policy.records
-
-    def sizes(self, asked: Asked) -> PublicSizes | None:
-        """Return the numbers of records of parts, where a plan needs them."""
-        names = sizes_needed(asked, self._policy)
-        if names and names not in self._asked:
-            self._asked[names] = ask_sizes(names, self._policy, self._engine)
-            self._told(f"Asked the data for the numbers of records by {', '.join(names)} alone, which are public here.")
-        return self._asked.get(names)
-
-    @cached_property
-    def _rows(self) -> int:
-        rows = self._engine().rows()
-        self._told(f"Asked the data for the number of records alone, which is public here: {rows:,}.")
-        return rows
 
 
 def plan_releases(file: PolicyFile, ask: PublicNumbers) -> list[Plan]:

@@ -36,7 +36,7 @@ from blowfish_privacy.release.checks import describe
 from blowfish_privacy.release.data_check import PolicyCheck, check_data
 from blowfish_privacy.release.keys import MADE_BEFORE, SessionKeys, may_be_paid
 from blowfish_privacy.release.plan import Plan, make_plan
-from blowfish_privacy.release.public_sizes import ask_sizes, sizes_needed
+from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.release.run import ReleaseRunner
 from blowfish_privacy.support.exact import positive, show
 
@@ -131,9 +131,8 @@ class Session:
         records, sizes = self.policy.records, None
         if plain.needs_records and self.policy.size != "unknown" and (selection or records is None):
             self._check_affordable(query, epsilon, name, key, new=new)
-            names = sizes_needed(query, self.policy)
-            sizes = ask_sizes(names, self.policy, lambda: self.engine) if names else None
-            records = self.engine.rows() if not selection else records
+            ask = PublicNumbers(self.policy, lambda: self.engine)
+            records, sizes = ask.records(query), ask.sizes(query)
         plan = make_plan(
             query,
             self.policy,

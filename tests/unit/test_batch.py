@@ -8,11 +8,12 @@ from fractions import Fraction
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.batch import PublicNumbers, open_session, plan_releases
+from blowfish_privacy.batch import open_session, plan_releases
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.release import spec
+from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.statements.data_check import data_check_view
 from blowfish_privacy.statements.ledger import ledger_view, loss_view, verification_view
 from blowfish_privacy.statements.plan import plans_view

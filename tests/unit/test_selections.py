@@ -170,6 +170,7 @@ def test_documents_of_parts_by_one_attribute_are_still_read(table):
     text = document.dumps(made)
     assert list(results.from_text(text)) == ["n", "s", "e"]
     assert problems(text) == []
+    assert "no secret pair changes “zone”" in make_card(text).said("Groups")[0]
 
 
 def test_a_condition_on_the_attribute_itself_holds_for_what_is_shown(table):

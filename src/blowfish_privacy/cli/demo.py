@@ -111,8 +111,9 @@ def synthetic_census(rows: int) -> Iterator[str]:
 
 
 def _draw_comparison(loaded: PolicyFile, folder: Path) -> None:
-    from blowfish_privacy.batch import PublicNumbers, plan_releases
+    from blowfish_privacy.batch import plan_releases
     from blowfish_privacy.engines import open_engine
+    from blowfish_privacy.release.public_sizes import PublicNumbers
     from blowfish_privacy.results.pictures.errors import compare_plans
     from blowfish_privacy.results.pictures.figure import png
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from blowfish_privacy.batch import Batch, PublicNumbers, ledger_location, open_session, plan_releases
+from blowfish_privacy.batch import Batch, ledger_location, open_session, plan_releases
 from blowfish_privacy.cli.ledger import mention_missing_ledger
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warnings_in_words
 from blowfish_privacy.cli.release_files import ReleaseFiles
@@ -19,7 +19,7 @@ from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.queries import Asked
 from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.release.public_sizes import PublicSizes
+from blowfish_privacy.release.public_sizes import PublicNumbers, PublicSizes
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.results import Result
 from blowfish_privacy.statements.budget import HEADER, budget_rows, budget_words

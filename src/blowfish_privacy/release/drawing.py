@@ -20,6 +20,7 @@ from blowfish_privacy.release.engine_aggregates import EngineAggregates, counted
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.release.public_totals import KEY, published
+from blowfish_privacy.support.progress import task
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +68,8 @@ def _draw_groups(
     inside = sliced(counts, plan.policy.domain.project(names), plan.selection.box(plan.policy.domain))
     groups = marginal(inside, names, [*plan.selection.by, *plan.query.attributes])
     own = plan.query.own_domain(plan.policy.domain)
-    drawn: dict[Cell, Drawn] = {}
-    for cell, mechanism in mechanisms.items():
+
+    def of_group(cell: Cell, mechanism: Mechanism) -> Drawn:
         part = plan.parts.get(cell, plan)
         table = np.ascontiguousarray(groups[cell])
         records = int(table.sum()) if part.population.public else None
@@ -76,5 +77,7 @@ def _draw_groups(
             raise DataError("the number of rows is not the one that the plan was made for.", hint="make a new plan.")
         blocks = _blocks(part, mechanism)
         totals = {} if blocks is None else {KEY: BlockForm(own, blocks).answer(table).tolist()}
-        drawn[cell] = Drawn(mechanism.measure(table, source), records, totals)
-    return drawn
+        return Drawn(mechanism.measure(table, source), records, totals)
+
+    with task("Drawing noise"):
+        return {cell: of_group(cell, mechanism) for cell, mechanism in mechanisms.items()}

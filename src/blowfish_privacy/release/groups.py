@@ -60,13 +60,16 @@ def _amounts(populations: Populations, domain: Domain, epsilon: Any) -> dict[Cel
     for values, amount in cast("Mapping[Any, Any]", epsilon).items():
         each = values if isinstance(values, tuple) and len(names) > 1 else (values,)
         if len(each) != len(names):
-            raise QueryError("an epsilon is given for a value of each public attribute that groups are made by.")
+            raise QueryError(
+                "an epsilon is given for a value of each public attribute that groups are made by.",
+                hint="one epsilon for all, or {value: epsilon}; {(value, value): epsilon} for several attributes.",
+            )
         group = tuple(domain[name].position(value) for name, value in zip(names, each, strict=True))
         if group not in groups:
-            raise QueryError("an epsilon is given for a group that is not selected.")
+            raise QueryError("an epsilon is given for a group that is not selected.", hint="select it with where.")
         amounts[group] = amount
     if not amounts:
-        raise QueryError("no group is given an epsilon.")
+        raise QueryError("no group is given an epsilon.", hint="one epsilon for all, or {value: epsilon}.")
     return amounts
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Box, Domain
 from blowfish_privacy.engines import Engine
+from blowfish_privacy.known_facts.theorems.dispatch import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Asked
 from blowfish_privacy.queries.asked import split
@@ -38,13 +40,44 @@ def sizes_needed(asked: Asked, policy: Policy) -> tuple[str, ...]:
     if not query.needs_records or not selection or policy.size == "unknown":
         return ()
     names = tuple(name for name in selection.attributes if name in policy.domain)
+    if policy.known and policy.compensation == "anywhere" and crosses(policy):
+        # Records that move along may change what no secret pair changes.
+        return ()
     return () if any(policy.graph.changes(name) for name in names) else names
 
 
-def ask_sizes(names: tuple[str, ...], policy: Policy, open_engine: Callable[[], Engine]) -> PublicSizes:
-    """Ask the data for the numbers of records with each value of public attributes."""
-    (table,) = open_engine().counts(policy.domain, [names])
-    return PublicSizes(policy.domain.project(names), table)
+class PublicNumbers:
+    """Asks the data for the numbers of records that are public, that a plan needs, and that the policy does not state.
+
+    They are asked for once, and nothing else is. ``told`` is called with each, in words.
+    """
+
+    def __init__(
+        self, policy: Policy, engine: Callable[[], Engine], told: Callable[[str], None] = lambda words: None
+    ) -> None:
+        self._policy, self._engine, self._told = policy, engine, told
+        self._asked: dict[tuple[str, ...], PublicSizes] = {}
+
+    def records(self, asked: Asked) -> int | None:
+        """Return the number of records, where a plan needs it."""
+        query, selection = split(asked)
+        unstated = self._policy.records is None and self._policy.size == "known"
+        return self._rows if unstated and query.needs_records and not selection else self._policy.records
+
+    def sizes(self, asked: Asked) -> PublicSizes | None:
+        """Return the numbers of records of parts, where a plan needs them."""
+        names = sizes_needed(asked, self._policy)
+        if names and names not in self._asked:
+            (table,) = self._engine().counts(self._policy.domain, [names])
+            self._asked[names] = PublicSizes(self._policy.domain.project(names), table)
+            self._told(f"Asked the data for the numbers of records by {', '.join(names)} alone, which are public here.")
+        return self._asked.get(names)
+
+    @cached_property
+    def _rows(self) -> int:
+        rows = self._engine().rows()
+        self._told(f"Asked the data for the number of records alone, which is public here: {rows:,}.")
+        return rows
 
 
 def sliced(table: npt.NDArray[Any], domain: Domain, box: Box) -> npt.NDArray[Any]:

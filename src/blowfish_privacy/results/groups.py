@@ -10,7 +10,7 @@ import numpy as np
 
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure
-from blowfish_privacy.results.result import Result
+from blowfish_privacy.results.result import Result, frame
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
 _MOST_PANELS = 12
@@ -75,9 +75,7 @@ class GroupsResult(Mapping[Any, Result]):
 
     def to_frame(self) -> Any:
         """Return all groups as one pandas DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(list(self.rows()), columns=self.header)
+        return frame(self.header, self.rows())
 
     def csv(self) -> bytes:
         """Return all groups as one CSV table."""

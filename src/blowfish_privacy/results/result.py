@@ -100,12 +100,7 @@ class Result(ABC):
 
     def to_frame(self) -> Any:
         """Return the table as a pandas DataFrame."""
-        try:
-            import pandas as pd
-        except ImportError:
-            hint = "pip install pandas. Without it there are to_csv() and rows(), and the release is in its ledger."
-            raise SpecError("a table needs the pandas package.", hint=hint) from None
-        return pd.DataFrame(list(self.rows()), columns=self.header)
+        return frame(self.header, self.rows())
 
     def csv(self) -> bytes:
         """Return the table as CSV."""
@@ -138,6 +133,16 @@ class Result(ABC):
     def title(self) -> str:
         """Return the headline of the figure: the release's name, and the group that it shows."""
         return ", ".join([self.name, *(f"{name} {value}" for name, value in self.release.group.items())])
+
+
+def frame(header: list[str], rows: Iterator[list[Any]]) -> Any:
+    """Return a table as a pandas DataFrame."""
+    try:
+        import pandas as pd
+    except ImportError:
+        hint = "pip install pandas. Without it there are to_csv() and rows(), and the release is in its ledger."
+        raise SpecError("a table needs the pandas package.", hint=hint) from None
+    return pd.DataFrame(list(rows), columns=header)
 
 
 def as_float(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

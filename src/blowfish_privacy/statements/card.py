@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -40,10 +39,12 @@ from blowfish_privacy.statements.card_words import (
     others,
     strength,
     tidy,
+    together,
     undecided,
     unit,
     what,
     why_exact,
+    year,
 )
 from blowfish_privacy.support.exact import show
 
@@ -58,7 +59,7 @@ def make_card(text: str, *, publisher: str | None = None) -> Card:
             f"the document does not verify, so nothing can be stated about it: {' '.join(problems[:3])}",
             hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
         )
-    body = reading.parse(text)
+    body = reading.upgraded(reading.parse(text))
     releases = [reading.read(body, part) for part in reading.parts_of(body)]
     return _CardWriter(body, releases, publisher, _remarks(text)).card()
 
@@ -269,19 +270,7 @@ class _CardWriter:
 
     def _composition(self) -> Iterator[Item]:
         if "groups" in self.body:
-            shared, left_out = self._shared, self.body["groups"]["left_out"]
-            secret = self.main.population.groups
-            yield Item(
-                "Groups",
-                (
-                    f"A secret pair may change {' and '.join(map(quoted, secret))}, and take a person from one group "
-                    f"to another: the noise of every group covers that, and all together cost {show(self.epsilon)}."
-                    if secret
-                    else f"Each person is in one group, and no secret pair changes {shared}: the groups together cost "
-                    f"the epsilon of the costliest, {show(self.epsilon)}, not the sum."
-                )
-                + (f" Nothing was released for {left_out:,} other group{'s' * (left_out > 1)}." if left_out else ""),
-            )
+            yield Item("Groups", together(self.main, self.body["groups"]["left_out"]))
         ledger = self.body.get("ledger")
         entry = ledger.get("entry") if isinstance(ledger, dict) else None
         yield Item(
@@ -295,7 +284,8 @@ class _CardWriter:
         yield Item("Check", "blowfish verify derives guarantee and error anew from the document.")
         yield Item("Document", f"sha256 {self.body['sha256']}")
         yield Item("Policy", f"sha256 {self.main.policy.hash}")
-        who = f"{name(self.publisher)} ({self._year()})" if self.publisher else f"({self._year()})"
+        made = year(str(self.body["time"]))
+        who = f"{name(self.publisher)} ({made})" if self.publisher else f"({made})"
         # Why there is no loss is said above, where known facts may be the reason.
         statement = str(self.body["guarantee"]["statement"]).partition(":")[0]
         yield Item(
@@ -308,9 +298,3 @@ class _CardWriter:
             "Xi He, Ashwin Machanavajjhala, Bolin Ding: Blowfish Privacy: Tuning Privacy-Utility Trade-offs using "
             "Policies, SIGMOD 2014.",
         )
-
-    def _year(self) -> str:
-        try:
-            return str(datetime.fromisoformat(str(self.body["time"])).year)
-        except ValueError:
-            return "no date"

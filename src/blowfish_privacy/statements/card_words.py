@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from fractions import Fraction
 from math import ceil, exp, log
 
@@ -136,6 +137,31 @@ def made_with(releases: Sequence[Release]) -> str:
     ends = [next(iter(alike.items())), more[-1]]
     said = " ".join(f"For {_parts(group)}: {words}" for words, group in ends)
     return said if len(more) == 1 else f"{said} For the other groups: as the document says."
+
+
+def year(time: str) -> str:
+    """Return the year of a document's time."""
+    try:
+        return str(datetime.fromisoformat(time).year)
+    except ValueError:
+        return "no date"
+
+
+def together(costliest: Release, left_out: int) -> str:
+    """Say what all groups of a release cost together, and why."""
+    secret, cost = costliest.population.groups, show(costliest.certificate.epsilon)
+    nothing = f" Nothing was released for {left_out:,} other group{'s' * (left_out > 1)}." if left_out else ""
+    if secret:
+        changed = " and ".join(map(quoted, secret))
+        return (
+            f"A secret pair may change {changed}, and take a person from one group to another: the noise of every "
+            f"group covers that, and all together cost {cost}.{nothing}"
+        )
+    shared = " and ".join(map(quoted, costliest.selection.by))
+    return (
+        f"Each person is in one group, and no secret pair changes {shared}: the groups together cost the epsilon of "
+        f"the costliest, {cost}, not the sum.{nothing}"
+    )
 
 
 def _parts(group: Sequence[Release]) -> str:
