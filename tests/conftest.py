@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from effort import FACTOR
 from predictable import predictable_bits
 
-# How long an example takes depends on what else the machine does.
-settings.register_profile("without deadlines", deadline=None)
-settings.load_profile("without deadlines")
+# How long an example takes depends on what else the machine does. A run of the tests tries the same examples every
+# time, so that it fails because of a change; the audit looks for new ones.
+settings.register_profile("repeatable", deadline=None, derandomize=FACTOR == 1)
+settings.load_profile("repeatable")
 
 # A forked child must not collect what earlier tests left over: the threads of a library, which it may wait for or take
 # for alive, are not in the child.

@@ -1,4 +1,4 @@
-"""How many random cases a property is tried on: a sample in every run, many more in ``make audit``."""
+"""How many cases a property is tried on: the same sample in every run, many more and new ones in ``make audit``."""
 
 import os
 

@@ -236,9 +236,9 @@ class ByValueGraph(SecretGraph):
 
 
 def _furthest(part: SecretGraph) -> Edge:
-    """Return two values of a part as many steps apart as a chain can be long, attribute by attribute if need be."""
+    """Return two values of a part as many steps apart as a chain can be long, attribute by attribute where it can."""
     first, last = part.furthest()
-    if part.hops(first, last) < inf:
+    if not part.homogeneous and part.hops(first, last) < inf:
         return first, last
     x, y = list(first), list(first)
     for axis, name in enumerate(part.domain.names):

@@ -49,6 +49,13 @@ def test_everybody_has_the_steps_of_their_own_graph():
     assert POLICY.distance(person("open"), person("open")) == 0
 
 
+def test_the_furthest_values_of_a_part_need_not_be_the_first_and_the_last():
+    domain = bp.Domain(way=bp.Categorical(["a", "b", "c"]), zone=bp.Categorical(["full", "path"]))
+    path = bp.ExplicitGraph([({"way": "a"}, {"way": "b"}), ({"way": "a"}, {"way": "c"})])
+    graph = bp.Policy(domain, secrets=bp.ByValue("zone", {"full": bp.FullDomain(), "path": path})).graph
+    assert graph.hops(*graph.furthest()) == 2
+
+
 def test_a_query_that_cannot_tell_who_chose_what_must_hide_what_any_part_keeps_secret():
     # Without the column the strict part has every pair of the others.
     assert bp.sensitivity(bp.Sum("wage"), POLICY).value == 200
