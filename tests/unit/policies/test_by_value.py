@@ -50,8 +50,10 @@ def test_everybody_has_the_steps_of_their_own_graph():
 
 
 def test_the_furthest_values_of_a_part_need_not_be_the_first_and_the_last():
-    domain = bp.Domain(way=bp.Categorical(["a", "b", "c"]), zone=bp.Categorical(["full", "path"]))
-    path = bp.ExplicitGraph([({"way": "a"}, {"way": "b"}), ({"way": "a"}, {"way": "c"})])
+    names = {"way": bp.Categorical(["a", "b", "c"]), "same": bp.Integer(0, 0), "zone": bp.Categorical(["full", "path"])}
+    domain = bp.Domain(names)
+    a, b, c = ({"way": way, "same": 0} for way in "abc")
+    path = bp.ExplicitGraph([(a, b), (a, c)])
     graph = bp.Policy(domain, secrets=bp.ByValue("zone", {"full": bp.FullDomain(), "path": path})).graph
     assert graph.hops(*graph.furthest()) == 2
 
