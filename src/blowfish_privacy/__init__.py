@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         RangeGrid,
         Ranges,
         Sum,
+        Tables,
     )
     from blowfish_privacy.results import load
     from blowfish_privacy.session import Session
@@ -98,6 +99,7 @@ _HOME = {
         "RangeGrid",
         "Ranges",
         "Sum",
+        "Tables",
     ],
     "results": ["load"],
     "session": ["Session"],
@@ -148,6 +150,7 @@ __all__ = [
     "Session",
     "SpecError",
     "Sum",
+    "Tables",
     "__version__",
     "load",
     "progress_to",

@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 from importlib import import_module
 from inspect import isabstract
-from itertools import count
+from itertools import combinations, count
 from math import exp, log
 from pathlib import Path
 from pkgutil import walk_packages
@@ -48,7 +48,9 @@ def query_for(kind, domain):
     """A query that the mechanism answers, on the first attributes that suit it."""
     grids = [bp.RangeGrid(a, b) for a in domain.names for b in domain.names if a != b]
     clusters = [bp.KMeans([name for name in domain.names if domain[name].ordered] or ["none"], k=1)]
-    for query in (*(q(name) for q in (Histogram, Cumulative, Sum, Mean) for name in domain.names), *grids, *clusters):
+    tables = [bp.Tables([domain.names[:1], *combinations(domain.names, 2)])]
+    plain = (q(name) for q in (Histogram, Cumulative, Sum, Mean) for name in domain.names)
+    for query in (*plain, *grids, *clusters, *tables):
         try:
             query.on(domain)
         except bp.QueryError:

@@ -162,6 +162,18 @@ def test_no_connected_values_are_further_apart_than_those_named(kind, data):
 @KINDS
 @given(data=st.data())
 @settings(max_examples=examples(60), deadline=None)
+def test_whatever_an_edge_changes_together_one_of_the_broadest_changes_too(kind, data):
+    graph = data.draw(policies(most_cells=30, kind=kind)).graph
+    broadest, listed = graph.broadest()
+    changed = [set(differing(*edge)) for edge in broadest]
+    assert listed
+    assert all(graph.adjacent(*edge) for edge in broadest)
+    assert all(any(axes.issuperset(differing(*edge)) for axes in changed) for edge in graph.edges())
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(60), deadline=None)
 def test_what_a_graph_says_of_itself_holds_for_its_edges(kind, data):
     graph = data.draw(policies(most_cells=30, kind=kind)).graph
     edges, cells = list(graph.edges()), list(graph.domain.cells())

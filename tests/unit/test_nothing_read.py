@@ -26,6 +26,7 @@ QUERIES = {
     "kmeans": bp.KMeans(["a", "b"], k=2),
     "quantiles": bp.queries.Quantiles("a", ["0.5"]),
     "median": bp.queries.Median("a"),
+    "tables": bp.Tables([["a"], ["a", "b"]]),
     "ranges": bp.queries.Ranges("a", [(0, 3)]),
 }
 

@@ -53,6 +53,8 @@ CORPUS: tuple[dict[str, Any], ...] = (
             {"histogram": ["age"], "where": {"sex": "Female", "wage": [0, 20]}},
             {"mean": "wage", "by": "sex"},
             {"sum": "wage", "by": ["sex", "age"]},
+            {"tables": {"ways": 2, "of": ["age", "sex", "wage"]}},
+            {"tables": [["age"], ["age", "sex"]], "objective": [1, 2.5], "mechanism": "marginals"},
         ],
         size=48842,
     ),

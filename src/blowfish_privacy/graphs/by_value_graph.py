@@ -167,6 +167,12 @@ class ByValueGraph(SecretGraph):
         edges = ((part.widest_edge(name), self.chosen.index(number)) for number, part in enumerate(self.parts))
         return widest_of((self._lift(edge, at) for edge, at in edges if edge is not None), self.domain.axis(name))
 
+    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
+        """Collect the edges of the parts."""
+        found = [(part.broadest(), self.chosen.index(number)) for number, part in enumerate(self.parts)]
+        edges = tuple(self._lift(edge, at) for (edges, _), at in found for edge in edges)
+        return edges, all(listed for (_, listed), _ in found)
+
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
         """Ask each part."""
         if name == self.column:

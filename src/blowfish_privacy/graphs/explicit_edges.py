@@ -98,6 +98,11 @@ class ExplicitEdges(SecretGraph):
         x, y, _ = max(ends, key=lambda end: end[2], default=(*super().furthest(), 0))
         return x, y
 
+    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
+        """Look for the largest sets of attributes that an edge changes."""
+        changed = {frozenset(differing(*edge)): edge for edge in sorted(self.pairs)}
+        return tuple(edge for axes, edge in changed.items() if not any(axes < larger for larger in changed)), True
+
     def component(self, x: Cell) -> Hashable:
         """Label with the first value of the component."""
         return self._labels.get(x, x)

@@ -177,6 +177,20 @@ class SecretGraph(ABC):
         """Say whether some edge changes an attribute."""
         return self.widest_edge(name) is not None
 
+    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
+        """Return edges such that whatever attributes any edge changes together, one of these changes all of them.
+
+        The second part says whether they are edges of the graph; as a last resort, one pair changes all attributes that
+        any edge changes.
+        """
+        edges = tuple(edge for name in self.domain if (edge := self.widest_edge(name)) is not None)
+        if self.one_at_a_time or not edges:
+            return edges, True
+        moves = {axis: edge for edge in edges for axis in differing(*edge)}
+        ends = [moves[axis] if axis in moves else edges[0] for axis in range(len(self.domain.names))]
+        x, y = (tuple(edge[end][axis] for axis, edge in enumerate(ends)) for end in (0, 1))
+        return ((x, y),), self.adjacent(x, y)
+
     def changing(self, name: str) -> SecretGraph:
         """Return a graph with every edge that changes an attribute, where edges change one; others may be in it."""
         return self

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import gcd, lcm
 from typing import Any
 
@@ -19,6 +19,9 @@ from blowfish_privacy.graphs.spending import PricedAxis, furthest
 from blowfish_privacy.graphs.stepping import Stride, fewest_steps
 from blowfish_privacy.graphs.words import Rule, Words
 from blowfish_privacy.support.exact import show
+
+_MOST_FREE = 10
+"""Of more attributes that may move, the sets that may move together are not listed."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,22 @@ class ThresholdGraph(SecretGraph):
         first, last = widest(self.domain[name], self.theta / self.weights[axis])
         origin = (0,) * len(self.weights)
         return (*origin[:axis], first, *origin[axis + 1 :]), (*origin[:axis], last, *origin[axis + 1 :])
+
+    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
+        """Take the shortest moves along as many attributes together as theta allows."""
+        free = [axis for axis, frozen in enumerate(self._frozen) if not frozen]
+        shortest = {axis: self.weights[axis] * self.domain.attributes[axis].gap(0, 1) for axis in free}
+        if sum(shortest.values()) > self.theta and len(free) > _MOST_FREE:
+            return super().broadest()
+        together: list[set[int]] = []
+        for many in range(len(free), 0, -1):
+            for axes in combinations(free, many):
+                if sum(shortest[axis] for axis in axes) <= self.theta and not any(
+                    larger.issuperset(axes) for larger in together
+                ):
+                    together.append({*axes})
+        x = tuple(0 for _ in self.weights)
+        return tuple((x, tuple(int(axis in axes) for axis in range(len(x)))) for axes in together), True
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
         """Compare the closest positions: neighbouring runs of different sets, or neighbours in one set."""

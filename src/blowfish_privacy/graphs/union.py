@@ -103,6 +103,11 @@ class UnionGraph(SecretGraph):
         edges = (graph.widest_edge(name) for graph in self.graphs)
         return widest_of((edge for edge in edges if edge is not None), self.domain.axis(name))
 
+    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
+        """Collect the edges of the graphs."""
+        found = [graph.broadest() for graph in self.graphs]
+        return tuple(edge for edges, _ in found for edge in edges), all(listed for _, listed in found)
+
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
         """Ask each graph."""
         pairs = (graph.joins(name, first, second) for graph in self.graphs)

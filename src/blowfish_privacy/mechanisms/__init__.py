@@ -19,6 +19,7 @@ from blowfish_privacy.mechanisms.ordered.ordered import Ordered
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import OrderedHierarchical
 from blowfish_privacy.mechanisms.ordered.smooth_hierarchy import SmoothHierarchy
+from blowfish_privacy.mechanisms.tables.marginals import Marginals
 from blowfish_privacy.queries import Query
 
 MECHANISMS: Mapping[str, type[Mechanism]] = Mechanism.kinds
@@ -44,6 +45,7 @@ __all__ = [
     "GridFlow",
     "GridHierarchy",
     "Laplace",
+    "Marginals",
     "MeanOffsets",
     "Mechanism",
     "NoisyLloyd",

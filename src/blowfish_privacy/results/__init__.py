@@ -12,6 +12,8 @@ from blowfish_privacy.results.groups import GroupsResult
 from blowfish_privacy.results.histogram import HistogramResult
 from blowfish_privacy.results.number import NumberResult
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.results.table import Table
+from blowfish_privacy.results.tables import TablesResult
 from blowfish_privacy.results.vector import VectorResult
 
 
@@ -51,6 +53,8 @@ __all__ = [
     "QuantilesResult",
     "RangesResult",
     "Result",
+    "Table",
+    "TablesResult",
     "VectorResult",
     "from_text",
     "load",

@@ -1,0 +1,220 @@
+"""Noisy tables from which all tables asked for are estimated together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.aggregates import Aggregates, AttributeSets
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecError
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
+from blowfish_privacy.mechanisms.tables.components import Components
+from blowfish_privacy.mechanisms.tables.design import chosen_blocks
+from blowfish_privacy.mechanisms.tables.tables_error import TablesError
+from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivity_of
+from blowfish_privacy.queries import Query, Tables
+from blowfish_privacy.queries.tables import MOST_CELLS
+from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.support.exact import exact, rounded
+from blowfish_privacy.support.progress import task
+
+_MANY_CELLS = 1_000_000
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals(Mechanism):
+    """Adds discrete Laplace noise to the cells of some tables, each with a scale of its own.
+
+    Privacy: (epsilon, P)-Blowfish, epsilon the largest sum over the tables of 2 / scale that a secret pair changes.
+    Sensitivity: of all tables together, each weighted by how precisely it is measured, by the worst secret pair.
+    Error: in closed form for every cell and every sum of cells, after generalised least squares.
+    Cost: time and memory linear in the cells of the measured tables; the product of all attributes is never built.
+    Numerics: counts are whole numbers, noise is an exact integer; weights are whole numbers of one scale.
+    Proof: docs/proofs/tables.md
+    """
+
+    form: TablesForm
+    """The tables that get noise, each with its weight; those of weight 0 are exact."""
+    scale: Fraction
+    """A table of weight w gets noise of scale ``scale / w``."""
+    asked: TablesForm
+    worst: bool
+    secret_size: bool = False
+
+    name = "marginals"
+    gives = ("tables",)
+    proof = "docs/proofs/tables.md"
+
+    def __post_init__(self) -> None:
+        for scale in {scale for scale in self.scales if scale}:
+            checked_scale(scale)
+
+    @property
+    def scales(self) -> tuple[Fraction, ...]:
+        """The noise scale of each measured table; 0 where it is exact."""
+        return tuple(self.scale / block.weight if block.weight else Fraction(0) for block in self.form.blocks)
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Choose the tables to measure and their weights for the least error, and the scale for epsilon."""
+        asked, objective = _asked(query, policy)
+        form = TablesForm(asked.domain, chosen_blocks(asked, policy, objective))
+        sensitivity = sensitivity_of(form, policy)
+        check_secret_size(policy, 1)
+        return cls(form, sensitivity.value / form.unit / epsilon, asked, objective == "worst", policy.size == "unknown")
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Derive again how much the weighted tables change together, and divide it by the scale held."""
+        sensitivity = sensitivity_of(self.form, policy)
+        exact = [block for block in self.form.blocks if not block.weight]
+        if sensitivity.value and not self.scale:
+            raise PolicyError(NO_NOISE)
+        if exact and sensitivity_of(TablesForm(self.form.domain, _counting(exact)), policy).value:
+            raise PolicyError(NO_NOISE)
+        changes = sensitivity_by_class(self.form, policy, sensitivity.value) if sensitivity.value else {}
+        loss = Loss.of({pairs: change / self.form.unit / self.scale for pairs, change in changes.items()})
+        return self.certified(policy, loss, sensitivity, *sorted({scale for scale in self.scales if scale}))
+
+    @property
+    def rows(self) -> int:
+        """The cells of all measured tables."""
+        return self.form.outputs
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Divide the weighted change of the tables by the scale."""
+        return self.form.change(x, y) / self.form.unit / self.scale if self.scale else Fraction(0)
+
+    def presence(self, x: Cell) -> Fraction:
+        """Divide what a record adds to the tables by the scale."""
+        return self.form.weight(x) / self.form.unit / self.scale if self.scale else Fraction(0)
+
+    def tables(self, query: Query) -> AttributeSets:
+        """Return the sets of attributes that are measured."""
+        return [[self.form.domain.names[axis] for axis in block.axes] for block in self.form.blocks]
+
+    def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
+        """Ask for the counts of every table that is measured, in one scan, and add noise to each."""
+        sets = [[self.form.domain.names[axis] for axis in block.axes] for block in self.form.blocks]
+        counts = aggregates.counts(sets)
+        with task("Drawing noise"):
+            return self._perturbed(
+                np.concatenate(
+                    [block.of_counts(table).reshape(-1) for block, table in zip(self.form.blocks, counts, strict=True)]
+                ),
+                source,
+            )
+
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
+        """Sum the counts of all cells down to the tables, and add noise to each."""
+        # Checked against the number of records alone, so that no error depends on anyone's values.
+        if int(counts.sum()) >= LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.")
+        return self._perturbed(self.form.answer(counts), source)
+
+    def _perturbed(self, answers: Integers, source: BitSource) -> Integers:
+        """Add noise, to all neighbouring tables of one scale at once: a new scale takes milliseconds to prepare."""
+        start = 0
+        for scale, tables in groupby(zip(self.scales, self.form.sizes, strict=True), key=lambda table: table[0]):
+            stop = start + sum(size for _, size in tables)
+            if scale:
+                answers[start:stop] += discrete_laplace(scale, stop - start, source=source)
+            start = stop
+        return answers
+
+    @cached_property
+    def places(self) -> tuple[slice, ...]:
+        """Where each measured table is among the noisy values."""
+        ends = np.cumsum([0, *self.form.sizes]).tolist()
+        return tuple(slice(*ends) for ends in pairwise(ends))
+
+    def measured(self, noisy: Integers) -> Iterator[Integers]:
+        """Cut the noisy values into tables."""
+        for block, place in zip(self.form.blocks, self.places, strict=True):
+            yield noisy[place].reshape(block.shape(self.form.domain))
+
+    @cached_property
+    def components(self) -> Components:
+        """How precisely the components of the tables asked for are known."""
+        variances = {scale: variance(scale) if scale else 0.0 for scale in set(self.scales)}
+        return Components(
+            *(self.form.domain.shape, self.form.blocks, tuple(variances[scale] for scale in self.scales)),
+            *(tuple(block.axes for block in self.asked.blocks), not self.secret_size),
+        )
+
+    def expected_error(self) -> TablesError:
+        """Give the error of a cell."""
+        return TablesError(self.components, self.scales, self.worst)
+
+    def notices(self) -> list[str]:
+        """Warn of tables so large that most cells are noise."""
+        large = max(self.asked.sizes)
+        return [f"A table of {large:,} cells is large: in most cells there will be nothing but noise."] * (
+            large > _MANY_CELLS
+        )
+
+    def words(self) -> str:
+        """State how many tables get noise of which scales."""
+        noisy = sorted({scale for scale in self.scales if scale})
+        exact = sum(not block.weight for block in self.form.blocks)
+        scales = rounded(noisy[0]) if len(noisy) == 1 else f"{rounded(noisy[0])} to {rounded(noisy[-1])}"
+        many = len(self.form.blocks) - exact
+        said = f"The cells of {many:,} table{'s' if many > 1 else ''} get Laplace noise of scale {scales}"
+        free = f", and {exact:,} without secrets get none" if exact else ""
+        return f"{said}{free}; all tables asked for are estimated from these together, and agree."
+
+    def to_document(self) -> dict[str, Any]:
+        """Write the tables that were measured, with their signs and weights, and the scale."""
+        names = self.form.domain.names
+        measured = [
+            [[names[axis] for axis in block.counted], [names[axis] for axis in block.signs], block.weight]
+            for block in self.form.blocks
+        ]
+        return {"name": self.name, "scale": str(self.scale), "measured": measured}
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read the tables and the scale; the certificate is derived from them, not from what the document claims."""
+        asked, objective = _asked(query, policy)
+        scale = exact(written.get("scale"), "the noise scale", error=SpecError)
+        axes = {name: axis for axis, name in enumerate(asked.domain.names)}
+        blocks: list[Block] = []
+        for counted, signs, weight in written["measured"]:
+            if type(weight) is not int or not 0 <= weight < _LARGEST_WEIGHT or scale < 0:
+                raise SpecError("the document is damaged: the weight of a table is not a whole number.")
+            block = Block(tuple(axes[name] for name in (*counted, *signs)), tuple(axes[name] for name in signs), weight)
+            if len(set(block.axes)) < len(block.axes) or any(asked.domain.shape[axis] != 2 for axis in block.signs):
+                raise SpecError("the document is damaged: a table that was measured has the wrong form.")
+            blocks.append(block)
+        made = cls(
+            TablesForm(asked.domain, tuple(blocks)), scale, asked, objective == "worst", policy.size == "unknown"
+        )
+        if max(made.form.sizes) > MOST_CELLS:
+            raise SpecError("the document is damaged: a table that was measured is too large.")
+        return made
+
+
+_LARGEST_WEIGHT = 2**40
+
+
+def _asked(query: Query, policy: Policy) -> tuple[TablesForm, Any]:
+    if not isinstance(query, Tables):
+        raise QueryError(f"marginals answers sets of tables, not {query.keyword}.", hint='Tables([["age", "sex"]]).')
+    return query.on(policy.domain), query.objective
+
+
+def _counting(blocks: list[Block]) -> tuple[Block, ...]:
+    """Let every table count once."""
+    return tuple(Block(block.axes, block.signs) for block in blocks)

@@ -1,0 +1,177 @@
+"""Sets of tables: the counts of several combinations of attributes at once, which agree with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb, prod
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from annotated_types import Ge, Len
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.errors import QueryError, brief
+from blowfish_privacy.queries.query import Query, named
+from blowfish_privacy.queries.selection import checked_attribute
+from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.support.exact import positive
+from blowfish_privacy.support.file_forms import Form, Published, Wanted
+from blowfish_privacy.support.file_values import EXACT_SCHEMA, listed
+
+MOST_CELLS = 10_000_000
+"""The largest table of a set."""
+MOST_TABLES = 200_000
+
+Objective: TypeAlias = Literal["worst", "mean"] | tuple[float, ...]
+"""What is to be small: the error of the worst table, or the mean over all cells, or a sum with a weight per table."""
+
+_EXAMPLE = "{tables: [[sex, race], [age, sex]]}"
+_WAYS = "{tables: {ways: 2, of: [age, sex, race]}}"
+_NAMES = listed({"type": "string"}, least=1, unique=True)
+_SCHEMA = {
+    "anyOf": [
+        listed(_NAMES, least=1),
+        {
+            "type": "object",
+            "properties": {"ways": {"type": "integer", "minimum": 1}, "of": _NAMES},
+            "required": ["ways", "of"],
+            "additionalProperties": False,
+        },
+    ]
+}
+_TABLES: TypeAlias = Annotated[
+    Annotated[
+        Annotated[list[Annotated[list[str], Len(1)]], Len(1)]
+        | dict[Literal["ways", "of"], Annotated[int, Ge(1)] | Annotated[list[str], Len(1)]],
+        Published(_SCHEMA),
+    ],
+    Wanted("a list of lists of attributes, or {ways: 2, of: [..]}", f"write {_EXAMPLE}, or {_WAYS}."),
+]
+_OBJECTIVE: TypeAlias = Annotated[
+    Annotated[
+        Literal["worst", "mean"] | Annotated[list[int | float | str], Len(1)],
+        Published({"anyOf": [{"enum": ["worst", "mean"]}, listed(EXACT_SCHEMA, least=1)]}),
+    ],
+    Wanted("worst, mean, or a list with a weight for each table"),
+]
+
+
+@dataclass(frozen=True, init=False)
+class Tables(Query):
+    """The counts of several sets of attributes, in one release: ``Tables([["sex", "race"], ["age", "sex"]])``.
+
+    All tables agree: whatever two of them have in common, totals included, is the same in both. ``objective`` says
+    what is to be small: ``"worst"``, the error of the worst table, ``"mean"``, the mean squared error of all cells, or
+    a list with a weight for each table.
+    """
+
+    tables: tuple[tuple[str, ...], ...]
+    objective: Objective
+    attributes: tuple[str, ...]
+    ways: int | None
+    """If the tables are all of so many of the attributes, how many; then this is how files write it."""
+
+    keyword = "tables"
+    file_form = Form({"tables": _TABLES}, {"objective": _OBJECTIVE}, example=_EXAMPLE)
+    answer = "tables"
+    result = "tables"
+    error_of = "a cell"
+    changed = "the counts"
+    counts_records = True
+
+    def __init__(
+        self, tables: Sequence[Sequence[str]], *, objective: Literal["worst", "mean"] | Sequence[Any] = "worst"
+    ) -> None:
+        if isinstance(tables, str) or not isinstance(tables, Sequence) or not tables:
+            raise QueryError(f"a list of tables is needed, got {brief(tables)}.", hint='Tables([["age", "sex"]]).')
+        self._set([_checked_table(names) for names in tables], objective, None)
+
+    def _set(self, tables: Sequence[tuple[str, ...]], objective: Any, ways: int | None) -> None:
+        if len(tables) > MOST_TABLES:
+            raise QueryError(f"a set has at most {MOST_TABLES:,} tables, got {len(tables):,}.")
+        seen: set[frozenset[str]] = set()
+        for names in tables:
+            if frozenset(names) in seen:
+                raise QueryError(f"the table of {named(names)} is asked for twice.", hint="leave one out.")
+            seen.add(frozenset(names))
+        object.__setattr__(self, "tables", tuple(tables))
+        object.__setattr__(self, "attributes", tuple(dict.fromkeys(name for names in tables for name in names)))
+        object.__setattr__(self, "objective", _checked_objective(objective, len(tables)))
+        object.__setattr__(self, "ways", ways)
+
+    @classmethod
+    def of_ways(cls, ways: int, of: Sequence[str], *, objective: Any = "worst") -> Self:
+        """Ask for the tables of every choice of so many of some attributes: ``Tables.of_ways(2, ["a", "b", "c"])``."""
+        names = _checked_table(of)
+        if not isinstance(ways, int) or isinstance(ways, bool) or not 1 <= ways <= len(names):
+            raise QueryError(f"ways must be a whole number from 1 to {len(names)}, got {brief(ways)}.")
+        if comb(len(names), ways) > MOST_TABLES:
+            raise QueryError(f"a set has at most {MOST_TABLES:,} tables, got {comb(len(names), ways):,}.")
+        made = cls.__new__(cls)
+        made._set(list(combinations(names, ways)), objective, ways)
+        # Combinations begin with the first names in turn, so the attributes are in the order given.
+        return made
+
+    def on(self, domain: Domain) -> TablesForm:
+        """Bind to a domain."""
+        own = self.own_domain(domain)
+        axes = {name: axis for axis, name in enumerate(own.names)}
+        for names in self.tables:
+            cells = prod(own[name].size for name in names)
+            if cells > MOST_CELLS:
+                raise QueryError(
+                    f"the table of {named(names)} would have {cells:,} cells; the most is {MOST_CELLS:,}.",
+                    hint="leave an attribute out, or declare coarser ones.",
+                )
+        return TablesForm(own, tuple(Block(tuple(axes[name] for name in names)) for names in self.tables))
+
+    def says(self) -> str:
+        """Say what is counted."""
+        if len(self.tables) == 1:
+            return f"How many records have each {named(self.tables[0])}"
+        return f"{len(self.tables):,} tables of counts that agree, of {named(self.attributes)}"
+
+    def amount(self, domain: Domain) -> str:
+        """Say how many tables and cells there are."""
+        many = f"{len(self.tables):,} tables of" if len(self.tables) > 1 else "a table of"
+        return f"{many} {self.on(domain).outputs:,} cells"
+
+    def to_file(self, domain: Domain) -> dict[str, Any]:
+        """Write ``{tables: [[..], ..]}``, or ``{tables: {ways: .., of: [..]}}``."""
+        tables = [list(names) for names in self.tables]
+        written: dict[str, Any] = {"tables": tables}
+        if self.ways is not None:
+            written = {"tables": {"ways": self.ways, "of": list(self.attributes)}}
+        if self.objective == "worst":
+            return written
+        return {**written, "objective": self.objective if self.objective == "mean" else list(self.objective)}
+
+    @classmethod
+    def from_file(cls, entry: Mapping[str, Any]) -> Tables:
+        """Read what :meth:`to_file` writes."""
+        tables, objective = entry["tables"], entry.get("objective", "worst")
+        if not isinstance(tables, Mapping):
+            return cls(tables, objective=objective)
+        if set(tables) != {"ways", "of"} or not isinstance(tables["ways"], int):
+            raise QueryError("tables of several ways need both ways and of.", hint=f"write {_WAYS}.")
+        return cls.of_ways(tables["ways"], tables["of"], objective=objective)
+
+
+def _checked_table(names: object) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
+        raise QueryError(f"a table is a list of attributes, got {brief(names)}.", hint='Tables([["age", "sex"]]).')
+    checked = tuple(checked_attribute(name) for name in names)
+    if len(set(checked)) < len(checked):
+        raise QueryError(f"a table names an attribute twice: {', '.join(checked)}.", hint="name each once.")
+    return checked
+
+
+def _checked_objective(objective: Any, tables: int) -> Objective:
+    if objective in ("worst", "mean"):
+        return objective
+    if isinstance(objective, str) or not isinstance(objective, Sequence):
+        raise QueryError(f"objective must be worst, mean or a list of weights, got {brief(objective)}.")
+    if len(objective) != tables:
+        raise QueryError(f"there are {tables:,} tables, but {len(objective):,} weights.", hint="give one for each.")
+    return tuple(float(positive(weight, "the weight of a table", error=QueryError)) for weight in objective)

@@ -1,0 +1,100 @@
+"""One table of a set of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Domain, Subset, read_box
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.tables.tables_error import TablesError
+from blowfish_privacy.results.pictures.counts import draw_counts
+from blowfish_privacy.results.result import frame
+from blowfish_privacy.support.exact import Number
+from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The counts of every combination of values of some attributes, with their errors."""
+
+    domain: Domain
+    """The attributes, in the order of the axes."""
+    values: npt.NDArray[Any]
+    """The estimated count of each cell."""
+    error: TablesError
+    axes: tuple[int, ...]
+    """The numbers of the attributes among all that the set of tables is about."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes, in the order of the axes."""
+        return self.domain.names
+
+    @property
+    def labels(self) -> list[list[str]]:
+        """The values of each attribute, as they are shown."""
+        return [[each.show(position) for position in range(each.size)] for each in self.domain.attributes]
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of a cell, the same for all."""
+        return sqrt(self.error.components.variance(self.axes))
+
+    @property
+    def standard_errors(self) -> Floats:
+        """The standard error of every cell."""
+        return np.full(self.values.shape, self.standard_error)
+
+    def interval(self, level: Number = "0.95") -> tuple[Floats, Floats]:
+        """Return, for every cell, bounds between which the true count lies with probability ``level``."""
+        width = self.error.interval_of(self.axes, level)
+        return self.values - width, self.values + width
+
+    def subtotal(self, condition: dict[str, Any] | None = None, /, **named: Any) -> tuple[float, float]:
+        """Add up the cells that a condition selects, and say how wrong the sum is: its standard error.
+
+        ``table.subtotal(sex="Female", age=(20, 30))``; attributes that are not named are summed over.
+        """
+        box = read_box(self.domain, {**(condition or {}), **named}, what="subtotal", error=QueryError)
+        chosen = [box.get(name, Subset.span(0, self.domain[name].size)) for name in self.names]
+        value = self.values[np.ix_(*(list(subset) for subset in chosen))].sum()
+        return float(value), sqrt(self.error.components.variance(self.axes, [len(subset) for subset in chosen]))
+
+    @property
+    def header(self) -> list[str]:
+        """The names of the table's columns."""
+        return [*self.names, "count", "typical_error"]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each cell."""
+        for shown, value in zip(product(*self.labels), self.values.reshape(-1).tolist(), strict=True):
+            yield [*shown, value, self.standard_error]
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas DataFrame."""
+        return frame(self.header, self.rows())
+
+    def csv(self) -> bytes:
+        """Return the table as CSV."""
+        return csv_table(self.header, self.rows())
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the table as CSV; a text like a formula of a spreadsheet gets an apostrophe in front."""
+        write_atomically(path, self.csv(), hint=IN_THE_LEDGER)
+
+    def draw(self, axes: Any) -> None:
+        """Draw the counts on matplotlib axes, which may be part of another figure."""
+        draw_counts(axes, self.values, self.domain, self.error.interval_of(self.axes, "0.95"))
+
+    def __repr__(self) -> str:
+        return f"<Table of {' by '.join(self.names)}: {self.values.size:,} cells>"
