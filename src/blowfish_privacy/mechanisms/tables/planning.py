@@ -1,45 +1,75 @@
-"""Which tables to measure, and how precisely: for now the tables asked for, all alike."""
+"""The best way to measure a set of tables together.
+
+Pure numerics on public numbers: sizes, tables, and which attributes are secret together. What is certified is derived
+again from the weights that the mechanism holds, so nothing here can break a promise; it can only make noise larger.
+Proof: ``docs/proofs/tables.md``.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
-Axes: TypeAlias = tuple[int, ...]
+from blowfish_privacy.mechanisms.tables.kinds import Axes
+from blowfish_privacy.mechanisms.tables.lattice import FloatArray, Lattice, Wanted, exact_tables, lattice
+from blowfish_privacy.mechanisms.tables.measurements import Measurement
+from blowfish_privacy.mechanisms.tables.planning_l1 import best_weights
+from blowfish_privacy.mechanisms.tables.planning_l2 import best_precisions
+from blowfish_privacy.privacy.sensitivity import Norm
 
-
-@dataclass(frozen=True, eq=False)
-class Wanted:
-    """What is asked for, and what one secret pair may change."""
-
-    sizes: tuple[int, ...]
-    tables: tuple[Axes, ...]
-    weights: Literal["worst", "mean"] | tuple[float, ...]
-    changed: tuple[frozenset[int], ...]
-    presence: bool
+__all__ = ["Design", "Wanted", "best_design"]
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The tables to measure, and the weight of each: one over its scale, for a largest loss of 1."""
+    """What is measured, how precisely, and how good that is.
+
+    ``measured`` has the attributes of each measurement, and those of them (binary) that are measured as a sign. For
+    pure epsilon (L1) ``weights`` are 1/b for a largest loss of exactly 1; for L2 the measurements are components, and
+    the weights their precisions for a largest squared change of 1. An infinite weight means exact: no secret pair
+    changes the table, which is listed because tables asked for need it. (Where records do not come and go the empty
+    table, the number of records, is known and not listed.)
+
+    ``objective`` is the variance asked to be small, and no unbiased linear strategy of the same noise has a smaller
+    one than ``bound``: for L2 the optimum, for L1 twice that.
+    """
 
     measured: tuple[tuple[Axes, Axes], ...]
-    weights: npt.NDArray[np.float64]
+    weights: FloatArray
     bound: float
     objective: float
 
 
-def best_design(wanted: Wanted) -> Design:
-    """Measure the tables asked for, all with the same scale; those that no secret pair changes without noise."""
-    total = [()] if wanted.presence else []
-    measured = tuple((axes, ()) for axes in (*total, *wanted.tables))
-    free = [not wanted.presence and not any(pair & {*axes} for pair in wanted.changed) for axes, _ in measured]
-    weights = np.where(free, np.inf, 1.0)
-    met = [
-        sum(2 * (not f and bool(pair & {*axes})) for (axes, _), f in zip(measured, free, strict=True))
-        for pair in wanted.changed
+def best_design(wanted: Wanted, norm: Norm = Norm.L1) -> Design:
+    """Plan how to measure the tables."""
+    arranged = lattice(wanted)
+    exact = [(axes, ()) for axes in exact_tables(wanted)]
+    if not arranged.components:
+        return Design(tuple(exact), np.full(len(exact), np.inf), 0.0, 0.0)
+    precisions = best_precisions(arranged)
+    if norm is Norm.L2:
+        shapes = [(shape, ()) for shape in arranged.components]
+        weights, bound, objective = precisions.precisions, precisions.bound, precisions.objective
+    else:
+        found = best_weights(arranged)
+        shapes, weights, bound, objective = list(found.shapes), found.weights, 2 * precisions.bound, found.objective
+    members = [_members(arranged, shape) for shape in shapes]
+    measured = [one for several in members for one in several]
+    repeated = np.repeat(weights, [len(several) for several in members])
+    return Design((*measured, *exact), np.append(repeated, np.full(len(exact), np.inf)), bound, objective)
+
+
+def _members(arranged: Lattice, measurement: Measurement) -> list[tuple[Axes, Axes]]:
+    """List the measurements of a shape."""
+    shape, signs = measurement
+    kind = {axis: number for number, axes in enumerate(arranged.kinds.members) for axis in axes}
+    if not signs:
+        return [(axes, ()) for axes in arranged.kinds.sets(shape)]
+    return [
+        (axes, chosen)
+        for axes in arranged.kinds.sets(shape)
+        for chosen in combinations(axes, len(signs))
+        if tuple(sorted(kind[axis] for axis in chosen)) == signs
     ]
-    return Design(measured, weights / max(*met, len(measured) * wanted.presence, 1), 0.0, 1.0)
