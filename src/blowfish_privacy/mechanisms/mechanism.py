@@ -145,6 +145,14 @@ class Mechanism(ABC):
         """Say what the release contains without noise, if anything."""
         return None
 
+    def parts(self) -> list[tuple[str, int, float]]:
+        """List the parts of an answer whose errors differ: what, how many numbers, and their typical error."""
+        return []
+
+    def promises(self, policy: Policy) -> list[str]:
+        """Say what else can be proved of the noise held, in sentences for a plan."""
+        return []
+
     @abstractmethod
     def expected_error(self) -> Error:
         """Return the error to expect, from the scales held."""

@@ -126,7 +126,14 @@ class TablesForm(LinearForm):
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
         """Compare edges that change as many attributes at once as any: the more change, the more tables do."""
         edges, listed = graph.broadest()
-        return max(edges, key=lambda edge: self.change(*edge), default=None), listed
+        worst = max(edges, key=lambda edge: self.change(*edge), default=None)
+        return worst, listed and (worst is None or not self._cancel(worst))
+
+    def _cancel(self, edge: Edge) -> bool:
+        """Say whether signs of some table may cancel each other along an edge."""
+        changed = {*differing(*edge)}
+        met = (changed.intersection(block.axes) for block in self.blocks)
+        return any(len(axes) > 1 and axes <= {*block.signs} for axes, block in zip(met, self.blocks, strict=True))
 
     def heaviest(self) -> Cell:
         """Return any cell: all weigh the same."""

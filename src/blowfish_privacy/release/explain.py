@@ -18,12 +18,14 @@ from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.privacy.sensitivity import Records
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.release import public_totals
-from blowfish_privacy.support.exact import rounded
+from blowfish_privacy.release.rival import comparison
+from blowfish_privacy.support.exact import about, rounded
 
 if TYPE_CHECKING:
     from blowfish_privacy.release.plan import Plan
 
 _SHOWN = 3
+_LISTED = 10
 
 
 def explain_plan(plan: Plan) -> str:
@@ -56,13 +58,6 @@ def notices(plan: Plan) -> list[str]:
     return said
 
 
-def number(value: float) -> str:
-    """Write a number with about three digits."""
-    if value >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
 def compare(plan: Plan) -> str:
     """Compare the error with that of plain differential privacy at the same epsilon, in a few words."""
     error, plain = plan.expected_error().rmse, plan.plain_error()
@@ -71,7 +66,7 @@ def compare(plan: Plan) -> str:
     ratio = plain.rmse / error
     if isclose(ratio, 1, rel_tol=0.005):
         return "the same"
-    return f"{number(ratio)} times more accurate" if ratio > 1 else f"{number(1 / ratio)} times less accurate"
+    return f"{about(ratio)} times more accurate" if ratio > 1 else f"{about(1 / ratio)} times less accurate"
 
 
 def _what(plan: Plan) -> Iterator[str]:
@@ -130,22 +125,38 @@ def _error(plan: Plan) -> Iterator[str]:
     if not error.rmse:
         return
     yield (
-        f"Typical error of {error.of}: {number(error.rmse)} (root mean squared); "
-        f"within {number(error.interval('0.95'))} for 95 in 100."
+        f"Typical error of {error.of}: {about(error.rmse)} (root mean squared); "
+        f"within {about(error.interval('0.95'))} for 95 in 100."
     )
     yield from _totals(plan, error)
     typical = plan.typical_errors()
     if typical:
-        said = ", ".join(f"{number(rmse)} ({shape})" for shape, rmse in typical.items())
+        said = ", ".join(f"{about(rmse)} ({shape})" for shape, rmse in typical.items())
         yield f"After ordering, simulated on public synthetic shapes with as many records: {said}."
     ratios = plan.typical_ratios()
     if ratios:
-        said = ", ".join(f"{number(ratio)} ({shape})" for shape, ratio in ratios.items())
+        said = ", ".join(f"{about(ratio)} ({shape})" for shape, ratio in ratios.items())
         yield f"Squared distances over those of non-private clusters, simulated on public synthetic points: {said}."
     plain = plan.plain_error()
     if plain is not None and not plan.certificate.differential_privacy and not presence_only(plan.policy):
         kind = "plain add-or-remove" if plan.policy.size == "unknown" else "plain"
-        yield f"The same under {kind} differential privacy: {number(plain.rmse)}; this policy is {compare(plan)}."
+        yield f"The same under {kind} differential privacy: {about(plain.rmse)}; this policy is {compare(plan)}."
+    yield from _parts(plan)
+    yield from plan.mechanism.promises(plan.population.policy)
+
+
+def _parts(plan: Plan) -> Iterator[str]:
+    """List the parts of the answer with the largest errors, and how much more accurate they are than the usual."""
+    parts = comparison(plan)
+    if len(parts) < 2:
+        return
+    worst = sorted(parts, key=lambda part: -part.rmse)
+    yield f"Typical error of a cell of each of the {len(parts):,} tables, the largest first:"
+    for part in worst[:_LISTED]:
+        plain = "" if part.plain is None else f" ({about(part.plain)} under plain differential privacy)"
+        yield f"  {part.title}: {about(part.rmse)}{plain}"
+    if len(parts) > _LISTED:
+        yield f"  and {len(parts) - _LISTED:,} more, down to {about(worst[-1].rmse)}"
 
 
 def _totals(plan: Plan, error: Error) -> Iterator[str]:
@@ -162,7 +173,7 @@ def _totals(plan: Plan, error: Error) -> Iterator[str]:
         return
     if query.on(policy.domain).pattern is Pattern.CELLS:
         met = ConstrainedError.of_cells(error, constraints).rmse
-        yield f"Tables and pictures will meet every public total, which leaves an error of {number(met)}."
+        yield f"Tables and pictures will meet every public total, which leaves an error of {about(met)}."
 
 
 def _cost(plan: Plan) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.graphs import AddRemove, FullDomain
@@ -13,13 +15,47 @@ from blowfish_privacy.queries.asked import joined
 if TYPE_CHECKING:
     from blowfish_privacy.release.plan import Plan
 
+_RIVALS: WeakKeyDictionary[Plan, Plan | None] = WeakKeyDictionary()
+"""What plans were compared with: a comparison is made in several places, and some take seconds to plan."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of an answer that has an error of its own."""
+
+    title: str
+    numbers: int
+    rmse: float
+    plain: float | None
+    """The error under plain differential privacy."""
+
 
 def plain_error(plan: Plan) -> Error | None:
     """Say how wrong plain differential privacy would be for the same question and epsilon; None if out of reach."""
-    from blowfish_privacy.release.plan import make_plan
+    rival = _rival(plan)
+    error = None if rival is None else rival.expected_error()
+    return error if error is not None and error.of == plan.expected_error().of else None
 
+
+def comparison(plan: Plan) -> list[Part]:
+    """Compare the parts of an answer, where their errors differ, with those under plain differential privacy."""
+    parts, rival = plan.mechanism.parts(), _rival(plan)
+    usual = {} if rival is None else {title: rmse for title, _, rmse in rival.mechanism.parts()}
+    return [Part(title, numbers, rmse, usual.get(title)) for title, numbers, rmse in parts]
+
+
+def _rival(plan: Plan) -> Plan | None:
+    """Plan the same question at the same epsilon under plain differential privacy."""
     if not plan.epsilon:
         return None
+    if plan not in _RIVALS:
+        _RIVALS[plan] = _planned(plan)
+    return _RIVALS[plan]
+
+
+def _planned(plan: Plan) -> Plan | None:
+    from blowfish_privacy.release.plan import make_plan
+
     secret = plan.policy.size == "unknown"
     options: dict[str, Any] = {"size": plan.policy.size, "rows_per_person": plan.policy.rows_per_person}
     usual = Policy(plan.policy.domain, secrets=AddRemove() if secret else FullDomain(), **options)
@@ -28,8 +64,6 @@ def plain_error(plan: Plan) -> Error | None:
     named = None if kind.default_for(plan.query) else kind.name
     try:
         asked = joined(plan.query, plan.selection)
-        rival = make_plan(asked, usual, epsilon=plan.epsilon, mechanism=named, records=plan.records)
+        return make_plan(asked, usual, epsilon=plan.epsilon, mechanism=named, records=plan.records)
     except BlowfishError:
         return None
-    error = rival.expected_error()
-    return error if error.of == plan.expected_error().of else None

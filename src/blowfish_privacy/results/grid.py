@@ -16,10 +16,10 @@ from blowfish_privacy.mechanisms import Error, ExpectedError, GridFlow, GridHier
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.grid.grid_error import GridError, over_all_rectangles
-from blowfish_privacy.release.explain import number
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.counts import draw_map
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.support.exact import about
 
 _GRIDS = (GridFlow, GridHierarchy)
 
@@ -140,7 +140,7 @@ class GridResult(Result):
             return []
         error = self.error()
         return [
-            f"Tables and rectangles meet every public total, with an error of {number(error.rmse)} for {error.of}. "
+            f"Tables and rectangles meet every public total, with an error of {about(error.rmse)} for {error.of}. "
             "Pictures are cut at zero, and biased."
         ]
 

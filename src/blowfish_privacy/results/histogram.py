@@ -14,10 +14,10 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms import Error, ExpectedError
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Constraints
-from blowfish_privacy.release.explain import number
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.counts import draw_counts
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.support.exact import about
 
 
 class HistogramResult(Result):
@@ -81,7 +81,7 @@ class HistogramResult(Result):
         if self._constraints is None:
             return []
         return [
-            f"Tables and pictures meet every public total: {number(self.error().rmse)}. "
+            f"Tables and pictures meet every public total: {about(self.error().rmse)}. "
             "Whole counts (“consistent”) are biased."
         ]
 

@@ -18,7 +18,6 @@ from blowfish_privacy.policies.distances import furthest, furthest_together
 from blowfish_privacy.policies.explain import hidden, neighbouring, presence_only, unprotected
 from blowfish_privacy.policies.fact_words import what_facts_disclose
 from blowfish_privacy.release import reading, verification
-from blowfish_privacy.release.explain import number
 from blowfish_privacy.release.public_totals import words
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results import Result, from_text
@@ -46,7 +45,7 @@ from blowfish_privacy.statements.card_words import (
     why_exact,
     year,
 )
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.exact import about, show
 
 _NEVER_CUT = ("Unprotected", "Exact or assumed known")
 
@@ -241,12 +240,12 @@ class _CardWriter:
         errors = [release.body["error"] for release in self.releases if release.certificate.epsilon]
         worst = max(errors, key=lambda error: error["rmse"])
         least = min(float(error["rmse"]) for error in errors)
-        alike = len(errors) == 1 or number(least) == number(float(worst["rmse"]))
-        spread = "" if alike else f" in the least exact group, {number(least)} in the most exact"
+        alike = len(errors) == 1 or about(least) == about(float(worst["rmse"]))
+        spread = "" if alike else f" in the least exact group, {about(least)} in the most exact"
         yield Item(
             "Expected error",
-            f"{number(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
-            f"95 in 100 are within {number(float(worst['within_95_in_100']))}. "
+            f"{about(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
+            f"95 in 100 are within {about(float(worst['within_95_in_100']))}. "
             + (" ".join(self.remarks) or "It comes from the noise alone."),
         )
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.release.checks import selected
-from blowfish_privacy.release.explain import compare, number
+from blowfish_privacy.release.explain import compare
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.rival import comparison
 from blowfish_privacy.statements.budget import budget_view, lost_on
-from blowfish_privacy.support.exact import rounded, show
+from blowfish_privacy.support.exact import about, rounded, show
 
 COLUMNS = {
     "name": "release",
@@ -50,13 +51,23 @@ def plan_view(plan: Plan) -> dict[str, Any]:
         "plain_differential_privacy_rmse": None if plain is None else plain.rmse,
         "comparison": compare(plan),
         "guarantee": plan.certificate.statement,
+        **_parts(plan),
     }
+
+
+def _parts(plan: Plan) -> dict[str, Any]:
+    """Show the errors of the parts of an answer, where they differ, and what else is proved."""
+    parts = [
+        {"title": each.title, "cells": each.numbers, "rmse": each.rmse, "plain_differential_privacy_rmse": each.plain}
+        for each in comparison(plan)
+    ]
+    return {"parts": parts, "promises": plan.mechanism.promises(plan.population.policy)} if parts else {}
 
 
 def plan_cells(plan: Plan) -> list[str]:
     """Write the cells of a plan's row, with numbers rounded for reading."""
     view = {**plan_view(plan), "scale": _scales(plan, rounded)}
-    return [number(cell) if isinstance(cell := view[column], float) else str(cell) for column in COLUMNS]
+    return [about(cell) if isinstance(cell := view[column], float) else str(cell) for column in COLUMNS]
 
 
 def _scales(plan: Plan, write: Callable[[Fraction], str]) -> str:

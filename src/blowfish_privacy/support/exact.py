@@ -62,6 +62,11 @@ def rounded(number: Fraction | int) -> str:
     return f"{float(number):,.0f}" if abs(number) >= 100_000 else f"{float(number):.6g}"
 
 
+def about(number: float) -> str:
+    """Write a number with about three digits."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
 def plain(number: Fraction) -> int | str:
     """Write a fraction as a policy file does: a whole number, or text that is read back exactly."""
     return int(number) if number.denominator == 1 else show(number)

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from functools import lru_cache
+from math import inf, sqrt
 
 from blowfish_privacy.graphs.graph import differing
 from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.queries.tables import Objective
 from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.support.progress import task
 
 _BITS, _DIGITS = 20, 7
 """The largest weight has so many bits; of each weight so many are kept, for few different scales."""
 
 
-def chosen_blocks(asked: TablesForm, policy: Policy, objective: Any) -> tuple[Block, ...]:
+def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tuple[tuple[Block, ...], float]:
     """Choose the tables to measure for a set of tables, and their weights: 0 for those that are exact.
 
-    Tables of one weight stand together, so that their noise is drawn together.
+    Beside them, the ratio of their typical error to one that no unbiased plan with Laplace noise is below.
     """
     edges, _ = policy.graph.project(asked.domain.names).broadest()
-    wanted = Wanted(
-        asked.domain.shape,
-        tuple(tuple(sorted(block.axes)) for block in asked.blocks),
-        objective,
-        tuple(frozenset(differing(*edge)) for edge in edges),
-        policy.size == "unknown",
-    )
-    design = best_design(wanted)
+    tables = tuple(tuple(sorted(block.axes)) for block in asked.blocks)
+    changed = tuple(frozenset(differing(*edge)) for edge in edges)
+    return _design(asked.domain.shape, tables, objective, changed, policy.size == "unknown")
+
+
+@lru_cache(maxsize=8)
+def _design(
+    sizes: tuple[int, ...],
+    tables: tuple[tuple[int, ...], ...],
+    objective: Objective,
+    changed: tuple[frozenset[int], ...],
+    presence: bool,  # noqa: FBT001
+) -> tuple[tuple[Block, ...], float]:
+    """Plan once: another epsilon has the same tables and weights."""
+    with task("Planning the tables"):
+        design = best_design(Wanted(sizes, tables, objective, changed, presence))
+    weights: list[float] = design.weights.tolist()
+    largest = max((weight for weight in weights if weight < inf), default=1.0)
     blocks: list[Block] = []
-    finite = [weight for weight in design.weights.tolist() if np.isfinite(weight)]
-    for (axes, signs), weight in zip(design.measured, design.weights.tolist(), strict=True):
-        order = (*(axis for axis in axes if axis not in signs), *signs)
-        if not np.isfinite(weight):
-            blocks.append(Block(order, tuple(signs), 0))
-        elif (whole := _whole(weight / max(finite))) > 0:
-            blocks.append(Block(order, tuple(signs), whole))
-    return tuple(sorted(blocks, key=lambda block: -block.weight))
+    for (axes, signs), weight in zip(design.measured, weights, strict=True):
+        counted = tuple(axis for axis in axes if axis not in signs)
+        whole = _whole(weight / largest) if weight < inf else 0
+        if whole or weight == inf:
+            blocks.append(Block((*counted, *signs), signs, whole))
+    # Tables of one weight stand together, so that their noise is drawn together.
+    blocks.sort(key=lambda block: -block.weight)
+    return tuple(blocks), sqrt(design.objective / design.bound) if design.bound else 1.0
 
 
 def _whole(share: float) -> int:

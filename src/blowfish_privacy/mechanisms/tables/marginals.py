@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby, pairwise
+from math import sqrt
 from typing import Any, Self
 
 import numpy as np
@@ -15,19 +16,20 @@ import numpy.typing as npt
 from blowfish_privacy.aggregates import Aggregates, AttributeSets
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecError
+from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.design import chosen_blocks
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivity_of
 from blowfish_privacy.queries import Query, Tables
 from blowfish_privacy.queries.tables import MOST_CELLS
 from blowfish_privacy.queries.tables_form import Block, TablesForm
-from blowfish_privacy.support.exact import exact, rounded
+from blowfish_privacy.support.exact import about, exact, rounded
 from blowfish_privacy.support.progress import task
 
 _MANY_CELLS = 1_000_000
@@ -53,6 +55,8 @@ class Marginals(Mechanism):
     asked: TablesForm
     worst: bool
     secret_size: bool = False
+    ratio: float | None = None
+    """How many times the error is that of a bound that no such plan is below, if it was just planned."""
 
     name = "marginals"
     gives = ("tables",)
@@ -71,10 +75,12 @@ class Marginals(Mechanism):
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Choose the tables to measure and their weights for the least error, and the scale for epsilon."""
         asked, objective = _asked(query, policy)
-        form = TablesForm(asked.domain, chosen_blocks(asked, policy, objective))
+        blocks, ratio = chosen_blocks(asked, policy, objective)
+        form = TablesForm(asked.domain, blocks)
         sensitivity = sensitivity_of(form, policy)
         check_secret_size(policy, 1)
-        return cls(form, sensitivity.value / form.unit / epsilon, asked, objective == "worst", policy.size == "unknown")
+        scale = sensitivity.value / form.unit / epsilon
+        return cls(form, scale, asked, objective == "worst", policy.size == "unknown", ratio)
 
     def certify(self, policy: Policy) -> Certificate:
         """Derive again how much the weighted tables change together, and divide it by the scale held."""
@@ -157,6 +163,31 @@ class Marginals(Mechanism):
     def expected_error(self) -> TablesError:
         """Give the error of a cell."""
         return TablesError(self.components, self.scales, self.worst)
+
+    def parts(self) -> list[tuple[str, int, float]]:
+        """List the tables asked for, each with its number of cells and the typical error of one."""
+        names = self.form.domain.names
+        titles = (" x ".join(names[axis] for axis in block.axes) for block in self.asked.blocks)
+        errors = map(sqrt, self.expected_error().by_table)
+        return list(zip(titles, self.asked.sizes, errors, strict=True))
+
+    def promises(self, policy: Policy) -> list[str]:
+        """Say what the noise means for a whole record, and how near to the best possible the plan is."""
+        said: list[str] = []
+        whole = Policy(policy.domain, secrets=FullDomain(), size=policy.size, rows_per_person=policy.rows_per_person)
+        if self.scale and not is_differential_privacy(policy):
+            lost = sensitivity_of(self.form, whole).value / self.form.unit / self.scale
+            said.append(
+                "The accuracy is that of a promise about secret pairs. Against somebody who doubts a person's whole "
+                f"record, the same noise keeps epsilon {about(float(lost))} (full domain)."
+            )
+        if self.scale and self.ratio is not None:
+            best = self.expected_error().rmse / self.ratio
+            said.append(
+                f"No unbiased estimate from Laplace noise at this epsilon has an error below {about(best)} (proved); "
+                f"this plan has {about(self.ratio)} times that."
+            )
+        return said
 
     def notices(self) -> list[str]:
         """Warn of tables so large that most cells are noise."""

@@ -1,0 +1,202 @@
+"""Sets of tables: the estimate and its error against brute force on tiny domains, and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blowfish_privacy as bp
+from blowfish_privacy.mechanisms import Marginals
+from blowfish_privacy.mechanisms.tables.components import Components
+from blowfish_privacy.mechanisms.tables.tables_error import TablesError
+from blowfish_privacy.noise import SimulationSource
+from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.testing.strategies import policies
+from blowfish_privacy.results import from_text
+from effort import examples
+
+
+def domain_of(shape):
+    return bp.Domain({f"a{axis}": bp.Integer(0, size - 1) for axis, size in enumerate(shape)})
+
+
+def rows_of(shape, block):
+    """The rows that a block adds to the counts of all cells, written out."""
+    form = TablesForm(domain_of(shape), (block,))
+    return np.array([form.column(cell) for cell in form.domain.cells()], dtype=float).T
+
+
+@st.composite
+def measured(draw):
+    """A small domain, tables to measure with signs and variances, and tables that these tell."""
+    shape = tuple(draw(st.lists(st.integers(2, 3), min_size=1, max_size=3)))
+    axes = range(len(shape))
+    sets = [chosen for many in range(1, len(shape) + 1) for chosen in combinations(axes, many)]
+    asked = draw(st.lists(st.sampled_from(sets), min_size=1, max_size=3, unique=True))
+    more = draw(st.lists(st.sampled_from(sets), max_size=3, unique=True))
+    blocks = [Block(table) for table in dict.fromkeys([*asked, *more])]
+    for table in draw(st.lists(st.sampled_from(sets), max_size=2, unique=True)):
+        signs = tuple(axis for axis in table if shape[axis] == 2 and draw(st.booleans()))
+        blocks.append(Block((*(axis for axis in table if axis not in signs), *signs), signs))
+    variances = tuple(draw(st.sampled_from([0.5, 1.0, 4.0])) for _ in blocks)
+    return Components(shape, tuple(blocks), variances, tuple(asked), counted=draw(st.booleans()))
+
+
+def dense(components):
+    """The generalised least squares solution, with all rows written out: rows, estimator, and covariance of cells."""
+    rows = np.concatenate([rows_of(components.shape, block) for block in components.blocks])
+    sizes = TablesForm(domain_of(components.shape), components.blocks).sizes
+    deviation = np.sqrt(np.repeat(components.variances, sizes))
+    if components.counted:
+        rows = np.concatenate([rows, np.ones((1, rows.shape[1]))])
+        deviation = np.append(deviation, 1e-6)
+    return rows, np.linalg.pinv(rows / deviation[:, None], rcond=1e-12) / deviation, deviation
+
+
+@given(components=measured(), seed=st.integers(0, 10**6))
+@settings(max_examples=examples(80), deadline=None)
+def test_the_estimate_and_its_errors_are_those_of_generalised_least_squares(components, seed):
+    generator = np.random.default_rng(seed)
+    counts = generator.integers(0, 20, components.shape)
+    rows, solve, deviation = dense(components)
+    exact = rows @ counts.reshape(-1)
+    noisy = exact + np.round(generator.normal(0, 5, len(exact)))
+    if components.counted:
+        noisy[-1] = exact[-1]
+    sizes = TablesForm(domain_of(components.shape), components.blocks).sizes
+    cuts = np.split(noisy[: sum(sizes)], np.cumsum(sizes)[:-1])
+    shapes = [block.shape(domain_of(components.shape)) for block in components.blocks]
+    tables = [cut.reshape(shape).astype(np.int64) for cut, shape in zip(cuts, shapes, strict=True)]
+    found = components.estimate(tables, int(exact[-1]) if components.counted else None)
+    for axes in components.tables:
+        wanted = rows_of(components.shape, Block(axes))
+        assert np.allclose(components.table(found, axes).reshape(-1), wanted @ (solve @ noisy), atol=1e-3)
+        linear = wanted @ solve * deviation
+        assert np.allclose((linear**2).sum(axis=1), components.variance(axes), atol=1e-4)
+        many = [1 + (seed + axis) % components.shape[axis] for axis in axes]
+        inside = np.ix_(*(range(size) for size in many))
+        chosen = np.zeros([components.shape[axis] for axis in axes])
+        chosen[inside] = 1
+        assert np.isclose(((chosen.reshape(-1) @ linear) ** 2).sum(), components.variance(axes, many), atol=1e-4)
+
+
+@given(components=measured())
+@settings(max_examples=examples(80), deadline=None)
+def test_the_noise_in_a_cell_is_that_of_its_loads(components):
+    error = TablesError(components, tuple(Fraction(1) for _ in components.blocks), worst=True)
+    for axes in components.tables:
+        loads = sum(components.variances[number] * factor**2 * many for number, factor, many in error.loads(axes))
+        assert np.isclose(loads, components.variance(axes), atol=1e-9)
+
+
+PEOPLE = bp.Domain(
+    age=bp.Integer(0, 5), sex=bp.Categorical(["f", "m"]), zone=bp.Categorical(["n", "s", "w"]), old=bp.Integer(0, 1)
+)
+PAIRS = bp.Tables.of_ways(2, list(PEOPLE.names))
+
+
+@pytest.mark.parametrize("secrets", [bp.Attributes(), bp.FullDomain()])
+def test_every_cell_is_within_its_interval_as_often_as_said(secrets):
+    # 400 releases of 64 cells: with 95 in 100, fewer than 93 or more than 97 in 100 happen less than once in 10^9.
+    policy = bp.Policy(PEOPLE, secrets=secrets)
+    mechanism = Marginals.calibrated(PAIRS, policy, epsilon=Fraction(1), records=100)
+    error, source = mechanism.expected_error(), SimulationSource("coverage")
+    zero = np.zeros(PEOPLE.shape, dtype=np.int64)
+    inside: dict[tuple[int, ...], list[float]] = {axes: [] for axes in mechanism.components.tables}
+    squares: dict[tuple[int, ...], list[float]] = {axes: [] for axes in mechanism.components.tables}
+    widths = {axes: error.interval_of(axes, "0.95") for axes in inside}
+    for _ in range(400):
+        found = mechanism.components.estimate(list(mechanism.measured(mechanism.measure(zero.copy(), source))), 0)
+        for axes in inside:
+            table = mechanism.components.table(found, axes)
+            inside[axes].append(float((np.abs(table) <= widths[axes]).mean()))
+            squares[axes].append(float((table**2).mean()))
+    shares = np.mean([np.mean(each) for each in inside.values()])
+    assert 0.93 < shares < 0.97
+    ratios = [np.mean(squares[axes]) / mechanism.components.variance(axes) for axes in inside]
+    assert all(0.8 < ratio < 1.25 for ratio in ratios)
+
+
+def some_secret(*names):
+    return bp.PerAttribute({name: bp.FullDomain() if name in names else bp.Public() for name in PEOPLE})
+
+
+def test_tables_agree_and_sums_are_free():
+    policy = bp.Policy(PEOPLE, secrets=some_secret("age", "old"))
+    counts = np.random.default_rng(1).integers(0, 9, PEOPLE.shape)
+    session = bp.Session(bp.Counts(counts), policy, budget=1)
+    result = session.release(session.plan(PAIRS, epsilon="0.5"))
+    assert len(result) == 6
+    assert np.allclose(result["age", "sex"].values.sum(axis=0), result["sex"].values)
+    assert np.allclose(result["sex", "age"].values, result["age", "sex"].values.T)
+    assert np.allclose(result["zone", "sex"].values.sum(axis=0), counts.sum(axis=(0, 2, 3)))
+    assert result["sex", "zone"].standard_error == 0
+    value, error = result["age", "sex"].subtotal(age=(1, 3), sex="f")
+    assert np.isclose(value, result["age", "sex"].values[1:4, 0].sum())
+    assert 0 < error < 3 * result["age", "sex"].standard_error
+    assert {row[0] for row in result.rows()} == {" x ".join(names) for names in result.tables}
+    assert result["age"].to_frame().shape == (6, 3)
+    assert np.allclose(from_text(result.text)["age"].values, result["age"].values)
+    with pytest.raises(bp.QueryError, match="no table of"):
+        result["age", "sex", "zone"]
+
+
+def test_public_attributes_are_published_exactly_and_each_attribute_pays_for_its_tables():
+    policy = bp.Policy(PEOPLE, secrets=some_secret("age", "sex"))
+    query = bp.Tables([["age", "zone"], ["sex", "zone"], ["zone", "old"]])
+    mechanism = Marginals.calibrated(query, policy, epsilon=Fraction(1), records=100)
+    loss = {pairs.attribute: amount for pairs, amount in mechanism.certify(policy).loss}
+    assert loss == {"age": 1, "sex": 1}
+    errors = dict((title, rmse) for title, _, rmse in mechanism.parts())
+    assert errors["zone x old"] == 0
+    assert errors["age x zone"] == pytest.approx(errors["sex x zone"], rel=0.5)
+
+
+@given(policy=policies(most_cells=24, most_attributes=3, sizes=("known", "unknown")), data=st.data())
+@settings(max_examples=examples(80), deadline=None)
+def test_the_certificate_is_the_worst_loss_of_all_secret_pairs(policy, data):
+    names = list(policy.domain.names)
+    sets = [list(chosen) for many in range(1, len(names) + 1) for chosen in combinations(names, many)]
+    query = bp.Tables(data.draw(st.lists(st.sampled_from(sets), min_size=1, max_size=3, unique_by=tuple)))
+    mechanism = Marginals.calibrated(query, policy, epsilon=Fraction(1), records=9)
+    certificate = mechanism.certify(policy)
+    graph = policy.graph.project(query.attributes)
+    changes = [mechanism.form.net_change({x: 1, y: -1}) for x, y in graph.edges()]
+    losses = [change / mechanism.scale for change in changes if change]
+    if policy.size == "unknown":
+        losses.append(mechanism.presence(mechanism.form.heaviest()))
+    worst = policy.rows_per_person * max(losses, default=Fraction(0))
+    assert worst == certificate.epsilon if certificate.sensitivity.exact else worst <= certificate.epsilon
+    assert certificate.epsilon in (0, 1)
+    halved = Marginals(mechanism.form, mechanism.scale / 2, mechanism.asked, worst=True)
+    assert halved.certify(policy).epsilon == 2 * certificate.epsilon
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ([["age", "age"]], "names an attribute twice"),
+        ([["age"], ["sex"], ["age"]], "asked for twice"),
+        ([], "a list of tables"),
+        (["age"], "a table is a list"),
+        ([["wage"]], "no attribute 'wage'"),
+    ],
+)
+def test_what_is_refused(tables, said):
+    with pytest.raises(bp.QueryError, match=said):
+        bp.Tables(tables).on(PEOPLE)
+
+
+def test_a_table_of_too_many_cells_is_refused_before_anything_is_charged():
+    domain = bp.Domain(a=bp.Integer(0, 9999), b=bp.Integer(0, 9999))
+    session = bp.Session(
+        bp.Counts(np.zeros((1, 1), dtype=np.int64)), bp.Policy(domain, secrets=bp.FullDomain()), budget=1
+    )
+    with pytest.raises(bp.QueryError, match="100,000,000 cells"):
+        session.plan(bp.Tables([["a", "b"]]), epsilon=1)
+    assert session.remaining == 1
