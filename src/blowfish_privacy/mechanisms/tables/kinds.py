@@ -9,16 +9,24 @@ permutations; so planning looks at shapes only, and every count below is a produ
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, combinations, product
 from math import comb, prod
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
 
 Axes: TypeAlias = tuple[int, ...]
 """Numbers of attributes, ascending."""
 Shape: TypeAlias = tuple[int, ...]
 """Numbers of kinds, ascending, once for each attribute."""
+_Counted: TypeAlias = Callable[[IntArray, IntArray, IntArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,25 +54,50 @@ class Kinds:
         parts = [combinations(self.members[kind], count) for kind, count in sorted(Counter(shape).items())]
         return (tuple(sorted(chain.from_iterable(choice))) for choice in product(*parts))
 
-    def larger(self, small: Shape, large: Shape) -> int:
-        """Count the sets of a large shape that contain a given one of a small shape."""
-        some, many = Counter(small), Counter(large)
-        return prod(comb(len(self.members[kind]) - some[kind], many[kind] - some[kind]) for kind in many)
+    @cached_property
+    def plural(self) -> list[int]:
+        """List the kinds of more than one attribute: the others count once or not at all."""
+        return [kind for kind, axes in enumerate(self.members) if len(axes) > 1]
 
-    def avoiding(self, shape: Shape, other: Shape) -> int:
-        """Count the sets of a shape that do not meet a given one of another shape."""
-        rest = Counter(other)
-        return prod(comb(len(self.members[kind]) - rest[kind], count) for kind, count in Counter(shape).items())
+    def within(self, small: Sequence[Shape], large: Sequence[Shape]) -> FloatArray:
+        """Count, pair by pair, the sets of a small shape within a given one of a large shape."""
+        return self._times(lambda _, some, many: binomial(many, some), small, large)
+
+    def around(self, small: Sequence[Shape], large: Sequence[Shape]) -> FloatArray:
+        """Count, pair by pair, the sets of a large shape that contain a given one of a small shape."""
+        return self._times(lambda members, some, many: binomial(members - some, many - some), small, large)
+
+    def beside(self, one: Sequence[Shape], other: Sequence[Shape]) -> FloatArray:
+        """Return, pair by pair, the share of the sets of a shape that do not meet a given one of another shape."""
+        apart = [1.0 if set(shape).isdisjoint(set(rest) - self._repeated) else 0.0 for shape, rest in
+                 zip(one, other, strict=True)]  # fmt: skip
+        return np.array(apart) * self._times(
+            lambda members, count, rest: binomial(members - rest, count) / binomial(members, count), one, other
+        )
+
+    @cached_property
+    def _repeated(self) -> set[int]:
+        return set(self.plural)
+
+    def _times(self, counted: _Counted, one: Sequence[Shape], other: Sequence[Shape]) -> FloatArray:
+        """Multiply a count over the kinds of more than one attribute."""
+        product = np.ones(len(one))
+        for kind in self.plural:
+            first = np.array([shape.count(kind) for shape in one], dtype=np.int64)
+            second = np.array([shape.count(kind) for shape in other], dtype=np.int64)
+            product *= counted(np.array(len(self.members[kind])), first, second)
+        return product
 
 
-def smaller(small: Shape, large: Shape) -> int:
-    """Count the sets of a small shape within a given one of a large shape."""
-    many = Counter(large)
-    return prod(comb(many[kind], count) for kind, count in Counter(small).items())
+def binomial(of: IntArray, choose: IntArray) -> FloatArray:
+    """Return binomial coefficients, from a table."""
+    top, most = int(of.max(initial=0)), int(choose.max(initial=0))
+    table = np.array([[comb(n, k) for k in range(most + 1)] for n in range(top + 1)], dtype=np.float64)
+    return np.where((of >= 0) & (choose >= 0), table[np.maximum(of, 0), np.maximum(choose, 0)], 0.0)
 
 
 def parts(shape: Shape) -> list[Shape]:
-    """List the shapes of all subsets, the empty one and the whole included."""
+    """List the shapes of all subsets, from the empty one to the whole."""
     subsets = chain.from_iterable(combinations(shape, length) for length in range(len(shape) + 1))
     return list(dict.fromkeys(subsets))
 
@@ -82,6 +115,12 @@ def alike(sizes: tuple[int, ...], tables: Mapping[Axes, float], changed: Iterabl
         else:
             found.append([axis])
     return Kinds(tuple(tuple(axes) for axes in found), tuple(sizes[axes[0]] for axes in found))
+
+
+def apart(sizes: tuple[int, ...], tables: Mapping[Axes, float], changed: Iterable[Axes]) -> Kinds:
+    """Give each attribute that matters a kind of its own."""
+    axes = sorted({axis for axes in (*tables, *changed) for axis in axes})
+    return Kinds(tuple((axis,) for axis in axes), tuple(sizes[axis] for axis in axes))
 
 
 _Links: TypeAlias = dict[int, dict[Axes, float]]

@@ -10,22 +10,21 @@ Components that no secret pair can change are exact: they are left out. Proof: `
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.mechanisms.tables.kinds import Axes, Kinds, Shape, alike, parts, smaller
+from blowfish_privacy.mechanisms.tables.kinds import Axes, FloatArray, Kinds, Shape, alike, parts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-FloatArray: TypeAlias = NDArray[np.float64]
 MOST_PAIRS = 4_000_000
 """The largest number of pairs of a table and a component of it (by shape) that planning takes on."""
 
@@ -81,11 +80,11 @@ class Lattice:
         return float(cells.max() if self.importance is None else cells @ self.importance)
 
 
-def lattice(wanted: Wanted) -> Lattice:
+def lattice(wanted: Wanted, sorted_by: Callable[..., Kinds] = alike) -> Lattice:
     """Arrange what is asked for. Attributes of one value have no components, and are left out."""
     sizes, tables = wanted.sizes, _weighted(wanted)
     changed = {tuple(sorted(i for i in axes if sizes[i] > 1)) for axes in wanted.changed} - {()}
-    kinds = alike(sizes, tables, changed)
+    kinds = sorted_by(sizes, tables, changed)
     shares: dict[Shape, float] = {}
     for shape, weight in zip(kinds.shapes(tables), tables.values(), strict=True):
         shares[shape] = shares.get(shape, 0.0) + weight * kinds.cells(shape)
@@ -130,19 +129,36 @@ def _weighted(wanted: Wanted) -> dict[Axes, float]:
     return tables
 
 
-def _spread(kinds: Kinds, subsets: dict[Shape, list[Shape]], components: Iterable[Shape]) -> csr_array:
-    from scipy.sparse import csr_array
+def _spread(kinds: Kinds, subsets: dict[Shape, list[Shape]], components: tuple[Shape, ...]) -> csr_array:
+    """Return what the variance of each component adds to that of a cell of each table."""
+    pairs = Pairs.of(list(subsets.values()), components)
+    contrast = np.array([prod(1 - 1 / kinds.sizes[kind] for kind in shape) for shape in components])
+    tables = list(subsets)
+    inside = np.array([kinds.cells(shape) for shape in components], dtype=np.float64)[pairs.columns]
+    share = inside / np.array([kinds.cells(shape) for shape in tables], dtype=np.float64)[pairs.rows]
+    times = kinds.within([components[place] for place in pairs.columns], [tables[place] for place in pairs.rows])
+    return pairs.matrix(times * contrast[pairs.columns] * share * share)
 
-    number = {shape: place for place, shape in enumerate(components)}
-    contrast = {shape: prod(1 - 1 / kinds.sizes[kind] for kind in shape) for shape in number}
-    rows: list[int] = []
-    columns: list[int] = []
-    values: list[float] = []
-    for row, (table, shapes) in enumerate(subsets.items()):
-        for part in shapes:
-            if part in number:
-                rows.append(row)
-                columns.append(number[part])
-                share = kinds.cells(part) / kinds.cells(table)
-                values.append(smaller(part, table) * contrast[part] * share * share)
-    return csr_array((values, (rows, columns)), shape=(len(subsets), len(number)))
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Where a sparse matrix over lists of parts (rows) and components (columns) has entries."""
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[Shape]], components: Sequence[Shape]) -> Pairs:
+        """Find the components among the parts."""
+        number = {shape: column for column, shape in enumerate(components)}
+        found = [[number[part] for part in shapes if part in number] for shapes in lists]
+        rows = np.repeat(np.arange(len(lists)), [len(columns) for columns in found])
+        return cls(rows, np.array([one for columns in found for one in columns], np.int64), (len(lists), len(number)))
+
+    def matrix(self, values: FloatArray) -> csr_array:
+        """Return the sparse matrix with these values, without zeros."""
+        from scipy.sparse import csr_array
+
+        kept = values != 0
+        return csr_array((values[kept], (self.rows[kept], self.columns[kept])), shape=self.shape)

@@ -8,17 +8,22 @@ attributes that the measurement contains changes two cells (or one sign, twice) 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from blowfish_privacy.mechanisms.tables.kinds import Shape, parts, smaller
-from blowfish_privacy.mechanisms.tables.lattice import MOST_PAIRS, Lattice
+import numpy as np
+
+from blowfish_privacy.mechanisms.tables.kinds import Shape, parts
+from blowfish_privacy.mechanisms.tables.lattice import MOST_PAIRS, Lattice, Pairs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+MOST_UNIONS = 300_000
+"""The largest number of pairs of a larger table and a component of it that are looked at."""
+MOST_CELLS = 1000
+"""Larger tables of so many cells are looked at even if those asked for are smaller."""
 Measurement: TypeAlias = tuple[Shape, Shape]
 """The attributes of a table, and those of them that are measured as a sign."""
 
@@ -46,49 +51,71 @@ def candidates(lattice: Lattice) -> list[Measurement]:
     return list(dict.fromkeys(chosen))
 
 
+def unions(lattice: Lattice, listed: list[Measurement]) -> list[Measurement]:
+    """List larger tables: unions of two asked for that are no larger than the largest, and small ones of more."""
+    kinds, known = lattice.kinds, {shape for shape, _ in listed}
+    largest = max([MOST_CELLS, *map(kinds.cells, lattice.tables)])
+    found: dict[Shape, None] = {}
+    last = list(lattice.tables)
+    while last and len(last) * len(lattice.components) <= MOST_UNIONS:
+        grown = {tuple(sorted(table + added)) for table in last for added in lattice.components}
+        last = [shape for shape in grown - known if kinds.cells(shape) <= largest and kinds.number(shape)]
+        known.update(last)
+        found.update(dict.fromkeys(sorted(last, key=kinds.cells)))
+        last, largest = [shape for shape in last if kinds.cells(shape) <= MOST_CELLS], MOST_CELLS
+    pairs = np.cumsum([2 ** len(shape) for shape in found])
+    return [(shape, ()) for shape in list(found)[: int(np.searchsorted(pairs, MOST_UNIONS))]]
+
+
+def containment(shapes: Sequence[Measurement], places: Sequence[int]) -> csr_array:
+    """Say which measurements each of some tables contains, itself left out."""
+    known: dict[Shape, list[int]] = {}
+    for place, (shape, _) in enumerate(shapes):
+        known.setdefault(shape, []).append(place)
+    inside = [
+        [one for part in parts(shapes[place][0]) for one in known.get(part, ()) if one != place] for place in places
+    ]
+    rows = np.repeat(np.arange(len(places)), [len(several) for several in inside])
+    columns = np.array([one for several in inside for one in several], np.int64)
+    return Pairs(rows, columns, (len(places), len(shapes))).matrix(np.ones(len(rows)))
+
+
 def sign_variants(lattice: Lattice, shape: Shape) -> list[Shape]:
     """List which attributes of a table may be measured as a sign."""
     return parts(tuple(kind for kind in shape if lattice.kinds.sizes[kind] == 2))
 
 
-def measurements(lattice: Lattice, shapes: Iterable[Measurement]) -> Measurements:
+def measurements(lattice: Lattice, shapes: Sequence[Measurement]) -> Measurements:
     """Work out what measurements tell and cost. One entry stands for all measurements of its shape."""
-    from scipy.sparse import csr_array
-
-    listed = tuple(shapes)
-    number = {shape: row for row, shape in enumerate(lattice.components)}
-    told = [(number[part], column, value) for column, one in enumerate(listed) for part, value in _told(lattice, one)
-            if part in number]  # fmt: skip
-    lost = [(row, column, value) for column, one in enumerate(listed) for row, value in _lost(lattice, one)]
-    rows = len(lattice.changed) + lattice.presence
-    return Measurements(
-        listed,
-        csr_array(_triplets(told), shape=(len(number), len(listed))),
-        csr_array(_triplets(lost), shape=(rows, len(listed))),
-    )
+    return Measurements(tuple(shapes), _precision(lattice, shapes), _loss(lattice, shapes))
 
 
-def _triplets(entries: list[tuple[int, int, float]]) -> tuple[list[float], tuple[list[int], list[int]]]:
-    return [value for _, _, value in entries], ([row for row, _, _ in entries], [column for _, column, _ in entries])
+def _precision(lattice: Lattice, shapes: Sequence[Measurement]) -> csr_array:
+    """Return the precision of each component that contains all signs, from all measurements of each shape."""
+    kinds, components = lattice.kinds, lattice.components
+    told = [parts(shape) if not signs else [part for part in parts(shape) if set(part).issuperset(signs)]
+            for shape, signs in shapes]  # fmt: skip
+    pairs = Pairs.of(told, components)
+    inside = [components[column] for column in pairs.columns]
+    times = kinds.around(inside, [shapes[row][0] for row in pairs.rows])
+    times *= kinds.within([shapes[row][1] for row in pairs.rows], inside)
+    signs = np.array([len(signs) for _, signs in shapes])[pairs.rows]
+    cells = np.array([kinds.cells(shape) for shape, _ in shapes], dtype=np.float64)[pairs.rows]
+    share = np.array([kinds.cells(shape) for shape in components], dtype=np.float64)[pairs.columns] / cells
+    return pairs.matrix(times * 2.0 ** (signs - 1) * share).T.tocsr()
 
 
-def _told(lattice: Lattice, one: Measurement) -> Iterator[tuple[Shape, float]]:
-    """Give the precision of each component that contains all signs, from all measurements of the shape."""
-    shape, signs = one
-    kinds, needed = lattice.kinds, Counter(signs)
-    for part in parts(shape):
-        if needed <= Counter(part):
-            times = kinds.larger(part, shape) * smaller(signs, part)
-            yield part, times * 2.0 ** (len(signs) - 1) * kinds.cells(part) / kinds.cells(shape)
-
-
-def _lost(lattice: Lattice, one: Measurement) -> Iterator[tuple[int, float]]:
-    """Give the loss of each changed set, and of presence, in all measurements of the shape."""
-    shape, signs = one
-    kinds, counts = lattice.kinds, Counter(shape)
-    variants = smaller(signs, shape)
-    number = kinds.number(shape)
-    for row in sorted({row for kind in counts for row in lattice.rows.get(kind, ())}):
-        yield row, 2.0 * variants * (number - kinds.avoiding(shape, lattice.changed[row]))
+def _loss(lattice: Lattice, shapes: Sequence[Measurement]) -> csr_array:
+    """Return the loss of each changed set, and of presence, in all measurements of each shape."""
+    kinds, changed = lattice.kinds, lattice.changed
+    met = [sorted({row for kind in set(shape) for row in lattice.rows.get(kind, ())}) for shape, _ in shapes]
+    rows = np.repeat(np.arange(len(shapes)), [len(several) for several in met])
+    columns = np.array([row for several in met for row in several], np.int64)
+    numbers = kinds.within([signs for _, signs in shapes], [shape for shape, _ in shapes])
+    numbers *= np.array([kinds.number(shape) for shape, _ in shapes], dtype=np.float64)
+    beside = kinds.beside([shapes[row][0] for row in rows], [changed[column] for column in columns])
+    values = 2 * numbers[rows] * (1 - beside)
     if lattice.presence:
-        yield len(lattice.changed), float(variants * number)
+        rows, columns = np.append(rows, np.arange(len(shapes))), np.append(columns, np.full(len(shapes), len(changed)))
+        values = np.append(values, numbers)
+    return Pairs(rows, columns, (len(shapes), len(changed) + lattice.presence)).matrix(values).T.tocsr()

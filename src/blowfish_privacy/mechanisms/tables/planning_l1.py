@@ -6,7 +6,8 @@ With w_q = 1/b_q the variances of generalised least squares are s_S = 1 / sum_q 
 
 At given weights of least squares the objective is sum_q c_q / w_q^2, whose best w has w_q^3 = 2 c_q / (c' lambda)_q
 with a price lambda_D on every change: alternating the two never gets worse, and the prices follow multiplicatively.
-The problem is not convex (it prefers few measurements), so several starts are made and the best is kept.
+Where the worst table counts, so do the tables' shares in the objective. The problem is not convex (it prefers few
+measurements), so several starts are made and the best is kept; then larger tables are tried in place of smaller ones.
 """
 
 from __future__ import annotations
@@ -17,65 +18,82 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.mechanisms.tables.lattice import FloatArray, Lattice
-from blowfish_privacy.mechanisms.tables.measurements import Measurement, Measurements, candidates, measurements
+from blowfish_privacy.mechanisms.tables.measurements import Measurement, Measurements, candidates, measurements, unions
 
 ROUNDS = 400
-NEGLIGIBLE = 1e-5
-"""Measurements of less than this share of the largest weight are dropped."""
+PATIENCE = 30
+"""Rounds without gain after which alternating stops."""
+NEGLIGIBLE = 1e-6
+"""Measurements that have less than this share in what is known of every component are dropped."""
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What is measured, with w = 1/b for a largest loss of 1, and what it gives."""
+    """Weights w = 1/b of all candidates for a largest loss of 1 (0: not measured), what they give, and for which
+    shares of the tables in the objective they were found."""
 
-    shapes: tuple[Measurement, ...]
     weights: FloatArray
     objective: float
+    shares: FloatArray
 
 
-def best_weights(lattice: Lattice) -> Weights:
-    """Try several starts, keep the best."""
-    listed = candidates(lattice)
-    known = measurements(lattice, listed)
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Candidates for measuring and what they tell; alternating finds weights for them."""
+
+    lattice: Lattice
+    known: Measurements
+
+    def settle(self, start: FloatArray, shares: FloatArray, rounds: int = ROUNDS) -> Weights:
+        """Alternate from a start, in which 0 means not measured. Shares move only if the worst table counts."""
+        used = np.flatnonzero(start)
+        precision, loss, spread = self.known.precision[:, used], self.known.loss[:, used], self.lattice.spread
+        told, paid, gathered = precision.T.tocsr(), loss.T.tocsr(), spread.T.tocsr()
+        weights = start[used] / (loss @ start[used]).max()
+        prices = np.ones(loss.shape[0])
+        best, least, at, since = weights, np.inf, shares, 0
+        for _ in range(rounds):
+            variances = 1 / (precision @ (weights * weights))
+            value = self.lattice.objective(variances)
+            since = 0 if value < least * (1 - 1e-7) else since + 1
+            if value < least:
+                best, least, at = weights, value, shares
+            if since > PATIENCE:
+                break
+            if self.lattice.importance is None:
+                shares = np.maximum(shares * (spread @ variances) / value, 1e-30)
+                shares = shares / shares.sum()
+            slopes = told @ ((gathered @ shares) * variances * variances)
+            weights = np.cbrt(2 * weights**4 * slopes / (paid @ prices))
+            losses = loss @ weights
+            largest = losses.max()
+            weights, prices = weights / largest, np.maximum(prices * losses * largest**3, 1e-200)
+        return self._pruned(used, best, at)
+
+    def _pruned(self, used: NDArray[np.intp], best: FloatArray, shares: FloatArray) -> Weights:
+        """Drop what tells next to nothing about any component, and scale to a largest loss of 1."""
+        precision, squares = self.known.precision[:, used], best * best
+        told = (precision * squares).multiply((1 / (precision @ squares))[:, None])
+        weights = np.zeros(len(self.known.shapes))
+        weights[used] = np.where(told.max(axis=0).toarray() > NEGLIGIBLE, best, 0.0)
+        weights = weights / (self.known.loss @ weights).max()
+        return Weights(weights, self.lattice.objective(1 / (self.known.precision @ (weights * weights))), shares)
+
+
+def best_weights(lattice: Lattice) -> tuple[list[Measurement], FloatArray, float]:
+    """Return what to measure, its weights for a largest loss of 1, and what it gives."""
+    from blowfish_privacy.mechanisms.tables.larger_tables import with_larger_tables
+
+    smaller = candidates(lattice)
+    listed = [*smaller, *unions(lattice, smaller)]
+    problem = Problem(lattice, measurements(lattice, listed))
     asked = frozenset(lattice.tables)
     alone = np.array([1.0 if not signs and shape in asked else 0.0 for shape, signs in listed])
-    starts = (alone, np.ones(len(listed)), alone + 0.1, np.array([4.0 ** -len(shape) for shape, _ in listed]))
-    found = [_alternate(lattice, known, start) for start in starts]
-    return min(found, key=lambda weights: weights.objective)
-
-
-def _alternate(lattice: Lattice, known: Measurements, start: FloatArray) -> Weights:
-    """Alternate least squares, noise and prices from a start, in which 0 means not measured."""
-    used = np.flatnonzero(start)
-    precision, loss = known.precision[:, used], known.loss[:, used]
-    told, paid = precision.T.tocsr(), loss.T.tocsr()
-    weights = start[used] / (loss @ start[used]).max()
-    prices = np.ones(loss.shape[0])
-    importance = lattice.importance
-    tables = np.full(len(lattice.tables), 1 / len(lattice.tables)) if importance is None else importance
-    best, least = weights, np.inf
-    for _ in range(ROUNDS if importance is not None else 3 * ROUNDS):
-        variances = 1 / (precision @ (weights * weights))
-        cells = lattice.spread @ variances
-        value = float(cells.max() if importance is None else cells @ importance)
-        if value < least:
-            best, least = weights, value
-        if importance is None:
-            tables = tables * (cells / cells.max()) ** 0.3
-            tables = tables / tables.sum()
-        slopes = told @ ((lattice.spread.T @ tables) * variances * variances)
-        weights = np.cbrt(2 * weights**4 * slopes / (paid @ prices))
-        losses = loss @ weights
-        prices = np.maximum(prices * losses, 1e-200)
-        weights = weights / losses.max()
-        prices = prices * losses.max() ** 3
-    return _pruned(lattice, known, used, best)
-
-
-def _pruned(lattice: Lattice, known: Measurements, used: NDArray[np.intp], weights: FloatArray) -> Weights:
-    """Drop what is hardly measured, and scale to a largest loss of 1."""
-    kept = weights > NEGLIGIBLE * weights.max()
-    used, weights = used[kept], weights[kept]
-    weights = weights / (known.loss[:, used] @ weights).max()
-    variances = 1 / (known.precision[:, used] @ (weights * weights))
-    return Weights(tuple(known.shapes[place] for place in used), weights, lattice.objective(variances))
+    first = np.arange(len(listed)) < len(smaller)
+    lengths = np.array([len(shape) for shape, _ in listed])
+    starts = (alone, first * 1.0, first * 4.0**-lengths)
+    shares = np.full(len(asked), 1 / len(asked)) if lattice.importance is None else lattice.importance
+    best = min((problem.settle(start, shares) for start in starts), key=lambda found: found.objective)
+    best = with_larger_tables(problem, best)
+    used = np.flatnonzero(best.weights)
+    return [listed[place] for place in used], best.weights[used], best.objective

@@ -82,28 +82,21 @@ def _costs(lattice: Lattice, changes: list[Shape]) -> FloatArray:
     A change of the attributes D moves the component S by 2 prod_S (1 - 1/k) (1 - prod_{S and D} (-1 / (k - 1))).
     Over the sets S of one shape the product becomes, kind by kind, a sum over the size of the intersection.
     """
-    kinds = lattice.kinds
-    same = np.ones((len(changes), len(lattice.components)))
-    counts = [Counter(shape) for shape in lattice.components]
-    moved = [Counter(shape) for shape in changes]
-    for kind, (members, size) in enumerate(zip(kinds.members, kinds.sizes, strict=True)):
-        inside = np.array([count[kind] for count in counts], dtype=np.int64)
-        change = np.array([count[kind] for count in moved], dtype=np.int64)
-        table = np.array([[_overlap(len(members), size, d, s) for s in range(inside.max(initial=0) + 1)]
-                          for d in range(change.max(initial=0) + 1)])  # fmt: skip
-        if len(table) > 1:
-            same *= table[change][:, inside]
-        else:
-            same *= table[0][inside]
-    numbers = np.array([kinds.number(shape) for shape in lattice.components], dtype=np.float64)
-    contrast = np.array([lattice.contrast(shape) for shape in lattice.components])
-    return 2 * contrast * (numbers - same)
+    kinds, components = lattice.kinds, lattice.components
+    shares: dict[tuple[int, int], FloatArray] = {}
+    for kind, count in {pair for shape in changes for pair in Counter(shape).items()}:
+        inside = np.array([shape.count(kind) for shape in components])
+        members, size = len(kinds.members[kind]), kinds.sizes[kind]
+        table = [_overlap(members, size, count, chosen) for chosen in range(inside.max(initial=0) + 1)]
+        shares[kind, count] = np.array(table)[inside]
+    same = [np.prod([shares[pair] for pair in Counter(shape).items()], axis=0) for shape in changes]
+    return _presence(lattice) * 2 * (1 - np.array(same).reshape(len(changes), len(components)))
 
 
 def _overlap(members: int, size: int, changed: int, chosen: int) -> float:
-    """Sum (-1 / (k - 1))^overlap over the sets of chosen attributes of one kind, some of which change."""
+    """Return the mean of (-1 / (k - 1))^overlap over the sets of chosen attributes of one kind, some of which change."""
     return sum(
-        comb(changed, both) * comb(members - changed, chosen - both) * (-1 / (size - 1)) ** both
+        comb(changed, both) * comb(members - changed, chosen - both) / comb(members, chosen) * (-1 / (size - 1)) ** both
         for both in range(min(changed, chosen) + 1)
     )
 
