@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from blowfish_privacy.mechanisms.tables.alternating import Problem, Weights
+from blowfish_privacy.mechanisms.tables.candidates import containment
 from blowfish_privacy.mechanisms.tables.lattice import FloatArray
-from blowfish_privacy.mechanisms.tables.measurements import containment
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-    from blowfish_privacy.mechanisms.tables.planning_l1 import Problem, Weights
 
 EXCHANGES = 16
 """The most exchanges that are made at once."""

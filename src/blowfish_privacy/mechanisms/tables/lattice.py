@@ -136,7 +136,9 @@ def _spread(kinds: Kinds, subsets: dict[Shape, list[Shape]], components: tuple[S
     tables = list(subsets)
     inside = np.array([kinds.cells(shape) for shape in components], dtype=np.float64)[pairs.columns]
     share = inside / np.array([kinds.cells(shape) for shape in tables], dtype=np.float64)[pairs.rows]
-    times = kinds.within([components[place] for place in pairs.columns], [tables[place] for place in pairs.rows])
+    times = kinds.within(
+        [components[place] for place in pairs.columns.tolist()], [tables[place] for place in pairs.rows.tolist()]
+    )
     return pairs.matrix(times * contrast[pairs.columns] * share * share)
 
 

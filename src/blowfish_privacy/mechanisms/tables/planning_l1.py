@@ -1,89 +1,17 @@
-"""The best noise on tables for pure epsilon.
-
-With w_q = 1/b_q the variances of generalised least squares are s_S = 1 / sum_q a_Sq w_q^2, and the problem is
-
-    minimise sum_S v_S s_S(w)   where every change D has sum_q c_Dq w_q <= 1.
-
-At given weights of least squares the objective is sum_q c_q / w_q^2, whose best w has w_q^3 = 2 c_q / (c' lambda)_q
-with a price lambda_D on every change: alternating the two never gets worse, and the prices follow multiplicatively.
-Where the worst table counts, so do the tables' shares in the objective. The problem is not convex (it prefers few
-measurements), so several starts are made and the best is kept; then larger tables are tried in place of smaller ones.
-"""
+"""The best noise on tables for pure epsilon: several starts, then larger tables in place of smaller ones."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
+from blowfish_privacy.mechanisms.tables.alternating import Problem
+from blowfish_privacy.mechanisms.tables.candidates import Measurement, candidates, measurements, unions
+from blowfish_privacy.mechanisms.tables.larger_tables import with_larger_tables
 from blowfish_privacy.mechanisms.tables.lattice import FloatArray, Lattice
-from blowfish_privacy.mechanisms.tables.measurements import Measurement, Measurements, candidates, measurements, unions
-
-ROUNDS = 400
-PATIENCE = 30
-"""Rounds without gain after which alternating stops."""
-NEGLIGIBLE = 1e-6
-"""Measurements that have less than this share in what is known of every component are dropped."""
-
-
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """Weights w = 1/b of all candidates for a largest loss of 1 (0: not measured), what they give, and for which
-    shares of the tables in the objective they were found."""
-
-    weights: FloatArray
-    objective: float
-    shares: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Candidates for measuring and what they tell; alternating finds weights for them."""
-
-    lattice: Lattice
-    known: Measurements
-
-    def settle(self, start: FloatArray, shares: FloatArray, rounds: int = ROUNDS) -> Weights:
-        """Alternate from a start, in which 0 means not measured. Shares move only if the worst table counts."""
-        used = np.flatnonzero(start)
-        precision, loss, spread = self.known.precision[:, used], self.known.loss[:, used], self.lattice.spread
-        told, paid, gathered = precision.T.tocsr(), loss.T.tocsr(), spread.T.tocsr()
-        weights = start[used] / (loss @ start[used]).max()
-        prices = np.ones(loss.shape[0])
-        best, least, at, since = weights, np.inf, shares, 0
-        for _ in range(rounds):
-            variances = 1 / (precision @ (weights * weights))
-            value = self.lattice.objective(variances)
-            since = 0 if value < least * (1 - 1e-7) else since + 1
-            if value < least:
-                best, least, at = weights, value, shares
-            if since > PATIENCE:
-                break
-            if self.lattice.importance is None:
-                shares = np.maximum(shares * (spread @ variances) / value, 1e-30)
-                shares = shares / shares.sum()
-            slopes = told @ ((gathered @ shares) * variances * variances)
-            weights = np.cbrt(2 * weights**4 * slopes / (paid @ prices))
-            losses = loss @ weights
-            largest = losses.max()
-            weights, prices = weights / largest, np.maximum(prices * losses * largest**3, 1e-200)
-        return self._pruned(used, best, at)
-
-    def _pruned(self, used: NDArray[np.intp], best: FloatArray, shares: FloatArray) -> Weights:
-        """Drop what tells next to nothing about any component, and scale to a largest loss of 1."""
-        precision, squares = self.known.precision[:, used], best * best
-        told = (precision * squares).multiply((1 / (precision @ squares))[:, None])
-        weights = np.zeros(len(self.known.shapes))
-        weights[used] = np.where(told.max(axis=0).toarray() > NEGLIGIBLE, best, 0.0)
-        weights = weights / (self.known.loss @ weights).max()
-        return Weights(weights, self.lattice.objective(1 / (self.known.precision @ (weights * weights))), shares)
 
 
 def best_weights(lattice: Lattice) -> tuple[list[Measurement], FloatArray, float]:
     """Return what to measure, its weights for a largest loss of 1, and what it gives."""
-    from blowfish_privacy.mechanisms.tables.larger_tables import with_larger_tables
-
     smaller = candidates(lattice)
     listed = [*smaller, *unions(lattice, smaller)]
     problem = Problem(lattice, measurements(lattice, listed))
@@ -91,7 +19,7 @@ def best_weights(lattice: Lattice) -> tuple[list[Measurement], FloatArray, float
     alone = np.array([1.0 if not signs and shape in asked else 0.0 for shape, signs in listed])
     first = np.arange(len(listed)) < len(smaller)
     lengths = np.array([len(shape) for shape, _ in listed])
-    starts = (alone, first * 1.0, first * 4.0**-lengths)
+    starts: tuple[FloatArray, ...] = (alone, np.where(first, 1.0, 0.0), np.where(first, 0.25**lengths, 0.0))
     shares = np.full(len(asked), 1 / len(asked)) if lattice.importance is None else lattice.importance
     best = min((problem.settle(start, shares) for start in starts), key=lambda found: found.objective)
     best = with_larger_tables(problem, best)

@@ -13,16 +13,26 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from math import comb, prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from blowfish_privacy.mechanisms.tables.kinds import Shape
 from blowfish_privacy.mechanisms.tables.lattice import FloatArray, Lattice
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 MOST_CHANGES = 1 << 14
 """The largest number of shapes of changed sets that are all looked at."""
-MOST_UNKNOWNS = 1500
-"""The largest Newton system; beyond it multiplicative steps approach the optimum."""
+MOST_ADDED = 24
+"""The most broken limits that are added at once."""
+FINEST = {False: 1e-13, True: 1e-8}
+"""The accuracy of the mean, and of the worst table."""
+FLOOR = 1e-8
+MOST_WORK = 300_000_000
+"""The most multiplications in a Newton step; beyond it multiplicative steps approach the optimum."""
+BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +48,22 @@ def best_precisions(lattice: Lattice) -> Precisions:
     """Solve the program with the changes that matter, found one after another."""
     changes, complete = _changes(lattice)
     costs = _costs(lattice, changes)
-    if lattice.presence:
-        costs = np.vstack([costs, _presence(lattice)])
-    sound = np.ones(len(lattice.components)) if complete else costs.max(axis=0)
-    chosen = _first(changes, len(costs))
+    chosen = _first(changes, _rows(costs))
+    accuracy = 1e-3
     while True:
-        precisions, bound = _solve(lattice, costs[chosen])
+        precisions, bound = _solve(lattice, costs[chosen], accuracy)
         loads = costs @ precisions
-        worst = np.setdiff1d(np.argsort(loads)[-8:], chosen)
-        if not len(worst) or loads[worst].max() <= 1 + 1e-11:
+        loads[chosen] = 0.0
+        broken = np.argsort(loads)[-MOST_ADDED:]
+        broken = broken[loads[broken] > 1 + accuracy]
+        if len(broken):
+            chosen = np.append(chosen, broken)
+        elif accuracy <= FINEST[lattice.importance is None]:
             break
-        chosen = np.append(chosen, worst[loads[worst] > 1])
-    precisions = precisions / (loads.max() if complete else precisions @ sound)
+        else:
+            accuracy = max(accuracy * 1e-3, FINEST[lattice.importance is None])
+    # not all changes were looked at if they are very many: the sum of the largest costs is at least the cost of any
+    precisions = precisions / ((costs @ precisions).max() if complete else costs.max(axis=0).toarray() @ precisions)
     return Precisions(precisions, lattice.objective(1 / precisions), bound)
 
 
@@ -76,12 +90,14 @@ def _first(changes: list[Shape], rows: int) -> np.ndarray[tuple[int], np.dtype[n
     return np.array([*begin, *range(len(changes), rows)])
 
 
-def _costs(lattice: Lattice, changes: list[Shape]) -> FloatArray:
-    """Return by how much each change moves all components of each shape, squared, at precision 1.
+def _costs(lattice: Lattice, changes: list[Shape]) -> csr_array:
+    """Return by how much each change, and presence last, moves all components of each shape, squared, at precision 1.
 
     A change of the attributes D moves the component S by 2 prod_S (1 - 1/k) (1 - prod_{S and D} (-1 / (k - 1))).
     Over the sets S of one shape the product becomes, kind by kind, a sum over the size of the intersection.
     """
+    from scipy.sparse import csr_array, vstack
+
     kinds, components = lattice.kinds, lattice.components
     shares: dict[tuple[int, int], FloatArray] = {}
     for kind, count in {pair for shape in changes for pair in Counter(shape).items()}:
@@ -89,12 +105,17 @@ def _costs(lattice: Lattice, changes: list[Shape]) -> FloatArray:
         members, size = len(kinds.members[kind]), kinds.sizes[kind]
         table = [_overlap(members, size, count, chosen) for chosen in range(inside.max(initial=0) + 1)]
         shares[kind, count] = np.array(table)[inside]
-    same = [np.prod([shares[pair] for pair in Counter(shape).items()], axis=0) for shape in changes]
-    return _presence(lattice) * 2 * (1 - np.array(same).reshape(len(changes), len(components)))
+    presence = _presence(lattice)
+    rows = [csr_array((0, len(components))), *([csr_array(presence[None])] if lattice.presence else [])]
+    block = max(1, BLOCK // len(components))
+    for first in reversed(range(0, len(changes), block)):
+        same = [np.prod([shares[pair] for pair in Counter(shape).items()], axis=0) for shape in changes[first:][:block]]
+        rows.insert(0, csr_array(presence * 2 * (1 - np.array(same))))
+    return csr_array(vstack(rows))
 
 
 def _overlap(members: int, size: int, changed: int, chosen: int) -> float:
-    """Return the mean of (-1 / (k - 1))^overlap over the sets of chosen attributes of one kind, some of which change."""
+    """Return the mean of (-1 / (k - 1))^overlap over the sets of chosen attributes of a kind, some of which change."""
     return sum(
         comb(changed, both) * comb(members - changed, chosen - both) / comb(members, chosen) * (-1 / (size - 1)) ** both
         for both in range(min(changed, chosen) + 1)
@@ -105,61 +126,66 @@ def _presence(lattice: Lattice) -> FloatArray:
     return np.array([lattice.kinds.number(shape) * lattice.contrast(shape) for shape in lattice.components])
 
 
-def _solve(lattice: Lattice, costs: FloatArray) -> tuple[FloatArray, float]:
+def _rows(matrix: csr_array) -> int:
+    return len(matrix.indptr) - 1
+
+
+def _solve(lattice: Lattice, costs: csr_array, accuracy: float) -> tuple[FloatArray, float]:
     """Return precisions that are optimal for these costs, scaled to a largest cost of 1, and the dual value."""
-    spread = lattice.spread.toarray() if lattice.importance is None else (lattice.importance @ lattice.spread)[None]
-    used = spread.max(axis=0) > 0
-    if len(costs) + len(spread) <= MOST_UNKNOWNS:
-        tables, changes = _newton(spread[:, used], costs[:, used])
+    from scipy.sparse import csr_array
+
+    spread = lattice.spread
+    if lattice.importance is not None:
+        spread = csr_array((lattice.importance @ spread)[None])
+    if (_rows(costs) + _rows(spread)) ** 2 * len(lattice.components) <= MOST_WORK:
+        tables, changes = _newton(spread.toarray(), costs.toarray(), accuracy)
     else:
-        tables, changes = _multiplicative(spread[:, used], costs[:, used])
+        tables, changes = _multiplicative(spread, costs)
     importance, prices = tables @ spread, changes @ costs
     precisions = np.sqrt(importance / prices)
     return precisions / (costs @ precisions).max(), float(np.sqrt(importance * prices).sum() ** 2)
 
 
-def _newton(spread: FloatArray, costs: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Maximise 2 sum sqrt(a b) - sum mu + barrier, with sum y = 1, by Newton steps along the central path."""
-    tables, changes = len(spread), len(costs)
-    both = np.vstack([spread, costs])
-    x = np.concatenate([np.full(tables, 1 / tables), np.full(changes, 1 / changes)])
-    scale = np.sqrt((x[:tables] @ spread) * (x[tables:] @ costs)).sum()
-    both[:tables] /= scale**2
-    linear = np.concatenate([np.zeros(tables), np.ones(changes)])
-    ones = 1 - linear
-    barrier = 1.0
-    for _ in range(300):
-        a, b = x[:tables] @ both[:tables], x[tables:] @ both[tables:]
+def _newton(spread: FloatArray, costs: FloatArray, accuracy: float) -> tuple[FloatArray, FloatArray]:
+    """Maximise 2 sum sqrt(a b) - sum mu over y and mu >= 0 with sum y = 1, by a primal-dual interior method.
+
+    Steps are relative, t = dx / x. With slacks z of x >= 0 the equations are (X (-H) X + X Z) t = X gradient + barrier.
+    """
+    tables = len(spread)
+    x = np.concatenate([np.full(tables, 1 / tables), np.full(len(costs), 1 / len(costs))])
+    spread = spread / np.sqrt((x[:tables] @ spread) * (x[tables:] @ costs)).sum() ** 2
+    slacks = 0.1 / x
+    # no table's share is 0: else the precisions of components that only slack tables need would be 0/0
+    least = FLOOR / tables if tables > 1 else 0.0
+    for _ in range(200):
+        a, b = (x[:tables] + least) @ spread, x[tables:] @ costs
         root = np.sqrt(a * b)
-        slopes = np.concatenate([both[:tables] @ (root / a), both[tables:] @ (root / b)]) - linear
-        gradient = slopes + barrier / x
-        # second derivatives of 2 sqrt(a b): -root / (2 a^2), root / (2 a b), -root / (2 b^2): one square of rank 1
-        factors = np.concatenate([both[:tables] * (np.sqrt(root / 2) / a), -both[tables:] * (np.sqrt(root / 2) / b)])
-        scaled = factors * x[:, None]
-        total = ones * x
+        cells, loads = spread @ (root / a), costs @ (root / b)
+        if cells.max() * loads.max() * x[tables:].sum() <= root.sum() ** 2 * (1 + accuracy):
+            break
+        # the second derivatives of 2 sqrt(a b) are minus the square of one vector for each component
+        factors = np.concatenate([spread * (np.sqrt(root / 2) / a), costs * (-np.sqrt(root / 2) / b)]) * x[:, None]
+        total = np.concatenate([x[:tables], np.zeros(len(costs))])
+        barrier = 0.1 * (x @ slacks) / len(x)
         # the outer product changes no step that keeps sum y, and makes the matrix definite where both scales grow
-        hessian = scaled @ scaled.T + np.outer(total, total) + np.diag(np.full(len(x), barrier))
-        solved = np.linalg.solve(hessian, np.column_stack([gradient * x, total]))
-        towards = solved[:, 0] - solved[:, 1] * (total @ solved[:, 0]) / (total @ solved[:, 1])
-        length = np.sqrt(max(towards @ hessian @ towards / barrier, 0.0))
-        x = x * (
-            1 + towards * min(1.0, 0.95 / max(-towards.min(), 1e-300)) if length < 1 else 1 + towards / (1 + length)
-        )
-        if length < 0.5:
-            if barrier < 1e-14:
-                break
-            barrier *= 0.2
-    return x[:tables] / x[:tables].sum(), x[tables:] / x[tables:].sum()
+        matrix = factors @ factors.T + np.outer(total, total) + np.diag(x * slacks)
+        right = x * np.concatenate([cells, loads - 1]) + barrier
+        solved = np.linalg.solve(matrix, np.column_stack([right, total]))
+        step = solved[:, 0] - solved[:, 1] * (total @ solved[:, 0]) / (total @ solved[:, 1])
+        change = barrier / (x * slacks) - 1 - step
+        x = x * (1 + step * min(1.0, -0.9 / min(step.min(), -1e-300)))
+        slacks = slacks * (1 + change * min(1.0, -0.9 / min(change.min(), -1e-300)))
+    shares = x[:tables] + least
+    return shares / shares.sum(), x[tables:] / x[tables:].sum()
 
 
-def _multiplicative(spread: FloatArray, costs: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _multiplicative(spread: csr_array, costs: csr_array) -> tuple[FloatArray, FloatArray]:
     """Approach the optimum where Newton's method is too large: raise what is too large, by a power of its excess."""
-    tables, changes = np.full(len(spread), 1 / len(spread)), np.full(len(costs), 1 / len(costs))
-    for _ in range(1000):
+    tables, changes = (np.full(rows, 1 / rows) for rows in (_rows(spread), _rows(costs)))
+    for _ in range(300):
         a, b = tables @ spread, changes @ costs
         root = np.sqrt(a * b)
-        total = root.sum()
-        tables = tables * (spread @ (root / a) / total) ** 0.9
-        changes = changes * (costs @ (root / b) / total) ** 0.9
+        tables = tables * (spread @ (root / a)) ** 0.9
+        changes = changes * (costs @ (root / b)) ** 0.9
         tables, changes = tables / tables.sum(), changes / changes.sum()
     return tables, changes

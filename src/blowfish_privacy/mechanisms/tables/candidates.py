@@ -8,8 +8,10 @@ attributes that the measurement contains changes two cells (or one sign, twice) 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -55,16 +57,21 @@ def unions(lattice: Lattice, listed: list[Measurement]) -> list[Measurement]:
     """List larger tables: unions of two asked for that are no larger than the largest, and small ones of more."""
     kinds, known = lattice.kinds, {shape for shape, _ in listed}
     largest = max([MOST_CELLS, *map(kinds.cells, lattice.tables)])
-    found: dict[Shape, None] = {}
-    last = list(lattice.tables)
-    while last and len(last) * len(lattice.components) <= MOST_UNIONS:
-        grown = {tuple(sorted(table + added)) for table in last for added in lattice.components}
-        last = [shape for shape in grown - known if kinds.cells(shape) <= largest and kinds.number(shape)]
+    added = sorted((kinds.cells(shape), shape) for shape in lattice.components)
+    last, found = list(lattice.tables), list[Shape]()
+    while last and len(last) * len(added) <= MOST_UNIONS:
+        grown: set[Shape] = set()
+        for table in last:
+            few = bisect_right(added, (largest // kinds.cells(table), (inf,)))
+            grown.update(tuple(sorted(table + shape)) for _, shape in added[:few])
+        last = sorted(
+            (shape for shape in grown - known if kinds.number(shape)), key=lambda shape: (kinds.cells(shape), shape)
+        )
         known.update(last)
-        found.update(dict.fromkeys(sorted(last, key=kinds.cells)))
+        found += last
         last, largest = [shape for shape in last if kinds.cells(shape) <= MOST_CELLS], MOST_CELLS
     pairs = np.cumsum([2 ** len(shape) for shape in found])
-    return [(shape, ()) for shape in list(found)[: int(np.searchsorted(pairs, MOST_UNIONS))]]
+    return [(shape, ()) for shape in found[: int(np.searchsorted(pairs, MOST_UNIONS))]]
 
 
 def containment(shapes: Sequence[Measurement], places: Sequence[int]) -> csr_array:
@@ -96,9 +103,9 @@ def _precision(lattice: Lattice, shapes: Sequence[Measurement]) -> csr_array:
     told = [parts(shape) if not signs else [part for part in parts(shape) if set(part).issuperset(signs)]
             for shape, signs in shapes]  # fmt: skip
     pairs = Pairs.of(told, components)
-    inside = [components[column] for column in pairs.columns]
-    times = kinds.around(inside, [shapes[row][0] for row in pairs.rows])
-    times *= kinds.within([shapes[row][1] for row in pairs.rows], inside)
+    inside = [components[column] for column in pairs.columns.tolist()]
+    times = kinds.around(inside, [shapes[row][0] for row in pairs.rows.tolist()])
+    times *= kinds.within([shapes[row][1] for row in pairs.rows.tolist()], inside)
     signs = np.array([len(signs) for _, signs in shapes])[pairs.rows]
     cells = np.array([kinds.cells(shape) for shape, _ in shapes], dtype=np.float64)[pairs.rows]
     share = np.array([kinds.cells(shape) for shape in components], dtype=np.float64)[pairs.columns] / cells
@@ -113,7 +120,7 @@ def _loss(lattice: Lattice, shapes: Sequence[Measurement]) -> csr_array:
     columns = np.array([row for several in met for row in several], np.int64)
     numbers = kinds.within([signs for _, signs in shapes], [shape for shape, _ in shapes])
     numbers *= np.array([kinds.number(shape) for shape, _ in shapes], dtype=np.float64)
-    beside = kinds.beside([shapes[row][0] for row in rows], [changed[column] for column in columns])
+    beside = kinds.beside([shapes[row][0] for row in rows.tolist()], [changed[column] for column in columns.tolist()])
     values = 2 * numbers[rows] * (1 - beside)
     if lattice.presence:
         rows, columns = np.append(rows, np.arange(len(shapes))), np.append(columns, np.full(len(shapes), len(changed)))
