@@ -58,36 +58,44 @@ def rounded_together(values: Floats, totals: Sequence[Totals]) -> Integers:
     little as possible together. If no solution is found in some seconds, the finest partition is met exactly, and the
     others nearly.
     """
-    found = _solved(values, totals, further=False)
-    if found is None:
-        found = _solved(values, totals, further=True)
+    from scipy.sparse import csr_array, vstack
+
+    cells = np.arange(len(values))
+    rows = [csr_array((np.ones(len(values)), (t.labels, cells)), shape=(len(t.counts), len(values))) for t in totals]
+    found = rounded_to(values, vstack(rows), np.concatenate([each.counts for each in totals]))
     return rounded_in_parts(values, totals[0]) if found is None else found
 
 
-def _solved(values: Floats, totals: Sequence[Totals], *, further: bool) -> Integers | None:
-    """Find whole numbers that meet all totals by an integer program: what is added to, and taken from, each floor."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array, hstack, vstack
+def rounded_to(values: Floats, sums: Any, counts: npt.NDArray[Any]) -> Integers | None:
+    """Round to whole numbers whose ``sums``, rows of a sparse matrix, are given, if some are found in some seconds.
 
-    cells, whole = np.arange(len(values)), np.floor(values + 1e-7)
+    Each number is rounded up or down if that can be done, and moves further if it cannot.
+    """
+    found = _solved(values, sums, counts, further=False)
+    return _solved(values, sums, counts, further=True) if found is None else found
+
+
+def _solved(values: Floats, sums: Any, counts: npt.NDArray[Any], *, further: bool) -> Integers | None:
+    """Find whole numbers with given sums by an integer program: what is added to, and taken from, each floor."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import hstack
+
+    whole = np.floor(values + 1e-7)
     remainder = np.clip(values - whole, 0, 1)
-    rows = [csr_array((np.ones(len(values)), (t.labels, cells)), shape=(len(t.counts), len(values))) for t in totals]
-    parts: Any = vstack(rows)
     most: Any = np.concatenate([np.full(len(values), np.inf if further else 1), whole * further])
-    gaps = np.concatenate([each.counts for each in totals]) - parts @ whole
+    gaps = counts - sums @ whole
     solved = milp(
         np.concatenate([1 - remainder, 1 + remainder]),
         integrality=np.ones(2 * len(values)),
         bounds=Bounds(0, most),
-        constraints=LinearConstraint(hstack([parts, -parts]), gaps, gaps),
+        constraints=LinearConstraint(hstack([sums, -sums]), gaps, gaps),
         options={"time_limit": _SECONDS},
     )
     if solved.x is None:
         return None
     added, taken = np.split(np.rint(solved.x), 2)
     found = (whole + added - taken).astype(np.int64)
-    met = all((_sums(found, each) == each.counts).all() for each in totals)
-    return found if met and (found >= 0).all() else None
+    return found if (sums @ found == counts).all() and (found >= 0).all() else None
 
 
 def _sums(whole: Integers, totals: Totals) -> Integers:
