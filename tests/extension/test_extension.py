@@ -213,7 +213,10 @@ def define():
             self._numbers = numbers
 
         def counts(self, domain, sets, *, progress=None):
-            return self._records(domain).counts(sets)
+            return [*self.tables(domain, sets)]
+
+        def tables(self, domain, sets, *, progress=None):
+            return self._records(domain).tables(sets)
 
         def lattice_sums(self, domain, names, lattice, *, progress=None):
             return self._records(domain).lattice_sums(lattice)

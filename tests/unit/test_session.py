@@ -38,6 +38,9 @@ class Spy:
             raise self.fail
         return self.inner.counts(*arguments, **options)
 
+    def tables(self, *arguments, **options):
+        return iter(self.counts(*arguments, **options))
+
     def lattice_sums(self, *arguments, **options):
         self.seen.append(self.ledger_of().spent)
         return self.inner.lattice_sums(*arguments, **options)

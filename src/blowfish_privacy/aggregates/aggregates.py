@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates.assignment import Assignment
-from blowfish_privacy.aggregates.attribute_sets import AttributeSets, checked_sets, marginal, marginals, maximal
+from blowfish_privacy.aggregates.attribute_sets import AttributeSets, checked_sets, marginal
 from blowfish_privacy.aggregates.lattice import Lattice
+from blowfish_privacy.aggregates.record_tables import narrow, record_tables
 from blowfish_privacy.domain import Domain
 
 Integers = npt.NDArray[np.int64]
@@ -26,6 +27,10 @@ class Aggregates(Protocol):
         There is one table for each set, with its axes in the order of the names; that of the empty set is the number
         of records.
         """
+        ...
+
+    def tables(self, sets: AttributeSets) -> Iterator[Integers]:
+        """Count the same one table after the other, in bounded memory: for more tables than can be held at once."""
         ...
 
     def lattice_sums(self, lattice: Lattice) -> Integers:
@@ -47,8 +52,12 @@ class TableAggregates:
 
     def counts(self, sets: AttributeSets | None = None) -> list[Integers]:
         """Sum the table down to each set."""
-        wanted = [self.domain.names] if sets is None else checked_sets(self.domain, sets)
-        return [marginal(self.table, self.domain.names, names) for names in wanted]
+        return [*self.tables([self.domain.names] if sets is None else sets)]
+
+    def tables(self, sets: AttributeSets) -> Iterator[Integers]:
+        """Sum the table down to one set after the other."""
+        wanted = checked_sets(self.domain, sets)
+        return (marginal(self.table, self.domain.names, names) for names in wanted)
 
     def lattice_sums(self, lattice: Lattice) -> Integers:
         """Contract the table with the lattice, one axis after the other."""
@@ -68,11 +77,14 @@ class RecordAggregates:
     positions: Sequence[Integers]
 
     def counts(self, sets: AttributeSets | None = None) -> list[Integers]:
-        """Count the records of the largest sets; the tables of the others are sums of theirs."""
-        wanted = [self.domain.names] if sets is None else checked_sets(self.domain, sets)
-        # Without attributes, the number of records is left to count, which any one attribute tells.
-        largest = maximal(wanted) or [self.domain.names[:1]]
-        return marginals({names: self._count(self.domain.project(names)) for names in largest}, wanted)
+        """Count the records of each set."""
+        return [*self.tables([self.domain.names] if sets is None else sets)]
+
+    def tables(self, sets: AttributeSets) -> Iterator[Integers]:
+        """Count the records of one set after the other."""
+        wanted = checked_sets(self.domain, sets)
+        columns = [narrow(*each) for each in zip(self.positions, self.domain.shape, strict=True)]
+        return record_tables(self.domain, columns, None, wanted)
 
     def lattice_sums(self, lattice: Lattice) -> Integers:
         """Share the records between the nodes."""
@@ -81,9 +93,3 @@ class RecordAggregates:
     def assignments(self, assignment: Assignment) -> Integers:
         """Assign the records."""
         return assignment.sums(self.positions)
-
-    def _count(self, chosen: Domain) -> Integers:
-        cells = np.zeros(len(self.positions[0]), dtype=np.int64)
-        for name, size in zip(chosen.names, chosen.shape, strict=True):
-            cells = cells * size + self.positions[self.domain.axis(name)]
-        return np.bincount(cells, minlength=chosen.size).astype(np.int64, copy=False).reshape(chosen.shape)

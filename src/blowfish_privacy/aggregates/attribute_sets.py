@@ -26,6 +26,12 @@ def checked_sets(domain: Domain, sets: AttributeSets) -> list[Names]:
     return [() if not len(names) else domain.project(names).names for names in sets]
 
 
+def involved(domain: Domain, sets: Sequence[Names]) -> Names:
+    """Return the attributes that some set names, in the order of the domain."""
+    named = {name for names in sets for name in names}
+    return tuple(name for name in domain.names if name in named)
+
+
 def maximal(sets: Sequence[Names]) -> list[Names]:
     """Leave out the empty set, and every set that another one contains: their tables are sums of others."""
     largest: dict[frozenset[str], Names] = {}

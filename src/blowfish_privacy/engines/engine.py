@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -41,6 +41,15 @@ class Engine(Protocol):
         attribute: one that is missing or not declared is treated as the declaration says, and where that is
         an error, :class:`DataError` names the column and the kind of problem, never a value or a number of
         rows. ``progress`` is called with the finished share of a scan that takes over two seconds.
+        """
+        ...
+
+    def tables(
+        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
+    ) -> Iterator[npt.NDArray[np.int64]]:
+        """Count the same, one table after the other in the order of the sets, in bounded memory.
+
+        Sets are checked at once; the data are read when the first table is asked for, at the latest.
         """
         ...
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -33,6 +35,13 @@ class EngineAggregates:
             if names == asked.names and self._blocks is not None:
                 self._totals = BlockForm(asked, self._blocks).answer(table).tolist()
         return tables
+
+    def tables(self, sets: AttributeSets) -> Iterator[npt.NDArray[np.int64]]:
+        """Count the records of every cell of one set of the query's attributes after the other."""
+        wanted = checked_sets(self._plan.policy.domain.project(self._plan.query.attributes), sets)
+        with task("Reading the data") as progress:
+            for table in self._engine.tables(self._plan.policy.domain, wanted, progress=progress):
+                yield self._checked(table, 1)
 
     def totals(self) -> list[int] | None:
         """Return the counts of the blocks; the data are read for them only if no mechanism asked for all counts."""

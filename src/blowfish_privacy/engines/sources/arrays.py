@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, RecordAggregates
+from blowfish_privacy.aggregates.attribute_sets import involved
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
-from blowfish_privacy.engines.progress import Progress
+from blowfish_privacy.engines.progress import Progress, reported
 from blowfish_privacy.engines.sql.cells import check_countable
 from blowfish_privacy.errors import DataError
 
@@ -35,12 +36,18 @@ class ArrayEngine:
         self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
     ) -> list[npt.NDArray[np.int64]]:
         """Count the rows of every cell of several sets of attributes."""
+        return [*self.tables(domain, sets, progress=progress)]
+
+    def tables(
+        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
+    ) -> Iterator[npt.NDArray[np.int64]]:
+        """Count the rows of one set of attributes after the other."""
         wanted = check_countable(domain, sets)
-        named = [name for name in domain.names if any(name in names for names in wanted)]
+        named = involved(domain, wanted)
         if not named:
             self.reads += 1
-            return [np.array(self._rows, dtype=np.int64) for _ in wanted]
-        return self._read(domain.project(named)).counts(wanted)
+            return (np.array(self._rows, dtype=np.int64) for _ in wanted)
+        return reported(self._read(domain.project(named)).tables(wanted), len(wanted), progress)
 
     def lattice_sums(
         self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None

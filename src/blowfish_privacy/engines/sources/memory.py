@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, TableAggregates
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
-from blowfish_privacy.engines.progress import Progress
+from blowfish_privacy.engines.progress import Progress, reported
 from blowfish_privacy.errors import DataError
 
 _LARGEST = 2**63 - 1
@@ -72,11 +72,17 @@ class MemoryEngine:
         self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
     ) -> list[npt.NDArray[np.int64]]:
         """Sum the histogram down to each set of attributes, in the order named."""
+        return [*self.tables(domain, sets, progress=progress)]
+
+    def tables(
+        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
+    ) -> Iterator[npt.NDArray[np.int64]]:
+        """Sum the histogram down to one set of attributes after the other."""
         self._check_shape(domain)
         # The total fits 64 bits, so every partial sum does.
-        tables = TableAggregates(domain, self._counts).counts(sets)
+        tables = TableAggregates(domain, self._counts).tables(sets)
         self.reads += 1
-        return tables
+        return reported(tables, len(sets), progress)
 
     def lattice_sums(
         self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None

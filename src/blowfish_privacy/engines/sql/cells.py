@@ -7,6 +7,7 @@ then both counts and validates, and the number of groups stays bounded whatever 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -17,13 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import AttributeSets
-from blowfish_privacy.aggregates.attribute_sets import Names, checked_sets, maximal
+from blowfish_privacy.aggregates.attribute_sets import Names, checked_sets
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.sql.problems import PROBLEMS, data_problem
 from blowfish_privacy.errors import DataError, QueryError
 
-MOST_TABLES, MOST_ATTRIBUTES = 4096, 64
-"""What one GROUP BY may have: PostgreSQL allows no more grouping sets, and Spark no more columns in them."""
+MOST_TABLES, MOST_ATTRIBUTES = 32, 64
+"""What one GROUP BY has at most: more tables are counted sooner from the rows, and Spark groups by no more columns."""
+MOST_CELLS = 10**7
+"""The most cells of one of several tables."""
+MOST_TOGETHER = 2**24
+"""The most cells of several tables that are held at once."""
 _LARGEST_TABLE = 2**31
 _LARGEST_NUMBER = 2**62
 
@@ -36,7 +41,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         size, axes = self.domain.size, len(self.domain.names)
-        if size > _LARGEST_TABLE or size * 4**axes > _LARGEST_NUMBER:
+        if _too_large(size, axes):
             raise QueryError(
                 f"a table of {axes} attributes and {Decimal(size):.2e} cells is too large to count at once.",
                 hint="ask for fewer attributes together, or declare coarser ones.",
@@ -79,17 +84,33 @@ class Layout:
         )
 
 
+def many(domain: Domain, sets: Sequence[Names]) -> bool:
+    """Say whether tables are too many for one GROUP BY of all of them."""
+    attributes = len({name for names in sets for name in names})
+    cells = sum(table_size(domain, names) for names in sets)
+    large = len(sets) > MOST_TABLES or attributes > MOST_ATTRIBUTES or cells > MOST_TOGETHER
+    return large and len(sets) > 1 and attributes > 0
+
+
 def check_countable(domain: Domain, sets: AttributeSets) -> list[Names]:
-    """Refuse tables with more cells, or more of them, than can be counted in one scan; return their names."""
+    """Refuse tables with more cells than can be held; return their names."""
     wanted = checked_sets(domain, sets)
-    largest = maximal(wanted)
-    for names in largest:
-        Layout(domain.project(names))
-    if len(largest) > 1:
-        attributes = len({name for names in largest for name in names})
-        if len(largest) > MOST_TABLES or attributes > MOST_ATTRIBUTES:
+    for names in wanted:
+        cells = table_size(domain, names)
+        if len(wanted) > 1 and cells > MOST_CELLS:
             raise QueryError(
-                f"{len(largest):,} tables of {attributes:,} attributes are too many to count in one scan.",
-                hint=f"ask for at most {MOST_TABLES:,} tables of at most {MOST_ATTRIBUTES} attributes together.",
+                f"a table of {len(names)} attributes and {Decimal(cells):.2e} cells is too large to count with others.",
+                hint=f"ask for tables of at most {MOST_CELLS:,} cells, or declare coarser attributes.",
             )
+        if _too_large(cells, len(names)):
+            Layout(domain.project(names))
     return wanted
+
+
+def table_size(domain: Domain, names: Names) -> int:
+    """Count the cells of a table."""
+    return prod(domain[name].size for name in names)
+
+
+def _too_large(cells: int, axes: int) -> bool:
+    return cells > _LARGEST_TABLE or cells * 4**axes > _LARGEST_NUMBER

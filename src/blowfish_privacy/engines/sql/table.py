@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from threading import Lock
 from typing import Any, TypeVar
@@ -11,13 +11,13 @@ import numpy as np
 from sqlglot import exp
 
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
-from blowfish_privacy.aggregates.attribute_sets import Integers, marginals, maximal
+from blowfish_privacy.aggregates.attribute_sets import Integers, Names, involved, marginals, maximal
 from blowfish_privacy.domain import Attribute, Domain, Integer
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.progress import Progress, watched
 from blowfish_privacy.engines.sources.sources import Choice, Opened, Source
 from blowfish_privacy.engines.sql.assignments import assignment_query, assignment_sums
-from blowfish_privacy.engines.sql.cells import Layout, check_countable
+from blowfish_privacy.engines.sql.cells import Layout, check_countable, many
 from blowfish_privacy.engines.sql.columns import ColumnType, accepts, wanted
 from blowfish_privacy.engines.sql.counts import counts_query, plain_counts_query
 from blowfish_privacy.engines.sql.faults import shielded
@@ -25,6 +25,7 @@ from blowfish_privacy.engines.sql.lattice_sums import lattice_query, lattice_sum
 from blowfish_privacy.engines.sql.marginals import marginals_query, spread
 from blowfish_privacy.engines.sql.positions import Verdicts
 from blowfish_privacy.engines.sql.problems import PROBLEMS, data_problem
+from blowfish_privacy.engines.sql.record_scan import RecordScan
 from blowfish_privacy.engines.sql.rows import check_query
 from blowfish_privacy.errors import DataError
 
@@ -41,7 +42,16 @@ class TableEngine:
 
     def counts(self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None) -> list[Integers]:
         """Count the rows of every cell of several sets of attributes, checking every row in the same scan."""
+        return [*self.tables(domain, sets, progress=progress)]
+
+    def tables(self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None) -> Iterator[Integers]:
+        """Count the same one table after the other: few are counted by the source, many are counted here."""
         asked = check_countable(domain, sets)
+        if many(domain, asked):
+            return RecordScan(domain.project(involved(domain, asked)), asked, self, progress).tables()
+        return iter(self._grouped(domain, asked, progress))
+
+    def _grouped(self, domain: Domain, asked: Sequence[Names], progress: Progress | None) -> list[Integers]:
         layouts = [Layout(domain.project(names)) for names in maximal(asked)]
         if not layouts:
             rows = self.rows() if asked else 0
@@ -52,62 +62,62 @@ class TableEngine:
                 return [self._counted(layouts[0], progress)]
             return self._counted_together(domain, layouts, progress)
 
-        tables = dict(zip((layout.domain.names for layout in layouts), self._safely(count), strict=True))
+        tables = dict(zip((layout.domain.names for layout in layouts), self.safely(count), strict=True))
         return marginals(tables, asked)
 
     def _counted(self, layout: Layout, progress: Progress | None) -> Integers:
-        opened = self._open(layout.domain)
+        opened = self.open(layout.domain)
         plain = plain_counts_query(opened.types, layout, opened.dialect)
         marking = counts_query(opened.types, layout, opened.dialect)
-        groups = self._groups(opened, plain or marking, progress)
+        groups = self.groups(opened, plain or marking, progress)
         if plain is not None and bool((groups["cell"] < 0).any()):
-            groups = self._groups(opened, marking, progress)
+            groups = self.groups(opened, marking, progress)
         return layout.table(groups["cell"], groups["n"])
 
     def _counted_together(self, domain: Domain, layouts: Sequence[Layout], progress: Progress | None) -> list[Integers]:
-        named = {name for layout in layouts for name in layout.domain.names}
-        involved = domain.project([name for name in domain.names if name in named])
-        opened = self._open(involved)
-        groups = self._groups(opened, marginals_query(opened.types, involved, layouts, opened.dialect), progress)
+        named = domain.project(involved(domain, [layout.domain.names for layout in layouts]))
+        opened = self.open(named)
+        groups = self.groups(opened, marginals_query(opened.types, named, layouts, opened.dialect), progress)
         if bool((groups["cell"] < 0).any()):
-            raise self._problem(opened, involved, progress)
+            raise self.problem(opened, named, progress)
         return spread(layouts, groups["cell"], groups["n"])
 
     def lattice_sums(
         self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
     ) -> Integers:
         """Add up what the rows give the nodes of a lattice, checking every row in the same scan."""
-        involved = domain.project(names)
+        asked = domain.project(names)
 
         def add_up() -> Integers:
-            opened = self._open(involved)
-            query = lattice_query(opened.types, involved, lattice, opened.dialect)
-            sums = lattice_sums(lattice, self._groups(opened, query, progress))
+            opened = self.open(asked)
+            query = lattice_query(opened.types, asked, lattice, opened.dialect)
+            sums = lattice_sums(lattice, self.groups(opened, query, progress))
             if sums is None:
-                raise self._problem(opened, involved, progress)
+                raise self.problem(opened, asked, progress)
             return sums
 
-        return self._safely(add_up)
+        return self.safely(add_up)
 
     def assignments(
         self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
     ) -> Integers:
         """Add up the rows by their nearest centres, checking every row in the same scan."""
-        involved = domain.project(names)
+        asked = domain.project(names)
 
         def add_up() -> Integers:
-            opened = self._open(involved)
-            query = assignment_query(opened.types, involved, assignment, opened.dialect)
-            return assignment_sums(involved, assignment, self._groups(opened, query, progress))
+            opened = self.open(asked)
+            query = assignment_query(opened.types, asked, assignment, opened.dialect)
+            return assignment_sums(asked, assignment, self.groups(opened, query, progress))
 
-        return self._safely(add_up)
+        return self.safely(add_up)
 
-    def _groups(self, opened: Opened, query: exp.Select, progress: Progress | None) -> dict[str, Any]:
+    def groups(self, opened: Opened, query: exp.Select, progress: Progress | None) -> dict[str, Any]:
+        """Run a query, and return its columns."""
         self.reads += 1
         with watched(self._source.percentage, progress):
             return {name: np.asarray(column) for name, column in opened.ask(query).fetchnumpy().items()}
 
-    def _problem(self, opened: Opened, domain: Domain, progress: Progress | None) -> DataError:
+    def problem(self, opened: Opened, domain: Domain, progress: Progress | None) -> DataError:
         """Look a second time to say what is wrong with rows that have problems."""
         self.reads += 1
         query = check_query(domain.attributes, opened.types, opened.dialect, Verdicts.as_declared)
@@ -119,8 +129,8 @@ class TableEngine:
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check columns and types from the source's description alone."""
-        involved = domain.project(names)
-        self._safely(lambda: _check_types(involved, self._source.types(_choose(involved))))
+        asked = domain.project(names)
+        self.safely(lambda: _check_types(asked, self._source.types(_choose(asked))))
 
     def rows(self) -> int:
         """Count the rows."""
@@ -129,7 +139,7 @@ class TableEngine:
             self.reads += 1
             return self._source.rows()
 
-        return self._safely(count)
+        return self.safely(count)
 
     def check(self, domain: Domain) -> DataCheck:
         """Report, for the custodian, how the data fit a domain."""
@@ -145,21 +155,23 @@ class TableEngine:
             fitting = [name for name in present if accepts(domain[name], types[name])]
             return self._tallied(domain, present, fitting)
 
-        return self._safely(inspect)
+        return self.safely(inspect)
 
     def close(self) -> None:
         """Close the connection, if it is ours, and remove what it spilled."""
         with self._lock:
             self._source.close()
 
-    def _safely(self, action: Callable[[], Result]) -> Result:
+    def safely(self, action: Callable[[], Result]) -> Result:
+        """Run an action that reads the data, alone and with errors of our own."""
         with self._lock:
             try:
                 return shielded(action, f"the data ({self._source.label})")
             finally:
                 self._source.rest()
 
-    def _open(self, domain: Domain) -> Opened:
+    def open(self, domain: Domain) -> Opened:
+        """Open the columns of a domain; no row is read yet."""
         opened = self._source.open(_choose(domain))
         _check_types(domain, opened.types)
         return opened

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,9 @@ class _Repeated:
 
     def counts(self, sets: AttributeSets | None = None) -> list[Integers]:
         return [self.times * table for table in self.points.counts(sets)]
+
+    def tables(self, sets: AttributeSets) -> Iterator[Integers]:
+        return (self.times * table for table in self.points.tables(sets))
 
     def lattice_sums(self, lattice: Lattice) -> Integers:
         return self.times * self.points.lattice_sums(lattice)
