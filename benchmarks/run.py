@@ -19,7 +19,7 @@ from time import perf_counter
 from report import Row, as_json, markdown, picture
 
 BENCHMARKS = (
-    "startup", "distance", "noise", "ordered", "known_facts", "known_facts_cycles", "engine", "ledger",
+    "startup", "distance", "noise", "ordered", "known_facts", "known_facts_cycles", "engine", "tables_scan", "ledger",
     "release", "kmeans",
 )  # fmt: skip
 PEERS = ("opendp", "diffprivlib")

@@ -179,12 +179,12 @@ def test_the_share_that_is_done_never_shrinks(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(progress, "_INTERVAL", 0.0)
     table = pa.table({"a": [*range(40)] * 40, "b": [n // 40 for n in range(1600)]})
     domain = Domain(a=Integer(0, 39), b=Integer(0, 39))
-    for limited in (kept, kept_in_parts, in_lots):
+    for limited, times in ((kept, 40), (kept_in_parts, 40), (in_lots, 3)):
         limited(monkeypatch)
         said: list[float | None] = []
-        list(open_engine(table).tables(domain, [["a"], ["b"]] * 40, progress=said.append))
+        list(open_engine(table).tables(domain, [["a"], ["b"]] * times, progress=said.append))
         shares = [share for share in said if share is not None]
-        assert len(shares) > 10
+        assert len(shares) >= times
         assert shares == sorted(shares)
         assert shares[0] >= 0
         assert shares[-1] <= 1

@@ -110,7 +110,7 @@ class Mechanism(ABC):
         """Turn exact counts into noisy answers: whole numbers of units."""
 
     def tables(self, query: Query) -> AttributeSets:
-        """Return the sets of attributes whose counts it asks for, which must all fit in memory; by default, one."""
+        """Return the sets of attributes whose counts it asks for, each of which must fit in memory; by default, one."""
         return [query.attributes]
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:

@@ -1,4 +1,7 @@
-"""A table, a view or a query in PostgreSQL: everything is counted on the server, in a transaction that only reads.
+"""A table, a view or a query in PostgreSQL: it is read in transactions that only read.
+
+The server counts; only where more tables are asked for than it groups by at once, the different rows are fetched, as
+positions of the attributes asked for, and counted here.
 
 ``postgresql://user@host/database?table=schema.table`` or ``...?query=SELECT ...`` (``%`` and ``&`` written ``%25`` and
 ``%26``). Further parameters: ``statement_timeout`` (default one hour, as PostgreSQL writes it: ``2h``), and whatever

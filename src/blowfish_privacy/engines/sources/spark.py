@@ -2,7 +2,8 @@
 
 ``spark:PATH`` (a Parquet file, folder or pattern, on any file system that Spark knows) and ``spark:?table=name.name``
 use the session of this program, or start one as ``spark-defaults.conf`` or ``PYSPARK_SUBMIT_ARGS`` say.
-A task that fails is run again by Spark; each question is one query, whose answer is one number for each cell.
+A task that fails is run again by Spark; each question is one query, whose answer is one number for each cell, or, for
+more tables than are grouped by at once, for each different row of the attributes asked for.
 """
 
 from __future__ import annotations
