@@ -12,16 +12,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.queries.query import LinearForm
 
 Integers = npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False)
+class View:
+    """An attribute looked at on a coarser level: an axis of its own, numbered after all attributes."""
+
+    name: str
+    axis: int
+    """The attribute, by its number in a domain."""
+    positions: Integers
+    """Where each value of the attribute lies on the level."""
+
+    @property
+    def size(self) -> int:
+        """The number of values on the level."""
+        return int(self.positions.max()) + 1
+
+
 @dataclass(frozen=True)
 class Block:
-    """One table of counts: its attributes, by their number in a domain, in the order of the table's axes."""
+    """One table of counts: its axes, by their number, in the order of the table."""
 
     axes: tuple[int, ...]
     signs: tuple[int, ...] = ()
@@ -37,10 +53,6 @@ class Block:
         """The attributes that are counted."""
         return self.axes[: len(self.axes) - len(self.signs)]
 
-    def shape(self, domain: Domain) -> tuple[int, ...]:
-        """Return the number of values along each axis that is counted."""
-        return tuple(domain.shape[axis] for axis in self.counted)
-
     def of_counts(self, counts: Integers) -> Integers:
         """Compare the values of the signs, given the counts of all attributes."""
         for _ in self.signs:
@@ -54,11 +66,44 @@ class TablesForm(LinearForm):
 
     domain: Domain
     blocks: tuple[Block, ...]
+    views: tuple[View, ...] = ()
 
     def __post_init__(self) -> None:
         # Changes are counted in those of the table that counts most.
         largest = max((block.weight for block in self.blocks), default=0)
         object.__setattr__(self, "unit", Fraction(1, largest or 1))
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The number of values of each axis: of the attributes, then of the views of them."""
+        return (*self.domain.shape, *(view.size for view in self.views))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of each axis."""
+        return (*self.domain.names, *(view.name for view in self.views))
+
+    def of(self, blocks: tuple[Block, ...]) -> TablesForm:
+        """Return other tables of the same attributes and views."""
+        return TablesForm(self.domain, blocks, self.views)
+
+    def shape_of(self, block: Block) -> tuple[int, ...]:
+        """Return the number of values along each axis of a table that is counted."""
+        return tuple(self.shape[axis] for axis in block.counted)
+
+    def fits(self, block: Block) -> bool:
+        """Say whether a table has each attribute on one level, and signs of two values that are no levels."""
+        own = [
+            self.views[axis - len(self.domain.shape)].axis if axis >= len(self.domain.shape) else axis
+            for axis in block.axes
+        ]
+        several = {view.axis for view in self.views}
+        plain = all(self.shape[axis] == 2 and axis not in several for axis in block.signs)
+        return len(set(own)) == len(own) and plain and max(block.signs, default=0) < len(self.domain.shape)
+
+    def seen(self, x: Cell) -> Cell:
+        """Return where a cell lies on each axis."""
+        return (*x, *(int(view.positions[x[view.axis]]) for view in self.views))
 
     @property
     def outputs(self) -> int:
@@ -68,11 +113,12 @@ class TablesForm(LinearForm):
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """The number of cells of each table."""
-        return tuple(prod(block.shape(self.domain)) for block in self.blocks)
+        return tuple(prod(self.shape_of(block)) for block in self.blocks)
 
     def column(self, x: Cell) -> Sequence[int]:
         """Return, table by table, the weight for the record's own cell and 0 elsewhere."""
         outputs: list[int] = []
+        x = self.seen(x)
         for block, size in zip(self.blocks, self.sizes, strict=True):
             cells = [0] * size
             number, value = self._place(block, x)
@@ -81,17 +127,17 @@ class TablesForm(LinearForm):
         return outputs
 
     def _place(self, block: Block, x: Cell) -> tuple[int, int]:
-        """Return the cell of a table that a record is in, and what it adds there."""
+        """Return the cell of a table that a record is in, given its place on each axis, and what it adds there."""
         number = 0
         for axis in block.counted:
-            number = number * self.domain.shape[axis] + x[axis]
+            number = number * self.shape[axis] + x[axis]
         return number, block.weight * (-1) ** sum(x[axis] for axis in block.signs)
 
     @cached_property
     def _meets(self) -> npt.NDArray[np.int64]:
         """The attributes of each table, one row each, filled up with a number that none has."""
         most = max((len(block.axes) for block in self.blocks), default=0)
-        none = len(self.domain.shape)
+        none = len(self.shape)
         rows = [[*block.axes, *([none] * (most - len(block.axes)))] for block in self.blocks]
         return np.array(rows, dtype=np.int64).reshape(len(rows), most)
 
@@ -104,8 +150,8 @@ class TablesForm(LinearForm):
 
         Where two signs of one table change at once it is an upper bound: they may cancel.
         """
-        changed = np.zeros(len(self.domain.shape) + 1, dtype=bool)
-        changed[differing(x, y)] = True
+        changed = np.zeros(len(self.shape) + 1, dtype=bool)
+        changed[differing(self.seen(x), self.seen(y))] = True
         return 2 * self.unit * int(self._weights[changed[self._meets].any(axis=1)].sum())
 
     def weight(self, x: Cell) -> Fraction:
@@ -118,20 +164,41 @@ class TablesForm(LinearForm):
         for block in self.blocks:
             gained: dict[int, int] = {}
             for cell, count in net.items():
-                number, value = self._place(block, cell)
+                number, value = self._place(block, self.seen(cell))
                 gained[number] = gained.get(number, 0) + count * value
             total += sum(map(abs, gained.values()))
         return total
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Compare edges that change as many attributes at once as any: the more change, the more tables do."""
-        edges, listed = graph.broadest()
+        """Compare edges that change as many axes at once as any: the more change, the more tables do."""
+        edges, listed = self.broadest(graph)
         worst = max(edges, key=lambda edge: self.change(*edge), default=None)
         return worst, listed and (worst is None or not self._cancel(worst))
 
+    def broadest(self, graph: SecretGraph) -> tuple[tuple[Edge, ...], bool]:
+        """Return edges such that whatever axes any edge changes together, one of these changes all of them."""
+        edges, listed = graph.broadest()
+        moves = {axis: self._coarsest_move(graph, axis) for axis in {view.axis for view in self.views}}
+        for axis, move in moves.items():
+            if move is not None:
+                edges = tuple(_moved(edge, axis, move) if edge[0][axis] != edge[1][axis] else edge for edge in edges)
+        return edges, listed and all(graph.adjacent(*edge) for edge in edges)
+
+    def _coarsest_move(self, graph: SecretGraph, axis: int) -> tuple[int, int] | None:
+        """Return two positions of a secret pair that differ on the coarsest level possible, and so on finer ones."""
+        name = self.domain.names[axis]
+        own = graph.project([name])
+        views = sorted((view for view in self.views if view.axis == axis), key=lambda view: view.size)
+        for view in views:
+            edge = graph.project([view.name]).widest_edge(view.name)
+            if edge is not None:
+                first, second = (Subset.of(np.flatnonzero(view.positions == end[0]).tolist()) for end in edge)
+                return own.joins(name, first, second)
+        return None
+
     def _cancel(self, edge: Edge) -> bool:
         """Say whether signs of some table may cancel each other along an edge."""
-        changed = {*differing(*edge)}
+        changed = {*differing(self.seen(edge[0]), self.seen(edge[1]))}
         met = (changed.intersection(block.axes) for block in self.blocks)
         return any(len(axes) > 1 and axes <= {*block.signs} for axes, block in zip(met, self.blocks, strict=True))
 
@@ -142,10 +209,23 @@ class TablesForm(LinearForm):
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Sum the counts of all cells down to every table, weights left out."""
         table = counts.reshape(self.domain.shape)
-        every = range(len(self.domain.shape))
-        tables: list[Integers] = []
-        for block in self.blocks:
-            summed = np.asarray(table.sum(axis=tuple(axis for axis in every if axis not in block.axes), dtype=np.int64))
-            order = [sorted(block.axes).index(axis) for axis in block.axes]
-            tables.append(block.of_counts(summed.transpose(order)).reshape(-1))
-        return np.concatenate(tables)
+        return np.concatenate([block.of_counts(self._marginal(table, block)).reshape(-1) for block in self.blocks])
+
+    def _marginal(self, table: Integers, block: Block) -> Integers:
+        """Sum the counts of all cells down to one table, on its levels."""
+        own = [self.views[axis - len(table.shape)].axis if axis >= len(table.shape) else axis for axis in block.axes]
+        others = tuple(axis for axis in range(table.ndim) if axis not in own)
+        summed = np.asarray(table.sum(axis=others, dtype=np.int64)).transpose([sorted(own).index(axis) for axis in own])
+        for at, axis in enumerate(block.axes):
+            if axis >= table.ndim:
+                view = self.views[axis - table.ndim]
+                level = np.zeros((view.size, *np.moveaxis(summed, at, 0).shape[1:]), dtype=np.int64)
+                np.add.at(level, view.positions, np.moveaxis(summed, at, 0))
+                summed = np.moveaxis(level, 0, at)
+        return summed
+
+
+def _moved(edge: Edge, axis: int, move: tuple[int, int]) -> Edge:
+    """Let an edge move between two positions along an axis."""
+    x, y = ((*end[:axis], position, *end[axis + 1 :]) for end, position in zip(edge, move, strict=True))
+    return x, y

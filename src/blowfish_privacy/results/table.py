@@ -68,7 +68,7 @@ class Table:
         box = read_box(self.domain, {**(condition or {}), **named}, what="subtotal", error=QueryError)
         chosen = [box.get(name, Subset.span(0, self.domain[name].size)) for name in self.names]
         value = self.values[np.ix_(*(list(subset) for subset in chosen))].sum()
-        return float(value), sqrt(self.error.components.variance(self.axes, [len(subset) for subset in chosen]))
+        return float(value), sqrt(self.error.components.variance(self.axes, [list(subset) for subset in chosen]))
 
     @property
     def header(self) -> list[str]:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import Marginals
 from blowfish_privacy.mechanisms.tables.components import Components
-from blowfish_privacy.mechanisms.tables.tables_error import TablesError
+from blowfish_privacy.mechanisms.tables.nesting import nesting
 from blowfish_privacy.noise import SimulationSource
-from blowfish_privacy.queries.tables_form import Block, TablesForm
-from blowfish_privacy.testing.strategies import policies
+from blowfish_privacy.queries.tables_form import Block, TablesForm, View
 from blowfish_privacy.results import from_text
+from blowfish_privacy.testing.strategies import policies
 from effort import examples
 
 
@@ -25,9 +25,14 @@ def domain_of(shape):
     return bp.Domain({f"a{axis}": bp.Integer(0, size - 1) for axis, size in enumerate(shape)})
 
 
-def rows_of(shape, block):
+def form_of(components, *blocks):
+    """The tables of these blocks, on the components' axes: which are attributes."""
+    return TablesForm(domain_of(components.shape), blocks)
+
+
+def rows_of(components, block):
     """The rows that a block adds to the counts of all cells, written out."""
-    form = TablesForm(domain_of(shape), (block,))
+    form = form_of(components, block)
     return np.array([form.column(cell) for cell in form.domain.cells()], dtype=float).T
 
 
@@ -49,8 +54,8 @@ def measured(draw):
 
 def dense(components):
     """The generalised least squares solution, with all rows written out: rows, estimator, and covariance of cells."""
-    rows = np.concatenate([rows_of(components.shape, block) for block in components.blocks])
-    sizes = TablesForm(domain_of(components.shape), components.blocks).sizes
+    rows = np.concatenate([rows_of(components, block) for block in components.blocks])
+    sizes = form_of(components, *components.blocks).sizes
     deviation = np.sqrt(np.repeat(components.variances, sizes))
     if components.counted:
         rows = np.concatenate([rows, np.ones((1, rows.shape[1]))])
@@ -68,30 +73,81 @@ def test_the_estimate_and_its_errors_are_those_of_generalised_least_squares(comp
     noisy = exact + np.round(generator.normal(0, 5, len(exact)))
     if components.counted:
         noisy[-1] = exact[-1]
-    sizes = TablesForm(domain_of(components.shape), components.blocks).sizes
+    sizes = form_of(components, *components.blocks).sizes
     cuts = np.split(noisy[: sum(sizes)], np.cumsum(sizes)[:-1])
-    shapes = [block.shape(domain_of(components.shape)) for block in components.blocks]
+    shapes = [form_of(components).shape_of(block) for block in components.blocks]
     tables = [cut.reshape(shape).astype(np.int64) for cut, shape in zip(cuts, shapes, strict=True)]
     found = components.estimate(tables, int(exact[-1]) if components.counted else None)
     for axes in components.tables:
-        wanted = rows_of(components.shape, Block(axes))
+        wanted = rows_of(components, Block(axes))
         assert np.allclose(components.table(found, axes).reshape(-1), wanted @ (solve @ noisy), atol=1e-3)
         linear = wanted @ solve * deviation
         assert np.allclose((linear**2).sum(axis=1), components.variance(axes), atol=1e-4)
         many = [1 + (seed + axis) % components.shape[axis] for axis in axes]
         inside = np.ix_(*(range(size) for size in many))
+        picked = [range(size) for size in many]
         chosen = np.zeros([components.shape[axis] for axis in axes])
         chosen[inside] = 1
-        assert np.isclose(((chosen.reshape(-1) @ linear) ** 2).sum(), components.variance(axes, many), atol=1e-4)
+        assert np.isclose(((chosen.reshape(-1) @ linear) ** 2).sum(), components.variance(axes, picked), atol=1e-4)
 
 
 @given(components=measured())
 @settings(max_examples=examples(80), deadline=None)
 def test_the_noise_in_a_cell_is_that_of_its_loads(components):
-    error = TablesError(components, tuple(Fraction(1) for _ in components.blocks), worst=True)
     for axes in components.tables:
-        loads = sum(components.variances[number] * factor**2 * many for number, factor, many in error.loads(axes))
-        assert np.isclose(loads, components.variance(axes), atol=1e-9)
+        loads = sum(components.variances[number] * factor**2 * many for number, factor, many in components.loads(axes))
+        assert np.allclose(loads, components.variance(axes), atol=1e-9)
+
+
+@st.composite
+def nested(draw):
+    """Tables of an attribute on up to three levels, and of two others, with some noise on each."""
+    leaves = draw(st.integers(2, 6))
+    inner = np.sort(np.array(draw(st.lists(st.integers(0, 3), min_size=leaves, max_size=leaves))))
+    inner = np.unique(inner, return_inverse=True)[1]
+    outer = (inner >= draw(st.integers(0, 3))).astype(np.int64)
+    outer = np.unique(outer, return_inverse=True)[1]
+    views = (View("outer", 0, outer), View("inner", 0, inner))[draw(st.integers(0, 1)) :]
+    domain = domain_of((leaves, 2, 3))
+    levels = [0, *range(3, 3 + len(views))]
+    others = [(), (1,), (2,), (1, 2)]
+    sets = [(level, *rest) for level in levels for rest in others] + others[1:]
+    asked = draw(st.lists(st.sampled_from(sets), min_size=1, max_size=3, unique=True))
+    more = draw(st.lists(st.sampled_from(sets), max_size=3, unique=True))
+    blocks = tuple(Block(table) for table in dict.fromkeys([*asked, *more]))
+    form = TablesForm(domain, blocks, views)
+    variances = tuple(draw(st.sampled_from([0.5, 1.0, 4.0])) for _ in blocks)
+    counted = draw(st.booleans())
+    return form, Components(form.shape, blocks, variances, tuple(asked), counted=counted, nesting=nesting(form))
+
+
+@given(case=nested(), seed=st.integers(0, 10**6))
+@settings(max_examples=examples(100), deadline=None)
+def test_levels_agree_are_unbiased_and_have_the_errors_stated(case, seed):
+    form, components = case
+    generator = np.random.default_rng(seed)
+    counts = generator.integers(0, 20, form.domain.shape)
+
+    def estimated(rows, records):
+        cuts = np.split(rows, np.cumsum(form.sizes)[:-1])
+        tables = [cut.reshape(form.shape_of(block)) for cut, block in zip(cuts, form.blocks, strict=True)]
+        found = components.estimate(tables, records if components.counted else None)
+        return [components.table(found, axes) for axes in components.tables]
+
+    exact = estimated(form.answer(counts), int(counts.sum()))
+    for axes, table in zip(components.tables, exact, strict=True):
+        assert np.allclose(table.reshape(-1), form.of((Block(axes),)).answer(counts), atol=1e-9)
+    # The estimate is linear: one noisy number at a time shows with which factor it is in every cell.
+    alone = [estimated(row, 0) for row in np.eye(form.outputs, dtype=np.int64)]
+    noise = np.repeat(components.variances, form.sizes)
+    for number, axes in enumerate(components.tables):
+        factors = np.array([tables[number] for tables in alone])
+        stated = components.cell_variances(axes)
+        assert np.allclose(np.einsum("r,r...->...", noise, factors**2), stated, atol=1e-9)
+        assert np.isclose(stated.max(), components.variance(axes))
+        chosen = [sorted({seed % size, (seed // 7) % size}) for size in stated.shape]
+        sums = factors[(slice(None), *np.ix_(*chosen))].reshape(len(noise), -1).sum(axis=1)
+        assert np.isclose(noise @ sums**2, components.variance(axes, chosen), atol=1e-9)
 
 
 PEOPLE = bp.Domain(
@@ -152,7 +208,7 @@ def test_public_attributes_are_published_exactly_and_each_attribute_pays_for_its
     mechanism = Marginals.calibrated(query, policy, epsilon=Fraction(1), records=100)
     loss = {pairs.attribute: amount for pairs, amount in mechanism.certify(policy).loss}
     assert loss == {"age": 1, "sex": 1}
-    errors = dict((title, rmse) for title, _, rmse in mechanism.parts())
+    errors = {title: rmse for title, _, rmse in mechanism.parts()}
     assert errors["zone x old"] == 0
     assert errors["age x zone"] == pytest.approx(errors["sex x zone"], rel=0.5)
 

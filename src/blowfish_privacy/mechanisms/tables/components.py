@@ -3,31 +3,29 @@
 The component of a set S of attributes is the part of its table that is in no smaller one: the counts, less whatever
 follows from the tables of fewer attributes if these are spread evenly. Every table is the sum of its components, each
 spread evenly over the table's other attributes. Noise of different components is uncorrelated, so the best linear
-unbiased estimate of each is the mean of all that measured it, weighted by precision (docs/proofs/tables.md).
+unbiased estimate of each is the mean of all that measured it, weighted by precision (docs/proofs/tables.md). Where an
+attribute is looked at on several levels, a component names the level; the estimate is as unbiased, and its error exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import product
 from math import inf, prod
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats, Nesting, Pattern
 from blowfish_privacy.queries.tables_form import Block
-
-Axes: TypeAlias = tuple[int, ...]
-Floats = npt.NDArray[np.float64]
 
 
 def subsets(axes: Axes) -> Iterator[Axes]:
-    """Go through all subsets, smaller ones first."""
-    return (chosen for many in range(len(axes) + 1) for chosen in combinations(axes, many))
+    """Go through the components of a table without levels: all subsets of its axes."""
+    return Nesting().parts(axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +33,7 @@ class Components:
     """How precisely each component of some tables is known from noisy ones."""
 
     shape: tuple[int, ...]
-    """The number of values of each attribute."""
+    """The number of values of each axis."""
     blocks: tuple[Block, ...]
     """The tables that were measured."""
     variances: tuple[float, ...]
@@ -44,6 +42,7 @@ class Components:
     """The tables that are put together."""
     counted: bool
     """Whether the number of records is known exactly."""
+    nesting: Nesting = field(default_factory=Nesting)
 
     @cached_property
     def shares(self) -> dict[Axes, list[tuple[int, float]]]:
@@ -70,20 +69,36 @@ class Components:
 
     @cached_property
     def _precisions(self) -> dict[Axes, list[tuple[int, float]]]:
-        wanted = {tuple(sorted(component)) for table in self.tables for component in subsets(tuple(sorted(table)))}
-        found: dict[Axes, list[tuple[int, float]]] = {component: [] for component in wanted}
+        found: dict[Axes, list[tuple[int, float]]] = {
+            component: [] for table in self.tables for component in self.nesting.parts(table)
+        }
         if self.counted:
             found[()] = [(-1, inf)]
         for number, (block, variance) in enumerate(zip(self.blocks, self.variances, strict=True)):
-            cells = prod(self.shape[axis] for axis in block.counted)
-            for part in subsets(block.counted):
+            for part in self.nesting.parts(block.counted):
                 component = tuple(sorted((*part, *block.signs)))
                 if component in found and not (self.counted and not component):
-                    summed = cells // prod(self.shape[axis] for axis in part)
-                    found[component].append((number, 2 ** len(block.signs) / (variance * summed) if variance else inf))
+                    precision = 2 ** len(block.signs) / (variance * self._summed(block, part)) if variance else inf
+                    found[component].append((number, precision))
         if not all(found.values()):
             raise QueryError("the tables that are measured do not tell all the tables asked for.")
         return found
+
+    def _summed(self, block: Block, part: Axes) -> float:
+        """Return how many cells of a measured table one cell of a component adds up, on average where they differ."""
+        levels = {self.nesting.family(axis): axis for axis in part}
+        many = 1.0
+        for axis in block.counted:
+            level = levels.get(self.nesting.family(axis))
+            if level is None:
+                many *= self.shape[axis]
+            elif level != axis:
+                left = 1 - (self.nesting.even(level) if level in self.nesting.parents else 1 / self.shape[level])
+                inside = np.bincount(self.nesting.positions(axis, level), minlength=self.shape[level])
+                # A level on which nothing has a sibling tells nothing beyond the next coarser one.
+                left = np.broadcast_to(left, inside.shape)
+                many *= float((inside * left).sum() / left.sum()) if left.any() else float(inside.mean())
+        return many
 
     def estimate(self, measured: Sequence[npt.NDArray[np.int64]], records: int | None) -> dict[Axes, Floats]:
         """Return the best estimate of every component, given the noisy tables in the order of the blocks."""
@@ -95,50 +110,143 @@ class Components:
             components[()] = np.asarray(float(records))
         for number, parts in self._told.items():
             values = measured[number].astype(np.float64)
-            block = self.blocks[number]
-            for part, share in parts:
-                component = tuple(sorted((*part, *block.signs)))
-                components[component] += share * self._component(values, block, part)
+            for component, share in parts:
+                components[component] += share * self._component(values, self.blocks[number], component)
         return components
 
     @cached_property
     def _told(self) -> dict[int, list[tuple[Axes, float]]]:
-        """For each table that was measured, the components it has a share in, signs left out."""
+        """For each table that was measured, the components it has a share in."""
         told: dict[int, list[tuple[Axes, float]]] = {}
         for component, shares in self.shares.items():
             for number, share in shares:
                 if number >= 0:
-                    signs = self.blocks[number].signs
-                    part = tuple(axis for axis in component if axis not in signs)
-                    told.setdefault(number, []).append((part, share))
+                    told.setdefault(number, []).append((component, share))
         return told
 
-    def _component(self, values: Floats, block: Block, part: Axes) -> Floats:
-        """Sum a table down to some of its attributes, and take away the mean along each of them."""
-        summed = values.sum(axis=tuple(at for at, axis in enumerate(block.counted) if axis not in part))
-        axes = [axis for axis in block.counted if axis in part]
-        for at in range(len(axes)):
-            summed = summed - summed.mean(axis=at, keepdims=True)
-        for _ in block.signs:
-            summed = np.stack([summed / 2, -summed / 2], axis=-1)
-        order = [*axes, *block.signs]
-        return np.asarray(summed).transpose([order.index(axis) for axis in sorted(order)])
+    def _component(self, values: Floats, block: Block, component: Axes) -> Floats:
+        """Sum a table down to some of its attributes, and take away what coarser tables tell along each of them."""
+        levels = {self.nesting.family(axis): axis for axis in component}
+        kept = [(axis, levels.get(self.nesting.family(axis))) for axis in block.counted]
+        found = values.sum(axis=tuple(at for at, (_, level) in enumerate(kept) if level is None))
+        order: list[int] = []
+        for axis, level in kept:
+            if level is not None:
+                at = len(order)
+                found = self.nesting.contrast(self.nesting.summed(found, at, axis, level), at, level)
+                order.append(level)
+        for sign in block.signs:
+            found = np.stack([found / 2, -found / 2], axis=-1)
+            order.append(sign)
+        return np.asarray(found).transpose([order.index(axis) for axis in component])
 
-    def table(self, components: dict[Axes, Floats], axes: Axes) -> Floats:
+    def table(self, components: Mapping[Axes, Floats], axes: Axes) -> Floats:
         """Put a table together from its components, with its axes in this order."""
-        total = np.zeros([self.shape[axis] for axis in sorted(axes)], dtype=np.float64)
-        for component in subsets(tuple(sorted(axes))):
-            shape = [self.shape[axis] if axis in component else 1 for axis in sorted(axes)]
-            spread = prod(self.shape[axis] for axis in axes if axis not in component)
-            total += components[component].reshape(shape) / spread
-        return total.transpose([sorted(axes).index(axis) for axis in axes])
+        total = np.zeros([self.shape[axis] for axis in axes], dtype=np.float64)
+        families = {self.nesting.family(axis): at for at, axis in enumerate(axes)}
+        for component in self.nesting.parts(axes):
+            places = {families[self.nesting.family(level)]: level for level in component}
+            found = components[component].transpose([component.index(places[at]) for at in sorted(places)])
+            found = found.reshape([self.shape[places[at]] if at in places else 1 for at in range(len(axes))])
+            for at, axis in enumerate(axes):
+                if at not in places:
+                    shares = self.nesting.shares(None, axis, self.shape[axis])
+                    found = found * shares.reshape([-1 if other == at else 1 for other in range(len(axes))])
+                else:
+                    found = self.nesting.split(found, at, places[at], axis)
+            total += found
+        return total
 
-    def variance(self, axes: Axes, cells: Sequence[int] | None = None) -> float:
-        """Return the variance of a cell of a table, or of a sum of so many values along each of its axes."""
-        many = dict(zip(axes, cells or [1] * len(axes), strict=True))
+    def variance(self, axes: Axes, chosen: Sequence[Sequence[int]] | None = None) -> float:
+        """Return the variance of a cell of a table, the largest where they differ, or of a sum of chosen cells."""
+        if self.nesting.nested(axes):
+            return float(self.cell_variances(axes).max()) if chosen is None else self._of_sum(axes, chosen)
+        many = dict(zip(axes, [1] * len(axes) if chosen is None else map(len, chosen), strict=True))
         total = 0.0
-        for component in subsets(tuple(sorted(axes))):
+        for component in self.nesting.parts(axes):
             inside = prod(many[axis] * (1 - many[axis] / self.shape[axis]) for axis in component)
             outside = prod((many[axis] / self.shape[axis]) ** 2 for axis in axes if axis not in component)
             total += self.spread[component] * inside * outside
         return total
+
+    def cell_variances(self, axes: Axes) -> Floats:
+        """Return the variance of every cell of a table."""
+        shape = [self.shape[axis] for axis in axes]
+        if not self.nesting.nested(axes):
+            return np.full(shape, self.variance(axes))
+        total = np.zeros(shape)
+        for number, factor, many in self.loads(axes):
+            total += self.variances[number] * factor**2 * many
+        return total
+
+    def loads(self, axes: Axes) -> Iterator[tuple[int, Floats, Floats]]:
+        """Say how much of the noise of each measured table is in each cell: with which factor, from how many cells."""
+        every = list(enumerate(axes))
+        for number, parts in self._parts_of(axes).items():
+            block = self.blocks[number]
+            levels = {self.nesting.family(axis): axis for axis in block.counted}
+            inside = {self.nesting.family(axis) for axis in axes}
+            others = prod(self.shape[axis] for axis in block.counted if self.nesting.family(axis) not in inside)
+            along = [self._along(block, levels.get(self.nesting.family(axis)), axis) for axis in axes]
+            for patterns in product(*along):
+                many = np.full([self.shape[axis] for axis in axes], float(others))
+                for at, pattern in enumerate(patterns):
+                    many = many * _beside(pattern.many, at, len(axes))
+                factor = np.zeros(())
+                for component, share in parts:
+                    chosen = {self.nesting.family(level): level for level in component}
+                    one = np.asarray(share)
+                    for at, axis in every:
+                        factors = patterns[at].factors[chosen.get(self.nesting.family(axis))]
+                        one = one * _beside(factors, at, len(axes))
+                    factor = factor + one
+                if many.any():
+                    yield number, np.broadcast_to(factor, many.shape), many
+
+    def _along(self, block: Block, measured: int | None, axis: int) -> list[Pattern]:
+        if axis in block.signs:
+            return [Pattern(np.ones(2), {axis: np.full(2, 0.5)})]
+        return self.nesting.patterns(axis, measured, self.shape)
+
+    def _parts_of(self, axes: Axes) -> dict[int, list[tuple[Axes, float]]]:
+        """For each measured table with noise, the components of a table that it has a share in."""
+        found: dict[int, list[tuple[Axes, float]]] = {}
+        for component in self.nesting.parts(axes):
+            for number, share in self.shares.get(component, ()):
+                if number >= 0 and self.variances[number]:
+                    found.setdefault(number, []).append((component, share))
+        return found
+
+    def _of_sum(self, axes: Axes, chosen: Sequence[Sequence[int]]) -> float:
+        """Return the variance of a sum of chosen cells, where axes are nested."""
+        weights = [
+            np.bincount(each, minlength=self.shape[axis]).astype(np.float64)
+            for axis, each in zip(axes, chosen, strict=True)
+        ]
+        total = 0.0
+        for number, parts in self._parts_of(axes).items():
+            block = self.blocks[number]
+            levels = {self.nesting.family(axis): axis for axis in block.counted}
+            inside = {self.nesting.family(axis) for axis in axes}
+            others = prod(self.shape[axis] for axis in block.counted if self.nesting.family(axis) not in inside)
+            responses: list[list[Floats]] = []
+            for component, share in parts:
+                of = {self.nesting.family(level): level for level in component}
+                vectors = [
+                    np.array([(each[0] - each[1]) / 2])
+                    if axis in block.signs
+                    else self.nesting.response(
+                        each, axis, of.get(self.nesting.family(axis)), levels.get(self.nesting.family(axis)), self.shape
+                    )
+                    for axis, each in zip(axes, weights, strict=True)
+                ]
+                responses.append([share * vectors[0], *vectors[1:]])
+            for first, second in product(responses, repeat=2):
+                both = prod(float(a @ b) for a, b in zip(first, second, strict=True))
+                total += self.variances[number] * others * both
+        return max(total, 0.0)
+
+
+def _beside(values: Floats, at: int, axes: int) -> Floats:
+    """Lay values along one of several axes."""
+    return values.reshape([-1 if other == at else 1 for other in range(axes)])

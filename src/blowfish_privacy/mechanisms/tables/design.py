@@ -21,10 +21,14 @@ def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tu
 
     Beside them, the ratio of their typical error to one that no unbiased plan with Laplace noise is below.
     """
-    edges, _ = policy.graph.project(asked.domain.names).broadest()
+    edges, _ = asked.broadest(policy.graph.project(asked.domain.names))
     tables = tuple(tuple(sorted(block.axes)) for block in asked.blocks)
-    changed = tuple(frozenset(differing(*edge)) for edge in edges)
-    return _design(asked.domain.shape, tables, objective, changed, policy.size == "unknown")
+    changed = tuple(frozenset(differing(asked.seen(x), asked.seen(y))) for x, y in edges)
+    blocks, ratio = _design(asked.shape, tables, objective, changed, policy.size == "unknown")
+    if asked.views:
+        # Levels of an attribute are planned as if they were attributes; only whole tables of them tell about others.
+        blocks = tuple(block if asked.fits(block) else Block(block.axes, (), block.weight) for block in blocks)
+    return tuple(block for block in blocks if asked.fits(block)), ratio
 
 
 @lru_cache(maxsize=8)

@@ -20,6 +20,7 @@ from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.design import chosen_blocks
+from blowfish_privacy.mechanisms.tables.nesting import nesting
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
 from blowfish_privacy.policies import Policy
@@ -76,7 +77,7 @@ class Marginals(Mechanism):
         """Choose the tables to measure and their weights for the least error, and the scale for epsilon."""
         asked, objective = _asked(query, policy)
         blocks, ratio = chosen_blocks(asked, policy, objective)
-        form = TablesForm(asked.domain, blocks)
+        form = asked.of(blocks)
         sensitivity = sensitivity_of(form, policy)
         check_secret_size(policy, 1)
         scale = sensitivity.value / form.unit / epsilon
@@ -88,7 +89,7 @@ class Marginals(Mechanism):
         exact = [block for block in self.form.blocks if not block.weight]
         if sensitivity.value and not self.scale:
             raise PolicyError(NO_NOISE)
-        if exact and sensitivity_of(TablesForm(self.form.domain, _counting(exact)), policy).value:
+        if exact and sensitivity_of(self.form.of(_counting(exact)), policy).value:
             raise PolicyError(NO_NOISE)
         changes = sensitivity_by_class(self.form, policy, sensitivity.value) if sensitivity.value else {}
         loss = Loss.of({pairs: change / self.form.unit / self.scale for pairs, change in changes.items()})
@@ -109,11 +110,11 @@ class Marginals(Mechanism):
 
     def tables(self, query: Query) -> AttributeSets:
         """Return the sets of attributes that are measured."""
-        return [[self.form.domain.names[axis] for axis in block.axes] for block in self.form.blocks]
+        return [[self.form.names[axis] for axis in block.axes] for block in self.form.blocks]
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         """Ask for the counts of every table that is measured, in one scan, and add noise to each."""
-        sets = [[self.form.domain.names[axis] for axis in block.axes] for block in self.form.blocks]
+        sets = [[self.form.names[axis] for axis in block.axes] for block in self.form.blocks]
         counts = aggregates.counts(sets)
         with task("Drawing noise"):
             return self._perturbed(
@@ -149,15 +150,15 @@ class Marginals(Mechanism):
     def measured(self, noisy: Integers) -> Iterator[Integers]:
         """Cut the noisy values into tables."""
         for block, place in zip(self.form.blocks, self.places, strict=True):
-            yield noisy[place].reshape(block.shape(self.form.domain))
+            yield noisy[place].reshape(self.form.shape_of(block))
 
     @cached_property
     def components(self) -> Components:
         """How precisely the components of the tables asked for are known."""
         variances = {scale: variance(scale) if scale else 0.0 for scale in set(self.scales)}
         return Components(
-            *(self.form.domain.shape, self.form.blocks, tuple(variances[scale] for scale in self.scales)),
-            *(tuple(block.axes for block in self.asked.blocks), not self.secret_size),
+            *(self.form.shape, self.form.blocks, tuple(variances[scale] for scale in self.scales)),
+            *(tuple(block.axes for block in self.asked.blocks), not self.secret_size, nesting(self.form)),
         )
 
     def expected_error(self) -> TablesError:
@@ -166,7 +167,7 @@ class Marginals(Mechanism):
 
     def parts(self) -> list[tuple[str, int, float]]:
         """List the tables asked for, each with its number of cells and the typical error of one."""
-        names = self.form.domain.names
+        names = self.form.names
         titles = (" x ".join(names[axis] for axis in block.axes) for block in self.asked.blocks)
         errors = map(sqrt, self.expected_error().by_table)
         return list(zip(titles, self.asked.sizes, errors, strict=True))
@@ -208,7 +209,7 @@ class Marginals(Mechanism):
 
     def to_document(self) -> dict[str, Any]:
         """Write the tables that were measured, with their signs and weights, and the scale."""
-        names = self.form.domain.names
+        names = self.form.names
         measured = [
             [[names[axis] for axis in block.counted], [names[axis] for axis in block.signs], block.weight]
             for block in self.form.blocks
@@ -220,18 +221,16 @@ class Marginals(Mechanism):
         """Read the tables and the scale; the certificate is derived from them, not from what the document claims."""
         asked, objective = _asked(query, policy)
         scale = exact(written.get("scale"), "the noise scale", error=SpecError)
-        axes = {name: axis for axis, name in enumerate(asked.domain.names)}
+        axes = {name: axis for axis, name in enumerate(asked.names)}
         blocks: list[Block] = []
         for counted, signs, weight in written["measured"]:
             if type(weight) is not int or not 0 <= weight < _LARGEST_WEIGHT or scale < 0:
                 raise SpecError("the document is damaged: the weight of a table is not a whole number.")
             block = Block(tuple(axes[name] for name in (*counted, *signs)), tuple(axes[name] for name in signs), weight)
-            if len(set(block.axes)) < len(block.axes) or any(asked.domain.shape[axis] != 2 for axis in block.signs):
+            if not asked.fits(block):
                 raise SpecError("the document is damaged: a table that was measured has the wrong form.")
             blocks.append(block)
-        made = cls(
-            TablesForm(asked.domain, tuple(blocks)), scale, asked, objective == "worst", policy.size == "unknown"
-        )
+        made = cls(asked.of(tuple(blocks)), scale, asked, objective == "worst", policy.size == "unknown")
         if max(made.form.sizes) > MOST_CELLS:
             raise SpecError("the document is damaged: a table that was measured is too large.")
         return made

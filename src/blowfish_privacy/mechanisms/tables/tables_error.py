@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from math import prod, sqrt
 
 import numpy as np
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.tables.components import Axes, Components, Floats, subsets
+from blowfish_privacy.mechanisms.tables.components import Components
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
 from blowfish_privacy.noise import SimulationSource, discrete_laplace
 from blowfish_privacy.support.exact import Number, exact
 
@@ -24,7 +23,7 @@ _LITTLE = 0.002
 
 @dataclass(frozen=True, eq=False)
 class TablesError:
-    """The error of the cells of several tables; it is the same for all cells of a table."""
+    """The error of the cells of several tables: the same for all cells of one, unless attributes have levels."""
 
     components: Components
     scales: tuple[Fraction, ...]
@@ -77,42 +76,17 @@ class TablesError:
         # Fixed bits, so that everyone computes the same error for the same noise scales.
         source = SimulationSource("tables")
         total = self.components.variance(axes)
+        worst = np.unravel_index(int(self.components.cell_variances(axes).argmax()), self._shape(axes))
         drawn, rest = np.zeros(_DRAWN), total
-        for number, coefficient, many in self.loads(axes):
-            variance = self.components.variances[number] * coefficient**2
+        for number, factors, counts in self.components.loads(axes):
+            factor, many = float(factors[worst]), round(float(counts[worst]))
+            variance = self.components.variances[number] * factor**2
             if variance > _LITTLE * total and many <= _MOST_DRAWN:
                 noise = discrete_laplace(self.scales[number], (many, _DRAWN), source=source)
-                drawn += coefficient * noise.sum(axis=0)
+                drawn += factor * noise.sum(axis=0)
                 rest -= many * variance
         normal = np.random.default_rng(17).standard_normal(_DRAWN)
         return np.abs(drawn + sqrt(max(rest, 0.0)) * normal)
 
-    def loads(self, axes: Axes) -> Iterator[tuple[int, float, int]]:
-        """Say how much of the noise of each measured table is in a cell: with which factor, from how many cells.
-
-        Cells of one measured table have the same factor where they agree with the cell along the same attributes.
-        """
-        shape, blocks = self.components.shape, self.components.blocks
-        shares = self._shares(axes)
-        for number, parts in shares.items():
-            block = blocks[number]
-            common = tuple(axis for axis in block.counted if axis in axes)
-            others = prod(shape[axis] for axis in block.counted if axis not in axes)
-            for same in product((True, False), repeat=len(common)):
-                agrees = dict(zip(common, same, strict=True))
-                many = others * prod(1 if agrees[axis] else shape[axis] - 1 for axis in common)
-                factor = 0.0
-                for component, share in parts:
-                    inside = prod(0.5 if axis in block.signs else agrees[axis] - 1 / shape[axis] for axis in component)
-                    factor += share * inside / prod(shape[axis] for axis in axes if axis not in component)
-                if many and factor:
-                    yield number, factor, many
-
-    def _shares(self, axes: Axes) -> dict[int, list[tuple[Axes, float]]]:
-        """For each measured table, the components of a table that it has a share in."""
-        found: dict[int, list[tuple[Axes, float]]] = {}
-        for component in subsets(tuple(sorted(axes))):
-            for number, share in self.components.shares.get(component, ()):
-                if number >= 0 and self.components.variances[number]:
-                    found.setdefault(number, []).append((component, share))
-        return found
+    def _shape(self, axes: Axes) -> tuple[int, ...]:
+        return tuple(self.components.shape[axis] for axis in axes)
