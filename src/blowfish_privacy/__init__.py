@@ -11,7 +11,7 @@ from blowfish_privacy.version import __version__
 
 if TYPE_CHECKING:
     from blowfish_privacy.batch import Batch
-    from blowfish_privacy.domain import Bin, Binned, Categorical, Domain, Integer
+    from blowfish_privacy.domain import Bin, Binned, Categorical, Domain, Hierarchy, Integer
     from blowfish_privacy.engines import Counts
     from blowfish_privacy.errors import (
         BlowfishError,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "batch": ["Batch"],
-    "domain": ["Bin", "Binned", "Categorical", "Domain", "Integer"],
+    "domain": ["Bin", "Binned", "Categorical", "Domain", "Hierarchy", "Integer"],
     "estimator": ["KMeansEstimator"],
     "engines": ["Counts"],
     "errors": [
@@ -126,6 +126,7 @@ __all__ = [
     "DomainError",
     "ExplicitGraph",
     "FullDomain",
+    "Hierarchy",
     "Histogram",
     "Integer",
     "KMeans",

@@ -17,6 +17,7 @@ _AGE = {"integer": [17, 90]}
 _SEX = {"categorical": ["Female", "Male"]}
 _WAGE = {"integer": [0, 200], "outside": "clamp", "missing": 0}
 _INCOME = {"binned": [0, 10, 20.5, "100/3", 250], "outside": "clamp"}
+_PLACE = {"hierarchy": {"levels": ["state", "county"], "tree": {"A": ["a", "b"], "B": ["c"], "C": ["d", "e"]}}}
 _GRID = {"lat": {"integer": [0, 11]}, "lon": {"integer": [-5, 9]}}
 
 CORPUS: tuple[dict[str, Any], ...] = (
@@ -137,6 +138,7 @@ CORPUS: tuple[dict[str, Any], ...] = (
         {"by": "z", "true": {"by": "y", "1": "full", "2": {"partition": {"widths": 5}}}, "false": "attributes"},
         [{"histogram": ["x", "y", "z"]}],
     ),
+    _file({"place": {**_PLACE, "missing": "a"}, "sex": _SEX}, "attributes", [{"histogram": ["place"]}], size=5000),
     _file({"x": {"integer": [1, 6]}}, "public", [{"histogram": "x"}, {"mean": "x", "error": 0.5}], size=100),
     _file(
         {"x": {"integer": [0, 40]}},

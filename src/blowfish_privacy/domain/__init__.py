@@ -5,12 +5,14 @@ from blowfish_privacy.domain.binned import Bin, Binned, coarser
 from blowfish_privacy.domain.box import Box, read_box
 from blowfish_privacy.domain.categorical import Categorical
 from blowfish_privacy.domain.choice import BLOCK_FORM, CHOICE_FORM, choice_from_file, choice_to_file
+from blowfish_privacy.domain.hierarchy import AT, Hierarchy, Level
 from blowfish_privacy.domain.integer import Integer
 from blowfish_privacy.domain.product import Cell, Domain
 from blowfish_privacy.domain.quotation import one_line, quoted, worded
 from blowfish_privacy.domain.subset import Subset
 
 __all__ = [
+    "AT",
     "BLOCK_FORM",
     "CHOICE_FORM",
     "Attribute",
@@ -20,7 +22,9 @@ __all__ = [
     "Categorical",
     "Cell",
     "Domain",
+    "Hierarchy",
     "Integer",
+    "Level",
     "Positions",
     "Subset",
     "choice_from_file",

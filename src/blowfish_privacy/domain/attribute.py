@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -80,15 +81,31 @@ class Attribute(ABC):
     def to_file(self) -> dict[str, Any]:
         """Write the declaration in the form of a policy file."""
 
+    def canonical(self) -> dict[str, Any]:
+        """Write the declaration such that it is the same for all ways to write the same values."""
+        written = self.to_file()
+        if not self.ordered:
+            # Categories have no order, so the order of their list must not matter.
+            written[self.keyword] = sorted(written[self.keyword], key=repr)
+        if self.missing_position is not None:
+            written["missing"] = self.show(self.missing_position)
+        return written
+
+    @classmethod
+    def gathered(cls, body: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+        """Put in place what a declaration in a file keeps in other files, named by paths from the file's folder."""
+        return body
+
     @classmethod
     @abstractmethod
     def from_file(cls, body: Mapping[str, Any]) -> Attribute:
         """Read what :meth:`to_file` writes."""
 
     @classmethod
-    def read(cls, body: Mapping[str, Any]) -> Attribute:
-        """Read an attribute of whatever kind a policy file names."""
-        return kind_of(Attribute.kinds, body).from_file(body)
+    def read(cls, body: Mapping[str, Any], folder: Path | None = None) -> Attribute:
+        """Read an attribute of whatever kind a policy file names; without a folder, it refers to no other files."""
+        kind = kind_of(Attribute.kinds, body)
+        return kind.from_file(body if folder is None else kind.gathered(body, folder))
 
     @property
     def missing_position(self) -> int | None:

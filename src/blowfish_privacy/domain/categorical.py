@@ -87,8 +87,13 @@ class Categorical(Attribute):
 
     @property
     def kind(self) -> type:
-        """The type all categories share."""
+        """The type of the values that a column holds, which all categories share."""
         return type(self.categories[0])
+
+    @property
+    def spelt(self) -> Mapping[object, int]:
+        """The values that a column may hold, with their positions."""
+        return self._lookup
 
     @property
     def size(self) -> int:
@@ -102,7 +107,7 @@ class Categorical(Attribute):
     def position(self, value: object) -> int:
         """Return the position of a category in the order declared."""
         plain = value.item() if isinstance(value, np.generic) else value
-        if type(plain) is not self.kind or plain not in self._lookup:
+        if type(plain) is not type(self.categories[0]) or plain not in self._lookup:
             raise DomainError(
                 f"{brief(value)} is not a declared category.", hint=nearest(str(value), map(str, self.categories))
             )
@@ -134,7 +139,7 @@ class Categorical(Attribute):
         values: list[object] = column.tolist()
         if any(type(value) is not self.kind for value in values):
             raise DataError(f"the column must hold {self.kind.__name__} values, like its declared categories.")
-        lookup = self._lookup
+        lookup = self.spelt
         return np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
 
     def to_file(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from types import MappingProxyType
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain.attribute import Attribute, Positions, check_positions
+from blowfish_privacy.domain.hierarchy import AT, Hierarchy, Level, levels_of
 from blowfish_privacy.domain.quotation import quoted
 from blowfish_privacy.errors import DataError, DomainError, brief, nearest
 from blowfish_privacy.support.limits import ATTRIBUTES
@@ -51,6 +52,11 @@ class Domain:
                     f"{name} must be an attribute, got {type(attribute).__name__}.",
                     hint="use Integer(low, high), Categorical([..]) or Binned([..]).",
                 )
+        for name, view in levels_of(declared):
+            if declared.get(name, view) != view:
+                raise DomainError(
+                    f"{name} is an attribute, and also a level of another.", hint="rename the attribute or the level."
+                )
         self._attributes = MappingProxyType(declared)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -66,9 +72,17 @@ class Domain:
         return f"Domain({', '.join(f'{name}={attribute!r}' for name, attribute in self._attributes.items())})"
 
     def __getitem__(self, name: str) -> Attribute:
-        if name not in self._attributes:
+        """Return an attribute, or a level of a hierarchy: ``domain["place@state"]``."""
+        if name in self._attributes:
+            return self._attributes[name]
+        declared, _, level = name.rpartition(AT) if isinstance(name, str) else ("", "", "")
+        hierarchy = self._attributes.get(declared)
+        if not isinstance(hierarchy, Hierarchy):
             raise DomainError(f"the domain has no attribute {brief(name)}.", hint=nearest(str(name), self._attributes))
-        return self._attributes[name]
+        try:
+            return hierarchy.at(level)
+        except DomainError as error:
+            raise error.within(declared) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._attributes)
@@ -96,13 +110,29 @@ class Domain:
         """The number of cells."""
         return prod(self.shape)
 
+    def column(self, name: str) -> str:
+        """Return the name of the column that holds an attribute: that of ``place@state`` is ``place``."""
+        attribute = self[name]
+        return name.removesuffix(f"{AT}{attribute.name}") if isinstance(attribute, Level) else name
+
     def axis(self, name: str) -> int:
-        """Return the index of an attribute within a cell."""
-        _ = self[name]
-        return self.names.index(name)
+        """Return the index within a cell of an attribute, or of the one that a level belongs to."""
+        return self.names.index(name if name in self._attributes else self.column(name))
+
+    def seen(self, names: Sequence[str]) -> Callable[[Cell], Cell]:
+        """Return what a query of some attributes, or levels of them, sees of a cell."""
+        views = [(self.axis(name), self.view(name)) for name in names]
+        return lambda cell: tuple(
+            cell[axis] if positions is None else int(positions[cell[axis]]) for axis, positions in views
+        )
+
+    def view(self, name: str) -> Positions | None:
+        """Return the position on a level of each value of its hierarchy; None for the attributes themselves."""
+        attribute = None if name in self._attributes else self[name]
+        return attribute.positions if isinstance(attribute, Level) else None
 
     def project(self, names: Iterable[str]) -> Domain:
-        """Return the domain of some attributes, in the order given."""
+        """Return the domain of some attributes, or levels of them, in the order given."""
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise DomainError(f"attribute names are needed, got {brief(names)}.")
         chosen = list(names)

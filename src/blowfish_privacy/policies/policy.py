@@ -153,7 +153,7 @@ class Policy:
         """Return a form in plain JSON values that is the same for all equivalent ways to write this policy."""
         form: dict[str, Any] = {
             "version": 1,
-            "domain": {name: _canonical_attribute(self.domain, name) for name in sorted(self.domain)},
+            "domain": {name: self.domain[name].canonical() for name in sorted(self.domain)},
             "secrets": self.graph.canonical(),
             "size": self.size,
             "rows_per_person": self.rows_per_person,
@@ -168,14 +168,3 @@ class Policy:
         """The SHA-256 of the canonical form: policies with equal hashes promise the same."""
         text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _canonical_attribute(domain: Domain, name: str) -> dict[str, Any]:
-    attribute = domain[name]
-    written = attribute.to_file()
-    if not attribute.ordered:
-        # Categories have no order, so the order of their list must not matter.
-        written[attribute.keyword] = sorted(written[attribute.keyword], key=repr)
-    if attribute.missing_position is not None:
-        written["missing"] = attribute.show(attribute.missing_position)
-    return written

@@ -45,19 +45,19 @@ def load(path: str | FilePath) -> PolicyFile:
     except (ValueError, TypeError):
         problem = "the path of the policy file is not valid."
     else:
-        return loads(text)
+        return loads(text, FilePath(path).parent)
     raise SpecError(problem)
 
 
-def loads(text: str) -> PolicyFile:
-    """Read the text of a policy file."""
+def loads(text: str, folder: FilePath | None = None) -> PolicyFile:
+    """Read the text of a policy file; only one that stands in a folder may refer to other files there."""
     body = yaml_text.parse(text)
     at = _Locator(lambda path: f"line {yaml_text.line_of(text, path)}: " if path else "")
     body = check_file(body, at.line)
     for key in ("data", "ledger"):
         if "\0" in (body.get(key) or ""):
             raise SpecError(f"{key} must not hold the character NUL.")
-    policy = _read_policy(body["policy"], at)
+    policy = _read_policy(body["policy"], at, folder)
     budget = None if body.get("budget") is None else positive(body["budget"], "budget", error=SpecError)
     entries = enumerate(body.get("releases", []))
     releases = [at(("releases", number), read_release, entry, policy) for number, entry in entries]
@@ -70,9 +70,9 @@ def policy_from_section(section: Any) -> Policy:
     return _read_policy(check_policy(section), _Locator())
 
 
-def _read_policy(section: dict[str, Any], at: _Locator) -> Policy:
+def _read_policy(section: dict[str, Any], at: _Locator, folder: FilePath | None = None) -> Policy:
     declared = section["domain"].items()
-    attributes = {name: at(("policy", "domain", name), Attribute.read, body) for name, body in declared}
+    attributes = {name: at(("policy", "domain", name), Attribute.read, body, folder) for name, body in declared}
     domain = at(("policy", "domain"), Domain, attributes)
     secrets = at(("policy", "secrets"), Secrets.read, section["secrets"], domain)
     facts = enumerate(section.get("known", []))

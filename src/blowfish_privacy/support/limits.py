@@ -16,6 +16,8 @@ TEXT_CHARACTERS = 20_000
 """Characters of one text: a category, a path, an address with a query in it."""
 ATTRIBUTES = 1_000
 """Attributes of a domain."""
+HIERARCHY_LEAVES = 100_000
+"""Leaves of a hierarchy."""
 RELEASES = 1_000
 """Releases of a policy file."""
 RECORDS = 2**53

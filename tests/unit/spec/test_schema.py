@@ -37,6 +37,10 @@ BEYOND_A_SCHEMA = {
         r"joins a value|there cannot be .* clusters|same within each group|groups, got|selects no value",
         r"names an unknown|add_remove",
     ),
+    "names are compared with each other: the tree of a hierarchy": (
+        r"is in two places|is listed twice|two levels have the same name|of a level must be",
+        r"the (tree|branch .*) (must be|is empty|has the name)|levels and a tree|must be all text",
+    ),
     "another part of the file decides: other facts, other releases": (
         r"contradict|gives (no|two) count|known facts (need|are)|the same (name|file)",
     ),
