@@ -15,7 +15,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Cumulative
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.testing.oracle import hops_by_search
-from blowfish_privacy.testing.strategies import MAKERS, policies
+from blowfish_privacy.testing.strategies import MAKERS, policies, views
 from effort import examples
 
 KINDS = pytest.mark.parametrize("kind", list(MAKERS), ids=lambda kind: kind.__name__)
@@ -76,12 +76,17 @@ def test_components_are_the_values_a_chain_connects(kind, data):
 @settings(max_examples=examples(100), deadline=None)
 def test_projection_is_the_image_of_the_edges(kind, data):
     graph = data.draw(policies(most_cells=30, kind=kind)).graph
-    names = data.draw(st.lists(st.sampled_from(graph.domain.names), min_size=1, unique=True))
-    axes = [graph.domain.axis(name) for name in names]
+    chosen = data.draw(st.lists(st.sampled_from(graph.domain.names), min_size=1, unique=True))
+    names = [data.draw(views(graph.domain, name)) for name in chosen]
+    seen = graph.domain.seen(names)
     projected = graph.project(names)
     assert projected.domain == graph.domain.project(names)
-    image = {frozenset(tuple(cell[axis] for axis in axes) for cell in edge) for edge in graph.edges()}
+    image = {frozenset(map(seen, edge)) for edge in graph.edges()}
     assert {frozenset(edge) for edge in projected.edges()} == {edge for edge in image if len(edge) == 2}
+    for name in names:
+        assert graph.changes(name) == projected.changes(name)
+    if len(names) > 1:
+        assert set(projected.project(names[:1]).edges()) == set(graph.project(names[:1]).edges())
 
 
 @KINDS

@@ -21,7 +21,7 @@ from blowfish_privacy.privacy.loss import NOTHING
 from blowfish_privacy.queries.asked import split
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.release.verification import problems
-from blowfish_privacy.testing.strategies import policies
+from blowfish_privacy.testing.strategies import policies, views
 from effort import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore::blowfish_privacy.errors.BlowfishWarning")
@@ -32,14 +32,17 @@ ABSENT = None
 @st.composite
 def askeds(draw, domain):
     """A query, perhaps of some records, perhaps in groups."""
-    names = draw(st.lists(st.sampled_from(domain.names), unique=True, min_size=1, max_size=2))
+    chosen = draw(st.lists(st.sampled_from(domain.names), unique=True, min_size=1, max_size=2))
+    names = [draw(views(domain, name)) for name in chosen]
     query = draw(st.sampled_from([bp.Histogram(*names), bp.Linear(weights, attributes=names)]))
-    others = [name for name in domain.names if name not in names]
+    others = [name for name in domain.names if name not in chosen]
     where = {}
-    for name in draw(st.sets(st.sampled_from(domain.names), max_size=2)):
+    for attribute in draw(st.sets(st.sampled_from(domain.names), max_size=2)):
+        name = draw(views(domain, attribute))
         positions = draw(st.sets(st.integers(0, domain[name].size - 1), min_size=1))
         where[name] = [domain[name].value(position) for position in sorted(positions)]
     by = draw(st.lists(st.sampled_from(others), unique=True, max_size=2)) if others else []
+    by = [draw(views(domain, name)) for name in by]
     asked = query.where(where) if where else query
     return asked.by(*by) if by else asked
 
@@ -52,13 +55,15 @@ def contribution(plan, cell):
     """What one record adds to every number of a release, over the noise scale of that number."""
     query, selection = plan.query, plan.selection
     domain = plan.policy.domain
-    record = domain.record(cell)
-    inside = all(record[name] in chosen for name, chosen in selection.where.items())
-    group = tuple(cell[domain.axis(name)] for name in selection.by)
+    conditions = (
+        (domain[name].value(domain.seen([name])(cell)[0]), chosen) for name, chosen in selection.where.items()
+    )
+    inside = all(value in chosen for value, chosen in conditions)
+    group = domain.seen(selection.by)(cell)
     added: dict = {}
     part = plan.parts.get(group) if selection.by else plan
     if inside and part is not None:
-        seen = tuple(cell[domain.axis(name)] for name in query.attributes)
+        seen = domain.seen(query.attributes)(cell)
         for output, amount in enumerate(query.on(domain).column(seen)):
             added[group, output] = Fraction(amount) / part.mechanism.scale if part.mechanism.scale else Fraction(0)
             if amount and not part.mechanism.scale:

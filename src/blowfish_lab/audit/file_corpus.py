@@ -138,7 +138,15 @@ CORPUS: tuple[dict[str, Any], ...] = (
         {"by": "z", "true": {"by": "y", "1": "full", "2": {"partition": {"widths": 5}}}, "false": "attributes"},
         [{"histogram": ["x", "y", "z"]}],
     ),
-    _file({"place": {**_PLACE, "missing": "a"}, "sex": _SEX}, "attributes", [{"histogram": ["place"]}], size=5000),
+    _file(
+        {"place": {**_PLACE, "missing": "a"}, "sex": _SEX},
+        "attributes",
+        [
+            {"histogram": ["place@state", "sex"]},
+            {"histogram": "sex", "where": {"place@state": ["A", "B"]}, "by": "place"},
+        ],
+        size=5000,
+    ),
     _file({"x": {"integer": [1, 6]}}, "public", [{"histogram": "x"}, {"mean": "x", "error": 0.5}], size=100),
     _file(
         {"x": {"integer": [0, 40]}},

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates.assignment import Assignment
-from blowfish_privacy.aggregates.attribute_sets import AttributeSets, checked_sets, marginal
+from blowfish_privacy.aggregates.attribute_sets import AttributeSets, checked_sets, involved, summed
 from blowfish_privacy.aggregates.lattice import Lattice
 from blowfish_privacy.aggregates.record_tables import narrow, record_tables
 from blowfish_privacy.domain import Domain
@@ -57,7 +57,7 @@ class TableAggregates:
     def tables(self, sets: AttributeSets) -> Iterator[Integers]:
         """Sum the table down to one set after the other."""
         wanted = checked_sets(self.domain, sets)
-        return (marginal(self.table, self.domain.names, names) for names in wanted)
+        return (summed(self.table, self.domain, names) for names in wanted)
 
     def lattice_sums(self, lattice: Lattice) -> Integers:
         """Contract the table with the lattice, one axis after the other."""
@@ -83,8 +83,14 @@ class RecordAggregates:
     def tables(self, sets: AttributeSets) -> Iterator[Integers]:
         """Count the records of one set after the other."""
         wanted = checked_sets(self.domain, sets)
-        columns = [narrow(*each) for each in zip(self.positions, self.domain.shape, strict=True)]
-        return record_tables(self.domain, columns, None, wanted)
+        # Without attributes, the number of records is left to count, which any one attribute tells.
+        seen = self.domain.project(involved(self.domain, wanted) or self.domain.names[:1])
+        columns = [narrow(self._seen(name), size) for name, size in zip(seen.names, seen.shape, strict=True)]
+        return record_tables(seen, columns, None, wanted)
+
+    def _seen(self, name: str) -> Integers:
+        positions, view = self.positions[self.domain.axis(name)], self.domain.view(name)
+        return positions if view is None else view[positions]
 
     def lattice_sums(self, lattice: Lattice) -> Integers:
         """Share the records between the nodes."""

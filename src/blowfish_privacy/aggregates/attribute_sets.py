@@ -27,9 +27,9 @@ def checked_sets(domain: Domain, sets: AttributeSets) -> list[Names]:
 
 
 def involved(domain: Domain, sets: Sequence[Names]) -> Names:
-    """Return the attributes that some set names, in the order of the domain."""
-    named = {name for names in sets for name in names}
-    return tuple(name for name in domain.names if name in named)
+    """Return the attributes, and levels of them, that some set names, in the order of the domain."""
+    named = dict.fromkeys(name for names in sets for name in names)
+    return tuple(sorted(named, key=domain.axis))
 
 
 def maximal(sets: Sequence[Names]) -> list[Names]:
@@ -47,6 +47,22 @@ def marginal(table: Integers, names: Sequence[str], kept: Sequence[str]) -> Inte
     axes = [names.index(name) for name in kept]
     summed = np.asarray(table.sum(axis=tuple(set(range(len(names))) - set(axes)), dtype=np.int64))
     return np.asarray(summed.transpose([sorted(axes).index(axis) for axis in axes]), order="C")
+
+
+def summed(table: Integers, domain: Domain, kept: Sequence[str]) -> Integers:
+    """Sum a table of a domain's cells down to some attributes, or levels of them, in their order."""
+    columns = [*dict.fromkeys(domain.names[domain.axis(name)] for name in kept)]
+    counts = marginal(table, domain.names, columns)
+    if columns == [*kept]:
+        return counts
+    chosen, along = domain.project(kept), np.indices(counts.shape, sparse=True)
+    cells = np.zeros(counts.shape, dtype=np.int64)
+    for name, size in zip(chosen.names, chosen.shape, strict=True):
+        positions, view = along[columns.index(domain.names[domain.axis(name)])], domain.view(name)
+        cells = cells * size + (positions if view is None else view[positions])
+    totals = np.zeros(chosen.size, dtype=np.int64)
+    np.add.at(totals, cells.reshape(-1), counts.reshape(-1))
+    return totals.reshape(chosen.shape)
 
 
 def marginals(tables: Mapping[Names, Integers], sets: Sequence[Names]) -> list[Integers]:

@@ -2,7 +2,7 @@
 
 from blowfish_privacy.domain.attribute import Attribute, Positions
 from blowfish_privacy.domain.binned import Bin, Binned, coarser
-from blowfish_privacy.domain.box import Box, read_box
+from blowfish_privacy.domain.box import Box, left, narrowed, read_box
 from blowfish_privacy.domain.categorical import Categorical
 from blowfish_privacy.domain.choice import BLOCK_FORM, CHOICE_FORM, choice_from_file, choice_to_file
 from blowfish_privacy.domain.hierarchy import AT, Hierarchy, Level
@@ -30,6 +30,8 @@ __all__ = [
     "choice_from_file",
     "choice_to_file",
     "coarser",
+    "left",
+    "narrowed",
     "one_line",
     "quoted",
     "read_box",

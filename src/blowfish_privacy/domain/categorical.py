@@ -91,7 +91,7 @@ class Categorical(Attribute):
         return type(self.categories[0])
 
     @property
-    def spelt(self) -> Mapping[object, int]:
+    def spelt(self) -> Mapping[Any, int]:
         """The values that a column may hold, with their positions."""
         return self._lookup
 

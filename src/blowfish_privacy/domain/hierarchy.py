@@ -182,7 +182,7 @@ class Level(Categorical):
         return positions
 
     @property
-    def spelt(self) -> Mapping[object, int]:
+    def spelt(self) -> Mapping[Any, int]:
         """The leaves, with the positions of their values on this level."""
         return self._spelt
 

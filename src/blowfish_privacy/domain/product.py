@@ -84,6 +84,12 @@ class Domain:
         except DomainError as error:
             raise error.within(declared) from None
 
+    def resolves(self, name: object) -> bool:
+        """Say whether a name is that of an attribute, or of a level of one."""
+        declared, _, level = name.rpartition(AT) if isinstance(name, str) else ("", "", "")
+        hierarchy = self._attributes.get(declared)
+        return name in self._attributes or (isinstance(hierarchy, Hierarchy) and level in hierarchy.levels)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._attributes)
 
@@ -118,6 +124,17 @@ class Domain:
     def axis(self, name: str) -> int:
         """Return the index within a cell of an attribute, or of the one that a level belongs to."""
         return self.names.index(name if name in self._attributes else self.column(name))
+
+    def axes(self, names: Sequence[str]) -> list[int]:
+        """Return the indexes within a cell of attributes, of each on one level only."""
+        axes = [self.axis(name) for name in names]
+        twice = next((name for at, name in enumerate(names) if axes[at] in axes[:at]), None)
+        if twice is not None:
+            raise DomainError(
+                f"{self.names[self.axis(twice)]} is looked at on two levels at once.",
+                hint="name the lower one; the counts of a level are sums of those below it.",
+            )
+        return axes
 
     def seen(self, names: Sequence[str]) -> Callable[[Cell], Cell]:
         """Return what a query of some attributes, or levels of them, sees of a cell."""

@@ -43,14 +43,18 @@ def leaves(levels: Sequence[str], tree: object) -> tuple[TreePath, ...]:
 
 
 def _walk(tree: Any, depth: int, above: TreePath) -> Iterator[TreePath]:
-    if not isinstance(tree, Mapping if depth > 1 else list | tuple):
+    branches: Iterable[tuple[Any, Any]]
+    if depth > 1 and isinstance(tree, Mapping):
+        branches = tree.items()
+    elif depth == 1 and isinstance(tree, list | tuple):
+        branches = ((name, None) for name in tree)
+    else:
         raise DomainError(
             f"{_said(above)} must be a {'mapping' if depth > 1 else 'list'}, got {brief(tree)}.",
             hint="every leaf is equally deep: a mapping for each level but the last, and lists of names there.",
         )
     if not tree:
         raise DomainError(f"{_said(above)} is empty.", hint="leave it out.")
-    branches: Iterable[tuple[Any, Any]] = tree.items() if depth > 1 else ((name, None) for name in tree)
     for name, below in branches:
         fitting = isinstance(name, str) or (depth == 1 and isinstance(name, int) and not isinstance(name, bool))
         if not fitting or (isinstance(name, str) and not name.strip()):

@@ -145,13 +145,20 @@ class ByValueGraph(SecretGraph):
         return {}
 
     def _project(self, names: Sequence[str]) -> SecretGraph:
-        domain, others = self.domain.project(names), [name for name in names if name != self.column]
+        domain, axes = self.domain.project(names), self.domain.axes(names)
+        others = [name for name, axis in zip(names, axes, strict=True) if axis != self._axis]
         if not others:
             return Public().on(domain)
         parts = [part.project(others) for part in self.parts]
         if len(others) == len(names):
             return union(parts)
-        return by_value(domain, self.column, [parts[number] for number in self.chosen])
+        column = names[axes.index(self._axis)]
+        view = self.domain.view(column)
+        if view is None:
+            return by_value(domain, column, [parts[number] for number in self.chosen])
+        below = [frozenset(np.array(self.chosen)[view == value].tolist()) for value in range(domain[column].size)]
+        any_of = {numbers: union([parts[number] for number in sorted(numbers)]) for numbers in {*below}}
+        return by_value(domain, column, [any_of[numbers] for numbers in below])
 
     def changing(self, name: str) -> SecretGraph:
         """Keep of each part the edges that change an attribute."""

@@ -115,8 +115,8 @@ class ExplicitEdges(SecretGraph):
     def project(self, names: Sequence[str]) -> SecretGraph:
         """Project each edge; edges that become loops are dropped."""
         if tuple(names) not in self._projections:
-            axes = [self.domain.axis(name) for name in names]
-            projected = ((tuple(x[axis] for axis in axes), tuple(y[axis] for axis in axes)) for x, y in self.pairs)
+            seen = self.domain.seen(names)
+            projected = ((seen(x), seen(y)) for x, y in self.pairs)
             pairs = frozenset((min(x, y), max(x, y)) for x, y in projected if x != y)
             self._projections[tuple(names)] = graph_of(self.domain.project(names), pairs)
         return self._projections[tuple(names)]

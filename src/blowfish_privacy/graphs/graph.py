@@ -128,7 +128,7 @@ class SecretGraph(ABC):
 
     @abstractmethod
     def project(self, names: Sequence[str]) -> SecretGraph:
-        """Return the graph as seen by a query that looks at these attributes only."""
+        """Return the graph as seen by a query that looks at these attributes only, or at levels of them."""
 
     @abstractmethod
     def widest_edge(self, name: str) -> Edge | None:
@@ -174,8 +174,9 @@ class SecretGraph(ABC):
         return 0 if edge is None else abs(edge[0][axis] - edge[1][axis])
 
     def changes(self, name: str) -> bool:
-        """Say whether some edge changes an attribute."""
-        return self.widest_edge(name) is not None
+        """Say whether some edge changes an attribute, or a level of one."""
+        graph = self if name in self.domain else self.project([name])
+        return graph.widest_edge(name) is not None
 
     def broadest(self) -> tuple[tuple[Edge, ...], bool]:
         """Return edges such that whatever attributes any edge changes together, one of these changes all of them.

@@ -23,6 +23,7 @@ from blowfish_privacy.domain import (
 )
 from blowfish_privacy.errors import BlowfishError, PolicyError, brief, nearest
 from blowfish_privacy.graphs import blocks as cutting
+from blowfish_privacy.graphs import levels
 from blowfish_privacy.graphs.blocks import Blocks, EqualBlocks
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, cliques
 from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph, Secrets, two_different
@@ -193,9 +194,20 @@ class PartitionGraph(SecretGraph):
         """The number of blocks of the whole domain."""
         return prod(cut.count for cut in self.cuts)
 
-    def project(self, names: Sequence[str]) -> PartitionGraph:
-        """Keep the cuts of the named attributes."""
-        return PartitionGraph(self.domain.project(names), tuple(self.cuts[self.domain.axis(name)] for name in names))
+    def project(self, names: Sequence[str]) -> SecretGraph:
+        """Keep the cuts of the named attributes; values of a level are joined by the blocks that they share."""
+        domain, cuts = self.domain.project(names), [self.cuts[axis] for axis in self.domain.axes(names)]
+        views = [self.domain.view(name) for name in names]
+        if all(view is None for view in views):
+            return PartitionGraph(domain, tuple(cuts))
+        cliques = [levels.cliques_on(cut, view) for cut, view in zip(cuts, views, strict=True)]
+        blocks = [levels.as_blocks(along, size) for along, size in zip(cliques, domain.shape, strict=True)]
+        nested = tuple(cut for cut in blocks if cut is not None)
+        if len(nested) == len(blocks):
+            return PartitionGraph(domain, nested)
+        from blowfish_privacy.graphs.explicit_edges import graph_of  # listed pairs may turn out to be a partition
+
+        return graph_of(domain, levels.pairs_on(domain, cliques))
 
     def widest_edge(self, name: str) -> Edge | None:
         """Go from end to end of the widest block."""

@@ -169,7 +169,10 @@ class CartesianGraph(SecretGraph):
 
     def project(self, names: Sequence[str]) -> SecretGraph:
         """Keep the graphs of the named attributes; edges along the others become loops and are dropped."""
-        return _combine(self.domain.project(names), tuple(self.graphs[self.domain.axis(name)] for name in names))
+        own = zip(names, self.domain.axes(names), strict=True)
+        seen = ((name, self.graphs[axis]) for name, axis in own)
+        graphs = (graph if name in self.domain else graph.project([name]) for name, graph in seen)
+        return _combine(self.domain.project(names), tuple(graphs))
 
     def widest_edge(self, name: str) -> Edge | None:
         """Take the widest edge of the attribute's own graph, with the other attributes fixed."""

@@ -71,7 +71,8 @@ def classes_met(policy: Policy, names: Collection[str]) -> tuple[PairClass, ...]
     presence = (PRESENCE,) if policy.size == "unknown" else ()
     if not one_attribute_at_a_time(policy):
         return (*((ALL,) if policy.graph.has_edges else ()), *presence)
-    return (*(changing(name) for name in policy.domain if name in names and policy.graph.changes(name)), *presence)
+    moved = {policy.domain.axis(name) for name in names if policy.domain.resolves(name) and policy.graph.changes(name)}
+    return (*(changing(name) for axis, name in enumerate(policy.domain) if axis in moved), *presence)
 
 
 def one_attribute_at_a_time(policy: Policy) -> bool:

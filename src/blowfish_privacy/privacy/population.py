@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 
-from blowfish_privacy.domain import Box, Cell, Subset
+from blowfish_privacy.domain import Box, Cell, Subset, left, narrowed
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
@@ -125,15 +125,15 @@ class Populations:
 
     def __iter__(self) -> Iterator[Cell]:
         """Go through the public groups: positions of their attributes."""
-        sizes = ((name, self._policy.domain[name].size) for name in self.open)
-        return product(*(self._where.get(name, range(size)) for name, size in sizes))
+        return product(*(left(self._policy.domain, self._where, name) for name in self.open))
 
     def __getitem__(self, group: Cell) -> Population:
         """Return the table of one public group."""
         if not self.open:
             return self.whole
-        fixed = {name: Subset.of([position]) for name, position in zip(self.open, group, strict=True)}
-        box = {**self._where, **fixed}
+        box: Box = self._where
+        for name, position in zip(self.open, group, strict=True):
+            box = narrowed(self._policy.domain, box, name, Subset.of([position]))
         governing = self._governing(box)
         return Population(self._policy, box, self._moved(governing), governing)
 
@@ -163,7 +163,9 @@ class Populations:
 
     def _moved(self, governing: Policy) -> tuple[str, ...]:
         """Return the attributes of groups that pairs of the records governed by a policy change."""
-        return tuple(name for name in self.secret if self._divided or governing.graph.changes(name))
+        domain = self._policy.domain
+        moved = (name for name in self.secret if self._divided or governing.graph.changes(name))
+        return tuple(domain.names[domain.axis(name)] for name in moved)
 
     def _check_facts(self, names: Sequence[str]) -> None:
         """Refuse to cut a table where known facts tie records of different parts together."""

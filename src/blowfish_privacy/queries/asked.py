@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, TypeAlias
 
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import Domain, left
 from blowfish_privacy.errors import QueryError, brief, nearest
 from blowfish_privacy.queries.query import Query
 from blowfish_privacy.queries.selection import ALL_RECORDS, Selected, Selection
@@ -46,14 +46,17 @@ def check_asked(query: Query, selection: Selection, domain: Domain) -> None:
     box = selection.box(domain)
     if len(set(selection.by)) < len(selection.by):
         raise QueryError("groups name an attribute twice.")
+    looked_at = {domain.axis(name) for name in query.attributes}
     for name in selection.by:
-        if name not in domain:
+        if not domain.resolves(name):
             raise QueryError(f"by names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
-        if name in query.attributes:
+        if domain.axis(name) in looked_at:
             raise QueryError(f"the query looks at {name}, which is the same within each group.")
     if selection and query.instead_of_parts is not None:
         raise QueryError(f"a {query.keyword} of some records only is not available.", hint=query.instead_of_parts)
-    many = prod(len(box.get(name, range(domain[name].size))) for name in selection.by)
+    if len(set(map(domain.axis, selection.by))) < len(selection.by):
+        raise QueryError("groups name two levels of one attribute.", hint="name the lower one.")
+    many = prod(len(left(domain, box, name)) for name in selection.by)
     if many > GROUPS:
         raise QueryError(
             f"a release has at most {GROUPS:,} groups, got {many:,}.",

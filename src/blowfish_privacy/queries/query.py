@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain, quoted
-from blowfish_privacy.errors import QueryError, RefusalError, brief, nearest
+from blowfish_privacy.errors import DomainError, QueryError, RefusalError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.selection import Selected, Selection, checked_condition, checked_groups
 from blowfish_privacy.support.file_kinds import kind_of, register
@@ -105,11 +105,12 @@ class Query(ABC):
         return Selected(self, Selection(by=checked_groups(names)))
 
     def own_domain(self, domain: Domain) -> Domain:
-        """Return the domain of the query's attributes."""
-        for name in self.attributes:
-            if name not in domain:
-                raise QueryError(f"the domain has no attribute {brief(name)}.", hint=nearest(str(name), domain))
-        return domain.project(self.attributes)
+        """Return the domain of the query's attributes, or of levels of them."""
+        try:
+            domain.axes(self.attributes)
+            return domain.project(self.attributes)
+        except DomainError as error:
+            raise QueryError(error.message, hint=error.hint) from None
 
 
 class Pattern(Enum):

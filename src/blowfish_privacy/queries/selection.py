@@ -18,6 +18,7 @@ from blowfish_privacy.domain import (
     Subset,
     choice_from_file,
     choice_to_file,
+    left,
     quoted,
     read_box,
 )
@@ -57,7 +58,7 @@ class Selection:
     def groups(self, domain: Domain) -> Iterator[Cell]:
         """Go through the groups: positions of the attributes they are made by. Without any, all records are one."""
         box = self.box(domain)
-        return product(*(box.get(name, Subset.span(0, domain[name].size)) for name in self.by))
+        return product(*(left(domain, box, name) for name in self.by))
 
     def to_file(self) -> dict[str, Any]:
         """Write ``{where: {..}, by: [..]}``, without what is empty."""
@@ -70,13 +71,14 @@ class Selection:
     def from_file(cls, entry: Mapping[str, Any], domain: Domain) -> Selection:
         """Read what :meth:`to_file` writes beside a query."""
         chosen = entry.get("where", {}).items()
-        where = {name: choice_from_file(domain[name], v) if name in domain else v for name, v in chosen}
+        where = {name: choice_from_file(domain[name], v) if domain.resolves(name) else v for name, v in chosen}
         by = entry.get("by", ())
         return cls(where, tuple(by) if isinstance(by, list | tuple) else (by,))
 
     def words(self, domain: Domain) -> str:
         """Say which records and which groups, worded to follow what is asked; nothing if all records are one."""
-        said = [f"{quoted(name)} {_chosen(domain, name, subset)}" for name, subset in self.box(domain).items()]
+        named = domain.project(self.where) if self.where else domain
+        said = [f"{quoted(name)} {_chosen(domain, name, subset)}" for name, subset in self.box(named).items()]
         where = f", of the records with {' and '.join(said)}" if said else ""
         return where + (f", for each {' and '.join(map(quoted, self.by))}" if self.by else "")
 

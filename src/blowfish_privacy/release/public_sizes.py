@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Box, Domain
+from blowfish_privacy.domain import Box, Domain, Level
 from blowfish_privacy.engines import Engine
 from blowfish_privacy.known_facts.theorems.dispatch import crosses
 from blowfish_privacy.policies import Policy
@@ -39,7 +39,7 @@ def sizes_needed(asked: Asked, policy: Policy) -> tuple[str, ...]:
     query, selection = split(asked)
     if not query.needs_records or not selection or policy.size == "unknown":
         return ()
-    names = tuple(name for name in selection.attributes if name in policy.domain)
+    names = tuple(name for name in selection.attributes if policy.domain.resolves(name))
     if policy.known and policy.compensation == "anywhere" and crosses(policy):
         # Records that move along may change what no secret pair changes.
         return ()
@@ -81,11 +81,15 @@ class PublicNumbers:
 
 
 def sliced(table: npt.NDArray[Any], domain: Domain, box: Box) -> npt.NDArray[Any]:
-    """Keep the cells of a table that lie inside a box; the others become 0."""
+    """Keep the cells of a table that lie inside a box; the others become 0.
+
+    A box on a hierarchy whose levels the table has is made of values of the lowest of these.
+    """
     for axis, name in enumerate(domain.names):
-        if name in box:
+        subset, level = box.get(domain.column(name)), domain[name]
+        if subset is not None:
             inside = np.zeros(table.shape[axis], dtype=np.int64)
-            for start, stop in box[name].runs:
-                inside[start:stop] = 1
+            for start, stop in subset.runs:
+                inside[level.positions[start:stop] if isinstance(level, Level) else slice(start, stop)] = 1
             table = table * inside.reshape([-1 if other == axis else 1 for other in range(table.ndim)])
     return table

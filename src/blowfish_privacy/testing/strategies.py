@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Hierarchy, Integer
 from blowfish_privacy.errors import BlowfishWarning
 from blowfish_privacy.graphs import (
     AddRemove,
@@ -36,7 +36,26 @@ def attributes(largest: int) -> st.SearchStrategy[Attribute]:
     integers = bounds.map(lambda ends: Integer(ends[0], ends[0] + ends[1]))
     names = st.sampled_from(["abcdefghijklmnop"[:n] for n in range(1, min(largest, 16) + 1)])
     widths = st.lists(st.sampled_from([1, 2, 3, 5, "1/2"]), min_size=1, max_size=largest)
-    return st.one_of(integers, integers, names.map(lambda text: Categorical(list(text))), widths.map(_bins))
+    categories = names.map(lambda text: Categorical(list(text)))
+    return st.one_of(integers, integers, categories, widths.map(_bins), hierarchies(largest))
+
+
+def hierarchies(largest: int) -> st.SearchStrategy[Hierarchy]:
+    """Make a tree of states, counties and towns, with at most so many towns."""
+    # Each town after the first is in the same county as the one before, in the next county, or in the next state.
+    return st.lists(st.sampled_from([0, 0, 1, 2]), max_size=min(largest, 16) - 1).map(_hierarchy)
+
+
+def _hierarchy(steps: list[int]) -> Hierarchy:
+    tree: dict[str, dict[str, list[str]]] = {}
+    for town, step in enumerate([2, *steps]):
+        if step == 2:
+            tree[f"S{len(tree)}"] = {}
+        counties = tree[f"S{len(tree) - 1}"]
+        if step > 0:
+            counties[f"C{town}"] = []
+        counties[[*counties][-1]].append(f"t{town}")
+    return Hierarchy(["state", "county", "town"], tree)
 
 
 def _bins(widths: list[Any]) -> Binned:
@@ -46,6 +65,13 @@ def _bins(widths: list[Any]) -> Binned:
     for width in widths:
         edges.append(edges[-1] + Fraction(width))
     return Binned(edges)
+
+
+def views(domain: Domain, name: str) -> st.SearchStrategy[str]:
+    """Choose an attribute, or a level of it."""
+    attribute = domain[name]
+    levels = attribute.levels if isinstance(attribute, Hierarchy) else ()
+    return st.sampled_from([name, *(f"{name}@{level}" for level in levels)])
 
 
 @st.composite

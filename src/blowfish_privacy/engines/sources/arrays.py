@@ -63,9 +63,9 @@ class ArrayEngine:
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check that the columns are there."""
-        for name in domain.project(names):
-            if name not in self._columns:
-                raise DataError(f"the data have no column {name!r}.")
+        for column in map(domain.column, names):
+            if column not in self._columns:
+                raise DataError(f"the data have no column {column!r}.")
 
     def rows(self) -> int:
         """Return the number of rows."""
@@ -95,7 +95,7 @@ class ArrayEngine:
     def _encoded(self, domain: Domain, name: str) -> npt.NDArray[np.int64]:
         key = (name, domain[name])
         if key not in self._positions:
-            column = self._columns[name]()
+            column = self._columns[domain.column(name)]()
             try:
                 self._positions[key] = domain[name].encode(column)
             except DataError as error:

@@ -167,7 +167,8 @@ class PolarsSource(FrameSource):
         """Collect the columns by index: a name such as ^a.*$ would be taken for a pattern."""
         import polars
 
-        chosen = self._data.lazy().select(polars.nth(*indexes)).collect()
+        picked = (polars.nth(index).alias(f"c{rank}") for rank, index in enumerate(indexes))
+        chosen = self._data.lazy().select(*picked).collect()
         return [_typed(lambda column: column.to_arrow(), column) for column in chosen.get_columns()]
 
     def rows(self) -> int:

@@ -77,7 +77,7 @@ class Layout:
     def _error(self, marked: npt.NDArray[Any]) -> DataError:
         digits = -(marked // self.unit)
         return data_problem(
-            (name, attribute, problem)
+            (self.domain.column(name), attribute, problem)
             for axis, (name, attribute) in enumerate(zip(self.domain.names, self.domain.attributes, strict=True))
             for problem in PROBLEMS
             if bool(np.any(digits >> (2 * axis) & 3 == problem))

@@ -112,14 +112,15 @@ def _place_category(attribute: Categorical, value: Value, verdicts: Verdicts, al
     key: exp.Expr = value.expression.copy()
     if attribute.kind is int:
         # Wide numbers must not reach the join, whose common type might not hold them.
-        low, high = min(attribute.categories), max(attribute.categories)
+        rows = [(int(code), position) for code, position in attribute.spelt.items()]
+        low, high = min(rows)[0], max(rows)[0]
         key = exp.Case().when(value.within(Fraction(low), Fraction(high) + 1), _whole(key))
-        rows = [(number(int(category)), number(position)) for position, category in enumerate(attribute.categories)]
+        table = [(number(code), number(position)) for code, position in rows]
     else:
-        rows = [(exp.Literal.string(str(name)), number(position)) for position, name in enumerate(attribute.categories)]
+        table = [(exp.Literal.string(str(name)), number(position)) for name, position in attribute.spelt.items()]
     looked_up = column("position", alias)
     position = _settled(value, looked_up.is_(exp.null()).not_(), looked_up, verdicts, None)
-    return Placement(position, Lookup(rows=rows, columns=("category", "position"), key=key))
+    return Placement(position, Lookup(rows=table, columns=("category", "position"), key=key))
 
 
 def _settled(

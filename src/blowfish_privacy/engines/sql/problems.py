@@ -19,7 +19,7 @@ def raise_problems(domain: Domain, cells: npt.NDArray[np.int64]) -> None:
         return
     digits = -cells[cells < 0]
     raise data_problem(
-        (name, attribute, problem)
+        (domain.column(name), attribute, problem)
         for axis, (name, attribute) in enumerate(zip(domain.names, domain.attributes, strict=True))
         for problem in PROBLEMS
         if bool(np.any(digits // 4**axis % 4 == problem))
@@ -29,7 +29,9 @@ def raise_problems(domain: Domain, cells: npt.NDArray[np.int64]) -> None:
 def data_problem(problems: Iterable[tuple[str, Attribute, int]]) -> DataError:
     """Word the problems of some columns; which rows, which values and how many stay unsaid."""
     listed = list(problems)
-    said = "; ".join(f"the column {name!r} {_says(attribute, problem)}" for name, attribute, problem in listed)
+    said = "; ".join(
+        dict.fromkeys(f"the column {name!r} {_says(attribute, problem)}" for name, attribute, problem in listed)
+    )
     hints = dict.fromkeys(_hint(attribute, problem) for _, attribute, problem in listed)
     return DataError(
         f"{said}.", hint=" ".join([*hints, "blowfish data check looks at every column and spends nothing."])

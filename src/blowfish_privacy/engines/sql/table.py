@@ -123,7 +123,7 @@ class TableEngine:
         query = check_query(domain.attributes, opened.types, opened.dialect, Verdicts.as_declared)
         with watched(self._source.percentage, progress):
             _, *tallies = opened.ask(query).fetchall()[0]
-        fields = product(zip(domain.names, domain.attributes, strict=True), PROBLEMS)
+        fields = product(zip(map(domain.column, domain.names), domain.attributes, strict=True), PROBLEMS)
         problems = [(*field, problem) for (field, problem), rows in zip(fields, tallies, strict=True) if rows]
         return data_problem(problems) if problems else DataError("the data changed while they were read.")
 
@@ -213,13 +213,13 @@ class TableEngine:
 
 
 def _choose(domain: Domain) -> Choice:
-    return lambda names: [_find(name, names) for name in domain.names]
+    return lambda names: [_find(domain.column(name), names) for name in domain.names]
 
 
 def _check_types(domain: Domain, types: Sequence[ColumnType]) -> None:
     for name, attribute, column in zip(domain.names, domain.attributes, types, strict=True):
         if not accepts(attribute, column):
-            raise _wrong_type(name, attribute, column)
+            raise _wrong_type(domain.column(name), attribute, column)
 
 
 def _find(name: str, names: Sequence[object]) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import PolicyError
+from blowfish_privacy.errors import PolicyError, RefusalError
 from blowfish_privacy.known_facts.classes.classes import Classes, Ints, Row, classes_of, fact_names
 from blowfish_privacy.known_facts.classes.crossing import Arc, Crossing, crossing
 from blowfish_privacy.known_facts.classes.rank import Incidence
@@ -111,6 +111,10 @@ def fact_model(policy: Assumptions, names: tuple[str, ...]) -> FactModel:
 
 def relevant_domain(policy: Assumptions, names: tuple[str, ...]) -> Domain:
     """Return the domain of some attributes and of those that a known fact looks at."""
+    if any(name not in policy.domain for name in names):
+        raise RefusalError(
+            "with known facts, a level of a hierarchy is not available.", hint="ask for its lowest level, and add up."
+        )
     kept = {*names, *fact_names(policy.known)}
     return policy.domain.project([name for name in policy.domain if name in kept])
 

@@ -70,6 +70,11 @@ class KnownCount(Fact):
 
     def box(self, domain: Domain) -> dict[str, Subset]:
         """Return the condition as positions; attributes of which every value is selected are dropped."""
+        for name in self.where:
+            if name not in domain and domain.resolves(name):
+                raise PolicyError(
+                    f"a known count names a level: {name}.", hint="list the values of the attribute that lie below it."
+                )
         return read_box(domain, self.where, what="a known count", error=PolicyError)
 
     def counted(self, domain: Domain) -> Iterator[CountedBox]:
