@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Partition,
         PerAttribute,
         Public,
+        Within,
     )
     from blowfish_privacy.known_facts.facts import KnownCount, KnownMarginal
     from blowfish_privacy.policies import Policy
@@ -84,6 +85,7 @@ _HOME = {
         "Partition",
         "PerAttribute",
         "Public",
+        "Within",
     ],
     "known_facts.facts": ["KnownCount", "KnownMarginal"],
     "policies": ["Policy"],
@@ -152,6 +154,7 @@ __all__ = [
     "SpecError",
     "Sum",
     "Tables",
+    "Within",
     "__version__",
     "load",
     "progress_to",

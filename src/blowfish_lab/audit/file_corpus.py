@@ -147,6 +147,13 @@ CORPUS: tuple[dict[str, Any], ...] = (
         ],
         size=5000,
     ),
+    _file({"place": _PLACE}, {"within": "state"}, [{"histogram": "place"}, {"histogram": "place@state"}], size=5000),
+    _file(
+        {"place": _PLACE, "sex": _SEX},
+        {"per_attribute": {"place": {"within": "state"}, "sex": "full"}},
+        [{"histogram": ["place", "sex"]}],
+    ),
+    _file({"place": _PLACE, "sex": _SEX}, {"within": {"place": "state"}}, [{"histogram": ["sex"]}]),
     _file({"x": {"integer": [1, 6]}}, "public", [{"histogram": "x"}, {"mean": "x", "error": 0.5}], size=100),
     _file(
         {"x": {"integer": [0, 40]}},

@@ -190,11 +190,16 @@ class Level(Categorical):
     def _spelt(self) -> dict[object, int]:
         return dict(zip(self.hierarchy.categories, self.positions.tolist(), strict=True))
 
+    @cached_property
+    def subtrees(self) -> list[tuple[int, int]]:
+        """For each value of this level, the run of positions of the leaves below it."""
+        # They are neighbours, since a tree is read from one branch to the next.
+        starts = np.flatnonzero(np.diff(self.positions, prepend=-1)).tolist()
+        return [*zip(starts, [*starts[1:], self.hierarchy.size], strict=True)]
+
     def leaves(self, values: Subset) -> Subset:
         """Return the positions of the leaves that lie below some values of this level."""
-        # The leaves below a value are neighbours, since the tree is read from top to bottom.
-        starts = [*np.flatnonzero(np.diff(self.positions, prepend=-1)).tolist(), self.hierarchy.size]
-        return Subset.union((starts[value], starts[value + 1]) for value in values)
+        return Subset.union(self.subtrees[value] for value in values)
 
     @property
     def missing_position(self) -> int | None:

@@ -9,6 +9,7 @@ from blowfish_privacy.graphs.graph import SecretGraph, Secrets
 from blowfish_privacy.graphs.partition import Partition
 from blowfish_privacy.graphs.per_attribute import Attributes, PerAttribute
 from blowfish_privacy.graphs.public import Public
+from blowfish_privacy.graphs.within import Within
 
 __all__ = [
     "AddRemove",
@@ -22,4 +23,5 @@ __all__ = [
     "Public",
     "SecretGraph",
     "Secrets",
+    "Within",
 ]

@@ -21,6 +21,7 @@ from blowfish_privacy.graphs import (
     PerAttribute,
     Public,
     Secrets,
+    Within,
 )
 from blowfish_privacy.known_facts.facts import KnownCount, KnownFact, KnownMarginal
 from blowfish_privacy.policies import Policy
@@ -82,7 +83,7 @@ def domains(
     chosen: dict[str, Attribute] = {}
     left = most_cells
     for name in NAMES[: draw(st.integers(2 if kind is ByValue else 1, most_attributes))]:
-        made = attributes(min(left, 20))
+        made = hierarchies(left) if kind is Within and not chosen else attributes(min(left, 20))
         chosen[name] = draw(made.filter(lambda a: a.ordered) if kind is DistanceThreshold else made)
         left //= chosen[name].size
     return Domain(chosen)
@@ -92,6 +93,7 @@ def domains(
 def secrets(draw: st.DrawFn, domain: Domain, kind: type[Secrets] | None = None) -> Secrets:
     """Choose secrets that fit a domain, of any kind or of one."""
     fitting = [kind for kind in _OF_VALUES if kind is not DistanceThreshold or _measurable(domain)]
+    fitting = [kind for kind in fitting if kind is not Within or _trees(domain)]
     return MAKERS[kind or draw(st.sampled_from(fitting))](draw, domain)
 
 
@@ -99,10 +101,25 @@ def _measurable(domain: Domain) -> bool:
     return all(attribute.ordered for attribute in domain.attributes)
 
 
+def _trees(domain: Domain) -> list[str]:
+    return [name for name in domain if isinstance(domain[name], Hierarchy)]
+
+
+def _within(draw: st.DrawFn, domain: Domain) -> Secrets:
+    trees = _trees(domain)
+    if not trees:
+        return FullDomain()
+    chosen = draw(st.lists(st.sampled_from(trees), min_size=1, unique=True))
+    levels = {name: draw(views(domain, name).filter(lambda view: "@" in view)).split("@")[1] for name in chosen}
+    return Within(levels if len(domain.names) > 1 else levels[trees[0]])
+
+
 def _per_attribute(draw: st.DrawFn, domain: Domain) -> Secrets:
     own = {name: domain.project([name]) for name in domain}
-    nested = [kind for kind in _OF_VALUES if kind not in (PerAttribute, DistanceThreshold, ByValue)]
+    nested = [kind for kind in _OF_VALUES if kind not in (PerAttribute, DistanceThreshold, ByValue, Within)]
     kinds = {name: nested + [DistanceThreshold] * (3 if _measurable(own[name]) else 0) for name in domain}
+    for name in _trees(domain):
+        kinds[name] += [Within] * 3
     return PerAttribute({name: draw(secrets(own[name], draw(st.sampled_from(kinds[name])))) for name in domain})
 
 
@@ -146,6 +163,7 @@ MAKERS: dict[type[Secrets], Callable[[st.DrawFn, Domain], Secrets]] = {
     Partition: _partition,
     ExplicitGraph: _explicit,
     ByValue: _by_value,
+    Within: _within,
     AddRemove: lambda draw, domain: AddRemove(),
 }
 """How to make each kind of secrets; a new kind adds its line here and every contract test covers it."""

@@ -11,7 +11,7 @@ from html import escape
 from math import inf
 from pathlib import Path
 
-from blowfish_privacy.domain import Cell, Domain, Integer
+from blowfish_privacy.domain import Cell, Domain, Hierarchy, Integer
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.graphs import (
     Attributes,
@@ -23,12 +23,18 @@ from blowfish_privacy.graphs import (
     PerAttribute,
     Public,
     Secrets,
+    Within,
 )
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.support.files import write_atomically
 
 TOWN = Domain(east=Integer(1, 8), north=Integer(1, 4))
 """The blocks of a small town."""
+DISTRICTS = Domain(
+    east=Hierarchy(["district", "column"], {"West": [1, 2], "Centre": [3, 4, 5], "East": [6, 7, 8]}),
+    north=Integer(1, 4),
+)
+"""The same blocks, with columns in districts."""
 PEOPLE = (
     (1, 0, 2, 1),
     (3, 2, 0, 1),
@@ -52,6 +58,7 @@ CHOICES: dict[str, Secrets] = {
     "attributes": Attributes(),
     "distance-threshold": DistanceThreshold(2),
     "partition": Partition(widths={"east": 4, "north": 2}),
+    "within": Within({"east": "district"}),
     "per-attribute": PerAttribute(east=DistanceThreshold(1), north=Public()),
     "explicit": ExplicitGraph(_ROADS),
     "by-value": ByValue("north", {1: Public(), 2: DistanceThreshold(2), 3: FullDomain(), 4: FullDomain()}),
@@ -141,7 +148,9 @@ def _legend(height: int) -> list[str]:
 def draw_all() -> dict[str, str]:
     """Draw every choice; returns the SVG of each by the name of its file."""
     return {
-        f"{name}.svg": draw_secret_graph(Policy(TOWN, secrets=secrets), PEOPLE, dict(HOME))
+        f"{name}.svg": draw_secret_graph(
+            Policy(DISTRICTS if name == "within" else TOWN, secrets=secrets), PEOPLE, dict(HOME)
+        )
         for name, secrets in CHOICES.items()
     }
 
