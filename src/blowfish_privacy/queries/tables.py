@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from annotated_types import Ge, Len
 
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import AT, Domain, Hierarchy
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.queries.query import Query, named
 from blowfish_privacy.queries.selection import checked_attribute
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables_form import Block, TablesForm, View
 from blowfish_privacy.support.exact import positive
 from blowfish_privacy.support.file_forms import Form, Published, Wanted
 from blowfish_privacy.support.file_values import EXACT_SCHEMA, listed
@@ -96,7 +96,7 @@ class Tables(Query):
                 raise QueryError(f"the table of {named(names)} is asked for twice.", hint="leave one out.")
             seen.add(frozenset(names))
         object.__setattr__(self, "tables", tuple(tables))
-        object.__setattr__(self, "attributes", tuple(dict.fromkeys(name for names in tables for name in names)))
+        object.__setattr__(self, "attributes", _attributes(tables))
         object.__setattr__(self, "objective", _checked_objective(objective, len(tables)))
         object.__setattr__(self, "ways", ways)
 
@@ -117,14 +117,21 @@ class Tables(Query):
         """Bind to a domain."""
         own = self.own_domain(domain)
         axes = {name: axis for axis, name in enumerate(own.names)}
+        views: list[View] = []
+        for name in dict.fromkeys([*(name for names in self.tables for name in names), *_levels(own)]):
+            if name not in axes:
+                axes[name] = len(own.names) + len(views)
+                views.append(_view(own, name))
         for names in self.tables:
+            own.axes(names)
             cells = prod(own[name].size for name in names)
             if cells > MOST_CELLS:
                 raise QueryError(
                     f"the table of {named(names)} would have {cells:,} cells; the most is {MOST_CELLS:,}.",
                     hint="leave an attribute out, or declare coarser ones.",
                 )
-        return TablesForm(own, tuple(Block(tuple(axes[name] for name in names)) for names in self.tables))
+        blocks = tuple(Block(tuple(axes[name] for name in names)) for names in self.tables)
+        return TablesForm(own, blocks, tuple(views))
 
     def says(self) -> str:
         """Say what is counted."""
@@ -156,6 +163,30 @@ class Tables(Query):
         if set(tables) != {"ways", "of"} or not isinstance(tables["ways"], int):
             raise QueryError("tables of several ways need both ways and of.", hint=f"write {_WAYS}.")
         return cls.of_ways(tables["ways"], tables["of"], objective=objective)
+
+
+def _attributes(tables: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """List the attributes that tables look at, each once: on the one level that is named, or else all its values."""
+    named: dict[str, set[str]] = {}
+    for name in dict.fromkeys(name for names in tables for name in names):
+        named.setdefault(name.rpartition(AT)[0] or name, set()).add(name)
+    return tuple(next(iter(names)) if len(names) == 1 else attribute for attribute, names in named.items())
+
+
+def _levels(own: Domain) -> list[str]:
+    """List the coarser levels of the hierarchies among some attributes: their tables are free."""
+    trees = [(name, own[name]) for name in own]
+    return [f"{name}{AT}{level}" for name, tree in trees if isinstance(tree, Hierarchy) for level in tree.levels[:-1]]
+
+
+def _view(own: Domain, name: str) -> View:
+    """Look at an attribute on a level."""
+    if not own.resolves(name):
+        raise QueryError(f"{brief(name)} cannot be told from a level of another attribute.", hint="rename it.")
+    positions = own.view(name)
+    if positions is None:
+        raise QueryError(f"there is no attribute {brief(name)}.")
+    return View(name, own.axis(name), positions)
 
 
 def _checked_table(names: object) -> tuple[str, ...]:

@@ -45,21 +45,21 @@ class TablesResult(Result):
 
     def __getitem__(self, names: str | tuple[str, ...]) -> Table:
         wanted = (names,) if isinstance(names, str) else tuple(names)
-        domain, components = self._mechanism.form.domain, self._mechanism.components
-        unknown = [name for name in wanted if name not in domain]
-        axes = () if unknown else tuple(domain.axis(name) for name in wanted)
-        if unknown or len(set(axes)) < len(axes) or not any(set(axes) <= set(table) for table in components.tables):
+        form, components = self._mechanism.form, self._mechanism.components
+        unknown = [name for name in wanted if name not in form.names]
+        axes = () if unknown else tuple(form.names.index(name) for name in wanted)
+        if unknown or len(set(axes)) < len(axes) or not components.tell(axes):
             shown = "; ".join(", ".join(table) for table in self.tables[:5])
             raise QueryError(
                 f"there is no table of {brief(names)} here.",
                 hint=f"the tables are {shown}{'; ..' if len(self.tables) > 5 else ''}, and whatever sums of them give.",
             )
-        return Table(domain.project(wanted), components.table(self._components, axes), self.error(), axes)
+        return Table(form.domain.project(wanted), components.table(self._components, axes), self.error(), axes)
 
     @property
     def tables(self) -> list[tuple[str, ...]]:
         """The tables that were asked for, by their attributes."""
-        names = self._mechanism.form.domain.names
+        names = self._mechanism.form.names
         return [tuple(names[axis] for axis in table) for table in self._mechanism.components.tables]
 
     def __iter__(self) -> Iterator[Table]:

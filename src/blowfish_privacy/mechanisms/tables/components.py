@@ -140,6 +140,11 @@ class Components:
             order.append(sign)
         return np.asarray(found).transpose([order.index(axis) for axis in component])
 
+    def tell(self, axes: Axes) -> bool:
+        """Say whether a table is one of those that are put together, or a sum of one."""
+        wanted = tuple(sorted(axes))
+        return any(wanted in {*self.nesting.parts(table)} for table in self.tables)
+
     def table(self, components: Mapping[Axes, Floats], axes: Axes) -> Floats:
         """Put a table together from its components, with its axes in this order."""
         total = np.zeros([self.shape[axis] for axis in axes], dtype=np.float64)

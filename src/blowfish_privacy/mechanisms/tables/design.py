@@ -16,10 +16,10 @@ _BITS, _DIGITS = 20, 7
 """The largest weight has so many bits; of each weight so many are kept, for few different scales."""
 
 
-def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tuple[tuple[Block, ...], float]:
+def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tuple[tuple[Block, ...], float | None]:
     """Choose the tables to measure for a set of tables, and their weights: 0 for those that are exact.
 
-    Beside them, the ratio of their typical error to one that no unbiased plan with Laplace noise is below.
+    Beside them, the ratio of their typical error to one that no unbiased plan with Laplace noise is below, if known.
     """
     edges, _ = asked.broadest(policy.graph.project(asked.domain.names))
     tables = tuple(tuple(sorted(block.axes)) for block in asked.blocks)
@@ -28,7 +28,8 @@ def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tu
     if asked.views:
         # Levels of an attribute are planned as if they were attributes; only whole tables of them tell about others.
         blocks = tuple(block if asked.fits(block) else Block(block.axes, (), block.weight) for block in blocks)
-    return tuple(block for block in blocks if asked.fits(block)), ratio
+        return tuple(block for block in blocks if asked.fits(block)), None
+    return blocks, ratio
 
 
 @lru_cache(maxsize=8)
