@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -216,12 +216,16 @@ def test_public_attributes_are_published_exactly_and_each_attribute_pays_for_its
 @given(policy=policies(most_cells=24, most_attributes=3, sizes=("known", "unknown")), data=st.data())
 @settings(max_examples=examples(80), deadline=None)
 def test_the_certificate_is_the_worst_loss_of_all_secret_pairs(policy, data):
-    names = list(policy.domain.names)
-    sets = [list(chosen) for many in range(1, len(names) + 1) for chosen in combinations(names, many)]
+    levels = {name: [name] for name in policy.domain}
+    for name, attribute in zip(policy.domain, policy.domain.attributes, strict=True):
+        if isinstance(attribute, bp.Hierarchy):
+            levels[name] += [f"{name}@{level}" for level in attribute.levels[:-1]]
+    chosen = (names for many in range(1, len(levels) + 1) for names in combinations(levels, many))
+    sets = [list(table) for names in chosen for table in product(*(levels[name] for name in names))]
     query = bp.Tables(data.draw(st.lists(st.sampled_from(sets), min_size=1, max_size=3, unique_by=tuple)))
     mechanism = Marginals.calibrated(query, policy, epsilon=Fraction(1), records=9)
     certificate = mechanism.certify(policy)
-    graph = policy.graph.project(query.attributes)
+    graph = policy.graph.project(mechanism.form.domain.names)
     changes = [mechanism.form.net_change({x: 1, y: -1}) for x, y in graph.edges()]
     losses = [change / mechanism.scale for change in changes if change]
     if policy.size == "unknown":
