@@ -199,6 +199,8 @@ class TablesForm(LinearForm):
     def _cancel(self, edge: Edge) -> bool:
         """Say whether signs of some table may cancel each other along an edge."""
         changed = {*differing(self.seen(edge[0]), self.seen(edge[1]))}
+        if len(changed) == 1:
+            return False
         met = (changed.intersection(block.axes) for block in self.blocks)
         return any(len(axes) > 1 and axes <= {*block.signs} for axes, block in zip(met, self.blocks, strict=True))
 

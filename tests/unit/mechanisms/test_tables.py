@@ -94,6 +94,8 @@ def test_the_estimate_and_its_errors_are_those_of_generalised_least_squares(comp
 @given(components=measured())
 @settings(max_examples=examples(80), deadline=None)
 def test_the_noise_in_a_cell_is_that_of_its_loads(components):
+    together = [components.variance(axes) for axes in components.tables]
+    assert np.allclose(components.table_variances, together, atol=1e-12)
     for axes in components.tables:
         loads = sum(components.variances[number] * factor**2 * many for number, factor, many in components.loads(axes))
         assert np.allclose(loads, components.variance(axes), atol=1e-9)

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.tables import many_tables
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats, Nesting, Pattern
 from blowfish_privacy.queries.tables_form import Block
 
@@ -76,16 +77,19 @@ class Components:
             found[()] = [(-1, inf)]
         for number, (block, variance) in enumerate(zip(self.blocks, self.variances, strict=True)):
             for part in self.nesting.parts(block.counted):
-                component = tuple(sorted((*part, *block.signs)))
-                if component in found and not (self.counted and not component):
+                component = tuple(sorted((*part, *block.signs))) if block.signs else part
+                measured = found.get(component)
+                if measured is not None and (component or not self.counted):
                     precision = 2 ** len(block.signs) / (variance * self._summed(block, part)) if variance else inf
-                    found[component].append((number, precision))
+                    measured.append((number, precision))
         if not all(found.values()):
             raise QueryError("the tables that are measured do not tell all the tables asked for.")
         return found
 
     def _summed(self, block: Block, part: Axes) -> float:
         """Return how many cells of a measured table one cell of a component adds up, on average where they differ."""
+        if not self.nesting.parents:
+            return float(prod([self.shape[axis] for axis in block.counted if axis not in part]))
         levels = {self.nesting.family(axis): axis for axis in part}
         many = 1.0
         for axis in block.counted:
@@ -167,12 +171,21 @@ class Components:
         if self.nesting.nested(axes):
             return float(self.cell_variances(axes).max()) if chosen is None else self._of_sum(axes, chosen)
         many = dict(zip(axes, [1] * len(axes) if chosen is None else map(len, chosen), strict=True))
-        total = 0.0
-        for component in self.nesting.parts(axes):
-            inside = prod(many[axis] * (1 - many[axis] / self.shape[axis]) for axis in component)
-            outside = prod((many[axis] / self.shape[axis]) ** 2 for axis in axes if axis not in component)
-            total += self.spread[component] * inside * outside
-        return total
+        inside = {axis: count * (1 - count / self.shape[axis]) for axis, count in many.items()}
+        outside = {axis: (count / self.shape[axis]) ** 2 for axis, count in many.items()}
+        return sum(
+            self.spread[component] * prod([inside[axis] if axis in component else outside[axis] for axis in axes])
+            for component in self.nesting.parts(axes)
+        )
+
+    @cached_property
+    def table_variances(self) -> tuple[float, ...]:
+        """The variance of a cell of each table, the largest where they differ."""
+        longest = max(len(axes) for axes in (*self.tables, *(block.axes for block in self.blocks)))
+        if self.nesting.parents or not many_tables.fits(self.shape, longest):
+            return tuple(self.variance(axes) for axes in self.tables)
+        found = many_tables.cell_variances(self.shape, self.blocks, self.variances, self.tables, counted=self.counted)
+        return tuple(found.tolist())
 
     def cell_variances(self, axes: Axes) -> Floats:
         """Return the variance of every cell of a table."""

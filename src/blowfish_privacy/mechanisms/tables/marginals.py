@@ -64,13 +64,15 @@ class Marginals(Mechanism):
     proof = "docs/proofs/tables.md"
 
     def __post_init__(self) -> None:
-        for scale in {scale for scale in self.scales if scale}:
+        for scale in {*self.scales} - {0}:
             checked_scale(scale)
 
-    @property
+    @cached_property
     def scales(self) -> tuple[Fraction, ...]:
         """The noise scale of each measured table; 0 where it is exact."""
-        return tuple(self.scale / block.weight if block.weight else Fraction(0) for block in self.form.blocks)
+        weights = {block.weight for block in self.form.blocks}
+        by_weight = {weight: self.scale / weight if weight else Fraction(0) for weight in weights}
+        return tuple(by_weight[block.weight] for block in self.form.blocks)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
@@ -93,7 +95,7 @@ class Marginals(Mechanism):
             raise PolicyError(NO_NOISE)
         changes = sensitivity_by_class(self.form, policy, sensitivity.value) if sensitivity.value else {}
         loss = Loss.of({pairs: change / self.form.unit / self.scale for pairs, change in changes.items()})
-        return self.certified(policy, loss, sensitivity, *sorted({scale for scale in self.scales if scale}))
+        return self.certified(policy, loss, sensitivity, *sorted({*self.scales} - {0}))
 
     @property
     def rows(self) -> int:
@@ -199,7 +201,7 @@ class Marginals(Mechanism):
 
     def words(self) -> str:
         """State how many tables get noise of which scales."""
-        noisy = sorted({scale for scale in self.scales if scale})
+        noisy = sorted({*self.scales} - {0})
         exact = sum(not block.weight for block in self.form.blocks)
         scales = rounded(noisy[0]) if len(noisy) == 1 else f"{rounded(noisy[0])} to {rounded(noisy[-1])}"
         many = len(self.form.blocks) - exact

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, product
+from itertools import chain, combinations, pairwise, product
 from typing import TypeAlias
 
 import numpy as np
@@ -52,6 +52,10 @@ class Nesting:
 
     def parts(self, axes: Axes) -> Iterator[Axes]:
         """Go through the components of a table: of each attribute one of its levels, or none; in ascending order."""
+        if not self.parents:
+            ordered = sorted(axes)
+            yield from chain.from_iterable(combinations(ordered, many) for many in range(len(ordered) + 1))
+            return
         for chosen in product(*((None, *self.chain(axis)) for axis in axes)):
             yield tuple(sorted(axis for axis in chosen if axis is not None))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from math import prod, sqrt
 
 import numpy as np
@@ -54,10 +53,10 @@ class TablesError:
         """The root of the mean squared error: the typical size of the error."""
         return sqrt(self.mse)
 
-    @cached_property
+    @property
     def by_table(self) -> tuple[float, ...]:
         """The variance of a cell of each table."""
-        return tuple(self.components.variance(axes) for axes in self.components.tables)
+        return self.components.table_variances
 
     def interval(self, level: Number = "0.95") -> float:
         """Return a bound on the error of a cell of the worst table that holds with probability ``level``."""
