@@ -138,7 +138,7 @@ def _solve(lattice: Lattice, costs: csr_array, accuracy: float) -> tuple[FloatAr
     if lattice.importance is not None:
         spread = csr_array((lattice.importance @ spread)[None])
     if (_rows(costs) + _rows(spread)) ** 2 * len(lattice.components) <= MOST_WORK:
-        tables, changes = _newton(spread.toarray(), costs.toarray(), accuracy)
+        tables, changes = _newton(spread, costs, accuracy)
     else:
         tables, changes = _multiplicative(spread, costs)
     importance, prices = tables @ spread, changes @ costs
@@ -146,37 +146,50 @@ def _solve(lattice: Lattice, costs: csr_array, accuracy: float) -> tuple[FloatAr
     return precisions / (costs @ precisions).max(), float(np.sqrt(importance * prices).sum() ** 2)
 
 
-def _newton(spread: FloatArray, costs: FloatArray, accuracy: float) -> tuple[FloatArray, FloatArray]:
+def _newton(spread: csr_array, costs: csr_array, accuracy: float) -> tuple[FloatArray, FloatArray]:
     """Maximise 2 sum sqrt(a b) - sum mu over y and mu >= 0 with sum y = 1, by a primal-dual interior method.
 
     Steps are relative, t = dx / x. With slacks z of x >= 0 the equations are (X (-H) X + X Z) t = X gradient + barrier.
+    Sparse routines do the algebra: on a busy machine the threads of dense ones wait for each other, for seconds.
     """
-    tables = len(spread)
-    x = np.concatenate([np.full(tables, 1 / tables), np.full(len(costs), 1 / len(costs))])
-    spread = spread / np.sqrt((x[:tables] @ spread) * (x[tables:] @ costs)).sum() ** 2
-    slacks = 0.1 / x
+    from scipy.sparse import csc_array
+    from scipy.sparse.linalg import splu
+
+    tables, changes = _rows(spread), _rows(costs)
+    y, mu = np.full(tables, 1 / tables), np.full(changes, 1 / changes)
+    spread = spread / np.sqrt((y @ spread) * (mu @ costs)).sum() ** 2
+    slacks = 0.1 / np.concatenate([y, mu])
     # no table's share is 0: else the precisions of components that only slack tables need would be 0/0
     least = FLOOR / tables if tables > 1 else 0.0
     for _ in range(200):
-        a, b = (x[:tables] + least) @ spread, x[tables:] @ costs
+        a, b = (y + least) @ spread, mu @ costs
         root = np.sqrt(a * b)
         cells, loads = spread @ (root / a), costs @ (root / b)
-        if cells.max() * loads.max() * x[tables:].sum() <= root.sum() ** 2 * (1 + accuracy):
+        if cells.max() * loads.max() * mu.sum() <= root.sum() ** 2 * (1 + accuracy):
             break
-        # the second derivatives of 2 sqrt(a b) are minus the square of one vector for each component
-        factors = np.concatenate([spread * (np.sqrt(root / 2) / a), costs * (-np.sqrt(root / 2) / b)]) * x[:, None]
-        total = np.concatenate([x[:tables], np.zeros(len(costs))])
+        x, total = np.concatenate([y, mu]), np.concatenate([y, np.zeros(changes)])
         barrier = 0.1 * (x @ slacks) / len(x)
         # the outer product changes no step that keeps sum y, and makes the matrix definite where both scales grow
-        matrix = factors @ factors.T + np.outer(total, total) + np.diag(x * slacks)
-        right = x * np.concatenate([cells, loads - 1]) + barrier
-        solved = np.linalg.solve(matrix, np.column_stack([right, total]))
+        matrix = _curvature(
+            spread * (np.sqrt(root / 2) / a) * y[:, None], costs * (np.sqrt(root / 2) / b) * mu[:, None]
+        )
+        matrix += np.outer(total, total) + np.diag(x * slacks)
+        right = np.concatenate([y * cells, mu * (loads - 1)]) + barrier
+        solved = splu(csc_array(matrix)).solve(np.column_stack([right, total]))
         step = solved[:, 0] - solved[:, 1] * (total @ solved[:, 0]) / (total @ solved[:, 1])
         change = barrier / (x * slacks) - 1 - step
         x = x * (1 + step * min(1.0, -0.9 / min(step.min(), -1e-300)))
+        y, mu = x[:tables], x[tables:]
         slacks = slacks * (1 + change * min(1.0, -0.9 / min(change.min(), -1e-300)))
-    shares = x[:tables] + least
-    return shares / shares.sum(), x[tables:] / x[tables:].sum()
+    shares = y + least
+    return shares / shares.sum(), mu / mu.sum()
+
+
+def _curvature(tables: csr_array, changes: csr_array) -> FloatArray:
+    """Return minus the second derivatives of 2 sum sqrt(a b): for each component the square of one vector."""
+    dense = changes.toarray()
+    both = -(tables @ dense.T)
+    return np.block([[(tables @ tables.T).toarray(), both], [both.T, np.einsum("is,js->ij", dense, dense)]])
 
 
 def _multiplicative(spread: csr_array, costs: csr_array) -> tuple[FloatArray, FloatArray]:
