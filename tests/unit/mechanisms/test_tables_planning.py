@@ -202,7 +202,7 @@ def secret_pairs(wanted):
         yield from identity
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(wanted=workloads())
 def test_pure_epsilon_against_dense_matrices(wanted):
     design = best_design(wanted)
@@ -234,7 +234,7 @@ def each_alone(wanted):
     return [np.array([2 * loss**2 if noisy else 0.0]) for noisy in moved]
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(wanted=workloads())
 def test_precisions_against_dense_matrices(wanted):
     design = best_design(wanted, Norm.L2)
