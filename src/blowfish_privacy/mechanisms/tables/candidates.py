@@ -41,16 +41,16 @@ class Measurements:
 
 def candidates(lattice: Lattice) -> list[Measurement]:
     """List the tables asked for with their sign variants, and their parts, as far as there is room for them."""
-    tables = lattice.tables
-    chosen = [(shape, ()) for shape in tables]
-    for more in (
-        [(shape, signs) for shape in tables for signs in sign_variants(lattice, shape)],
-        [(shape, signs) for shape in lattice.components for signs in sign_variants(lattice, shape)],
-    ):
-        if sum(2 ** len(shape) for shape, _ in more) > MOST_PAIRS:
+    chosen = [(shape, ()) for shape in lattice.tables]
+    for shapes in (lattice.tables, lattice.components):
+        if sum(2 ** (len(shape) + len(_binary(lattice, shape))) for shape in shapes) > MOST_PAIRS:
             break
-        chosen += more
+        chosen += [(shape, signs) for shape in shapes for signs in parts(_binary(lattice, shape))]
     return list(dict.fromkeys(chosen))
+
+
+def _binary(lattice: Lattice, shape: Shape) -> Shape:
+    return tuple(kind for kind in shape if lattice.kinds.sizes[kind] == 2)
 
 
 def unions(lattice: Lattice, listed: list[Measurement]) -> list[Measurement]:
@@ -85,11 +85,6 @@ def containment(shapes: Sequence[Measurement], places: Sequence[int]) -> csr_arr
     rows = np.repeat(np.arange(len(places)), [len(several) for several in inside])
     columns = np.array([one for several in inside for one in several], np.int64)
     return Pairs(rows, columns, (len(places), len(shapes))).matrix(np.ones(len(rows)))
-
-
-def sign_variants(lattice: Lattice, shape: Shape) -> list[Shape]:
-    """List which attributes of a table may be measured as a sign."""
-    return parts(tuple(kind for kind in shape if lattice.kinds.sizes[kind] == 2))
 
 
 def measurements(lattice: Lattice, shapes: Sequence[Measurement]) -> Measurements:

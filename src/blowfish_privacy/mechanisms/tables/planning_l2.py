@@ -27,6 +27,8 @@ MOST_CHANGES = 1 << 14
 """The largest number of shapes of changed sets that are all looked at."""
 MOST_ADDED = 24
 """The most broken limits that are added at once."""
+MOST_CHOSEN = 250
+"""The number of limits from which on no more are added: the bound stays valid, and precisions are scaled to all."""
 FINEST = {False: 1e-13, True: 1e-8}
 """The accuracy of the mean, and of the worst table."""
 FLOOR = 1e-8
@@ -56,7 +58,7 @@ def best_precisions(lattice: Lattice) -> Precisions:
         loads[chosen] = 0.0
         broken = np.argsort(loads)[-MOST_ADDED:]
         broken = broken[loads[broken] > 1 + accuracy]
-        if len(broken):
+        if len(broken) and len(chosen) < MOST_CHOSEN:
             chosen = np.append(chosen, broken)
         elif accuracy <= FINEST[lattice.importance is None]:
             break
