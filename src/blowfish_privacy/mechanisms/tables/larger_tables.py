@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EXCHANGES = 16
 """The most exchanges that are made at once."""
+ROUNDS = 100
 SMALL = 100
 """Cells of the larger tables that are tried first: early exchanges for much larger ones stand in the way of better."""
 SCALES = (0.6, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0)
@@ -30,21 +31,11 @@ SCALES = (0.6, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0)
 
 
 def with_larger_tables(problem: Problem, best: Weights) -> Weights:
-    """Exchange tables for larger ones while that helps: at first for small tables only, many exchanges at once."""
+    """Exchange tables for larger ones while that helps: for any, or at first only for small ones."""
     exchanges = Exchanges.of(problem)
-    rounds = 60 if problem.lattice.importance is not None else 150
-    for cells in (SMALL, inf):
-        most = EXCHANGES
-        while most:
-            start = exchanges.made(best, cells, most)
-            if start is None:
-                break
-            found = problem.settle(start, best.shares, rounds)
-            if found.objective < best.objective * (1 - 1e-4):
-                best = found
-            else:
-                most //= 4
-    return min(best, problem.settle(best.weights, best.shares), key=lambda found: found.objective)
+    found = [best, exchanges.all_made(best, inf), exchanges.all_made(exchanges.all_made(best, SMALL), inf)]
+    best = min(found, key=lambda weights: weights.objective)
+    return min(best, problem.settle(best.weights, best.shares), key=lambda weights: weights.objective)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +60,20 @@ class Exchanges:
         told = problem.known.precision[:, places].T.tocsr()
         told.sort_indices()
         return cls(problem, places, cells, containment(shapes, places.tolist()), told)
+
+    def all_made(self, best: Weights, cells: float) -> Weights:
+        """Make exchanges while they help, many at once if possible."""
+        most = EXCHANGES
+        while most:
+            start = self.made(best, cells, most)
+            if start is None:
+                break
+            found = self.problem.settle(start, best.shares, ROUNDS)
+            if found.objective < best.objective * (1 - 1e-4):
+                best = found
+            else:
+                most //= 4
+        return best
 
     def made(self, now: Weights, cells: float, most: int) -> FloatArray | None:
         """Make the best exchanges that do not touch the same tables; None if none helps."""
