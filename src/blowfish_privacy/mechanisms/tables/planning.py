@@ -35,7 +35,10 @@ class Design:
     table, the number of records, is known and not listed.)
 
     ``objective`` is the variance asked to be small, and no unbiased linear strategy of the same noise has a smaller
-    one than ``bound``: for L2 the optimum, for L1 twice that.
+    one than ``bound``: for L2 the optimum, for L1 twice that. This takes any two values that differ within a set of
+    ``changed`` to be a secret pair (full-domain and attribute secrets, public attributes, records that come and go);
+    where only some are (thresholds, partitions), it holds for strategies that treat all values of an attribute alike
+    if every part of a changed set is changed by some pair.
     """
 
     measured: tuple[tuple[Axes, Axes], ...]
