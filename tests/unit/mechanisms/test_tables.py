@@ -262,3 +262,11 @@ def test_a_table_of_too_many_cells_is_refused_before_anything_is_charged():
     with pytest.raises(bp.QueryError, match="100,000,000 cells"):
         session.plan(bp.Tables([["a", "b"]]), epsilon=1)
     assert session.remaining == 1
+
+
+def test_a_bound_is_stated_only_where_it_is_proved():
+    full, near = bp.Attributes(), bp.PerAttribute({**some_secret(*PEOPLE).secrets, "age": bp.DistanceThreshold(1)})
+    bounds = [bp.Policy(PEOPLE, secrets=secrets) for secrets in (full, bp.FullDomain(), some_secret("age"), near)]
+    made = [Marginals.calibrated(PAIRS, policy, epsilon=Fraction(1), records=9) for policy in bounds]
+    assert [mechanism.ratio is None for mechanism in made] == [False, False, False, True]
+    assert all(mechanism.ratio >= 1 for mechanism in made[:3])

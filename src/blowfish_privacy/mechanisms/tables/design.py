@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import inf, sqrt
 
-from blowfish_privacy.graphs.graph import differing
+from blowfish_privacy.graphs.graph import SecretGraph, differing
 from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries.tables import Objective
@@ -21,7 +21,8 @@ def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tu
 
     Beside them, the ratio of their typical error to one that no unbiased plan with Laplace noise is below, if known.
     """
-    edges, _ = asked.broadest(policy.graph.project(asked.domain.names))
+    graph = policy.graph.project(asked.domain.names)
+    edges, _ = asked.broadest(graph)
     tables = tuple(tuple(sorted(block.axes)) for block in asked.blocks)
     changed = tuple(frozenset(differing(asked.seen(x), asked.seen(y))) for x, y in edges)
     blocks, ratio = _design(asked.shape, tables, objective, changed, policy.size == "unknown")
@@ -29,7 +30,14 @@ def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tu
         # Levels of an attribute are planned as if they were attributes; only whole tables of them tell about others.
         blocks = tuple(block if asked.fits(block) else Block(block.axes, (), block.weight) for block in blocks)
         return tuple(block for block in blocks if asked.fits(block)), None
-    return blocks, ratio
+    return blocks, ratio if _alike(graph) else None
+
+
+def _alike(graph: SecretGraph) -> bool:
+    """Say whether values that a secret pair may change are all secret pairs: the bound holds only then."""
+    along = [graph.project([name]) for name in graph.domain]
+    free = all(each.complete or not each.has_edges for each in along)
+    return graph.complete or (free and graph.homogeneous and graph.one_at_a_time)
 
 
 @lru_cache(maxsize=8)
