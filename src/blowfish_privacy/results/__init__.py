@@ -13,7 +13,7 @@ from blowfish_privacy.results.histogram import HistogramResult
 from blowfish_privacy.results.number import NumberResult
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.results.table import Table
-from blowfish_privacy.results.tables import TablesResult
+from blowfish_privacy.results.tables import NonnegativeTables, TablesResult, WholeTables
 from blowfish_privacy.results.vector import VectorResult
 
 
@@ -49,6 +49,7 @@ __all__ = [
     "GridResult",
     "GroupsResult",
     "HistogramResult",
+    "NonnegativeTables",
     "NumberResult",
     "QuantilesResult",
     "RangesResult",
@@ -56,6 +57,7 @@ __all__ = [
     "Table",
     "TablesResult",
     "VectorResult",
+    "WholeTables",
     "from_text",
     "load",
 ]

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
-from math import sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain, Subset, read_box
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.tables.tables_error import TablesError
-from blowfish_privacy.results.pictures.counts import draw_counts
+from blowfish_privacy.mechanisms.tables.components import Axes
+from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure
+from blowfish_privacy.results.pictures.tables import draw_table, fitting_height
 from blowfish_privacy.results.result import frame
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
 Floats = npt.NDArray[np.float64]
+
+
+class CellError(Protocol):
+    """How wrong the cells of tables are, and sums of them."""
+
+    def standard_error(self, axes: Axes, chosen: Sequence[Subset] | None = None) -> float:
+        """Return that of a cell of a table, or of the sum of the cells that are chosen."""
+        ...
+
+    def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
+        """Return a bound on the error of a cell of a table that holds with probability ``level``."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +44,7 @@ class Table:
     """The attributes, in the order of the axes."""
     values: npt.NDArray[Any]
     """The estimated count of each cell."""
-    error: TablesError
+    error: CellError
     axes: tuple[int, ...]
     """The numbers of the attributes among all that the set of tables is about."""
 
@@ -47,8 +60,12 @@ class Table:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of a cell, the same for all."""
-        return sqrt(self.error.components.variance(self.axes))
+        """The standard error of a cell, the same for all; of biased counts the root mean squared error, simulated."""
+        return self._standard_error
+
+    @cached_property
+    def _standard_error(self) -> float:
+        return self.error.standard_error(self.axes)
 
     @property
     def standard_errors(self) -> Floats:
@@ -68,7 +85,7 @@ class Table:
         box = read_box(self.domain, {**(condition or {}), **named}, what="subtotal", error=QueryError)
         chosen = [box.get(name, Subset.span(0, self.domain[name].size)) for name in self.names]
         value = self.values[np.ix_(*(list(subset) for subset in chosen))].sum()
-        return float(value), sqrt(self.error.components.variance(self.axes, [list(subset) for subset in chosen]))
+        return float(value), self.error.standard_error(self.axes, chosen)
 
     @property
     def header(self) -> list[str]:
@@ -94,7 +111,18 @@ class Table:
 
     def draw(self, axes: Any) -> None:
         """Draw the counts on matplotlib axes, which may be part of another figure."""
-        draw_counts(axes, self.values, self.domain, self.error.interval_of(self.axes, "0.95"))
+        draw_table(axes, self.values, self.domain, self.error.interval_of(self.axes, "0.95"))
+
+    def figure(self) -> Any:
+        """Draw the counts with their error; returns a matplotlib figure."""
+        figure, axes = start_figure(8, fitting_height(self.domain))
+        self.draw(axes)
+        axes.set_title(plain_text(" by ".join(self.names)))
+        return figure
+
+    def plot(self, path: str | Path) -> None:
+        """Write the figure as PNG."""
+        write_atomically(path, png(self.figure()))
 
     def __repr__(self) -> str:
         return f"<Table of {' by '.join(self.names)}: {self.values.size:,} cells>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,11 +11,18 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.mechanisms import Marginals
+from blowfish_privacy.mechanisms.tables.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.components import Axes, Floats
+from blowfish_privacy.mechanisms.tables.nonnegative import nonnegative
+from blowfish_privacy.mechanisms.tables.simulated_error import SimulatedError
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
+from blowfish_privacy.mechanisms.tables.whole import whole
 from blowfish_privacy.release.reading import Release
+from blowfish_privacy.results.pictures.figure import plain_text, state_below
+from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.results.table import Table
+from blowfish_privacy.support.exact import about
 
 
 class TablesResult(Result):
@@ -54,7 +61,11 @@ class TablesResult(Result):
                 f"there is no table of {brief(names)} here.",
                 hint=f"the tables are {shown}{'; ..' if len(self.tables) > 5 else ''}, and whatever sums of them give.",
             )
-        return Table(form.domain.project(wanted), components.table(self._components, axes), self.error(), axes)
+        return Table(form.domain.project(wanted), self._counts(axes), self.error(), axes)
+
+    def _counts(self, axes: Axes) -> npt.NDArray[Any]:
+        """Estimate the table of some attributes, in this order."""
+        return self._mechanism.components.table(self._components, axes)
 
     @property
     def tables(self) -> list[tuple[str, ...]]:
@@ -74,12 +85,35 @@ class TablesResult(Result):
         return np.concatenate([table.values.reshape(-1) for table in self])
 
     @cached_property
-    def _error(self) -> TablesError:
+    def _error(self) -> TablesError | SimulatedError:
         return self._mechanism.expected_error()
 
-    def error(self) -> TablesError:
+    def error(self) -> TablesError | SimulatedError:
         """Say how wrong a cell is."""
         return self._error
+
+    def nonnegative(self) -> NonnegativeTables:
+        """Return near tables that agree and have no negative count: mostly nearer to the truth, and biased.
+
+        What is public stays exact. Their error is estimated by simulation.
+        """
+        return NonnegativeTables(self.release, self.text)
+
+    def whole(self) -> WholeTables:
+        """Return agreeing whole numbers without negative ones, near :meth:`nonnegative`: for print, and biased.
+
+        Tables of at most two attributes always have some; of larger ones only small sets can be rounded.
+        """
+        return WholeTables(self.release, self.text)
+
+    def remarks(self) -> list[str]:
+        """Say that all tables agree, and that some counts may be negative."""
+        if not self.certificate.epsilon:
+            return []
+        return [
+            "All tables agree, and meet what is public. Counts are unbiased, so some may be negative; those of "
+            "nonnegative() and whole() are not, and biased."
+        ]
 
     @property
     def header(self) -> list[str]:
@@ -97,3 +131,68 @@ class TablesResult(Result):
     def draw(self, axes: Any) -> None:
         """Draw the first table."""
         next(iter(self)).draw(axes)
+
+    def figure(self) -> Any:
+        """Draw the tables side by side, the first dozen if there are more; returns a matplotlib figure."""
+        shown = self.tables[:MOST_PANELS]
+        figure, panels = start_panels(len(shown))
+        for names, axes in zip(shown, panels, strict=True):
+            self[names].draw(axes)
+            axes.set_title(plain_text(" by ".join(names)), fontsize=10)
+        left_out = f": {len(shown)} of {len(self):,} tables" if len(self) > len(shown) else ""
+        figure.suptitle(plain_text(f"{self.title()}{left_out}"))
+        state_below(figure, self.statement)
+        return figure
+
+
+class NonnegativeTables(TablesResult):
+    """Tables that agree and have no negative count; biased. Their error is estimated by simulation."""
+
+    @cached_property
+    def _agreement(self) -> Agreement:
+        return Agreement.of(self._mechanism.components)
+
+    @cached_property
+    def _fitted(self) -> Sequence[npt.NDArray[Any]]:
+        """The tables, their axes ascending."""
+        components = self._mechanism.components
+        return self._fit([components.table(self._components, axes) for axes in self._agreement.tables])
+
+    def _fit(self, tables: Sequence[Floats]) -> Sequence[npt.NDArray[Any]]:
+        return nonnegative(tables, self._agreement)
+
+    def _counts(self, axes: Axes) -> npt.NDArray[Any]:
+        own, table = next(
+            (own, table)
+            for own, table in zip(self._agreement.tables, self._fitted, strict=True)
+            if set(axes) <= set(own)
+        )
+        summed = np.asarray(table.sum(axis=tuple(at for at, axis in enumerate(own) if axis not in axes)))
+        return summed.transpose([sorted(axes).index(axis) for axis in axes])
+
+    @cached_property
+    def _error(self) -> TablesError | SimulatedError:
+        return SimulatedError(self._mechanism, self._fitted, self._fit)
+
+    def title(self) -> str:
+        """Return the headline of the figure, which says that the counts are biased."""
+        return f"{super().title()} (no negative counts, biased)"
+
+    def remarks(self) -> list[str]:
+        """Say that the counts are biased, and how wrong they are."""
+        error = self.error()
+        return [
+            "All tables agree, and meet what is public. Counts are not negative, and biased; their error, "
+            f"{about(error.rmse)} for {error.of}, is estimated by simulation."
+        ]
+
+
+class WholeTables(NonnegativeTables):
+    """Agreeing whole numbers, none negative; biased. Their error is estimated by simulation."""
+
+    def _fit(self, tables: Sequence[Floats]) -> Sequence[npt.NDArray[Any]]:
+        return whole(super()._fit(tables), self._agreement)
+
+    def title(self) -> str:
+        """Return the headline of the figure, which says that the counts are biased."""
+        return f"{TablesResult.title(self)} (whole numbers, biased)"

@@ -22,7 +22,7 @@ from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.design import chosen_blocks
 from blowfish_privacy.mechanisms.tables.nesting import nesting
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
-from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
+from blowfish_privacy.noise import BitSource, SimulationSource, checked_scale, discrete_laplace, variance
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.privacy.loss import Loss
@@ -153,6 +153,12 @@ class Marginals(Mechanism):
         """Cut the noisy values into tables."""
         for block, place in zip(self.form.blocks, self.places, strict=True):
             yield noisy[place].reshape(self.form.shape_of(block))
+
+    def simulated_noise(self, source: SimulationSource) -> list[npt.NDArray[np.float64]]:
+        """Draw what noise alone makes of the tables asked for, axes ascending."""
+        noise = list(self.measured(self._perturbed(np.zeros(self.form.outputs, dtype=np.int64), source)))
+        found = self.components.estimate(noise, None if self.secret_size else 0)
+        return [self.components.table(found, tuple(sorted(axes))) for axes in self.components.tables]
 
     @cached_property
     def components(self) -> Components:

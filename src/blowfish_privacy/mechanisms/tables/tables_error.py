@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod, sqrt
 
 import numpy as np
 
+from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
@@ -39,6 +41,10 @@ class TablesError:
         if len(self.components.tables) == 1:
             return "a cell"
         return "a cell of the worst table" if self.worst else "a cell of all tables"
+
+    def standard_error(self, axes: Axes, chosen: Sequence[Subset] | None = None) -> float:
+        """Return the standard error of a cell of a table, or of the sum of the cells that are chosen."""
+        return sqrt(self.components.variance(axes, None if chosen is None else [list(subset) for subset in chosen]))
 
     @property
     def mse(self) -> float:

@@ -36,15 +36,15 @@ def draw_map(axes: Any, counts: Any, domain: Domain, quantity: str) -> None:
     label_values(axes.xaxis, domain.project(domain.names[1:]))
 
 
-def label_values(axis: Any, domain: Domain) -> None:
+def label_values(axis: Any, domain: Domain, *, most: int = _MOST_LABELS, room: int = _ROOM) -> None:
     """Label some of the positions along an axis by the values that they stand for, and the axis by its attributes."""
     steps = (digit * 10**power for power in count() for digit in (1, 2, 5))
-    positions = range(0, domain.size, next(step for step in steps if domain.size <= _MOST_LABELS * step))
+    positions = range(0, domain.size, next(step for step in steps if domain.size <= most * step))
     labels = [
         shorten(", ".join(a.show(p) for a, p in zip(domain.attributes, domain.unflat(position), strict=True)), 24)
         for position in positions
     ]
-    crowded = axis.axis_name == "x" and sum(map(len, labels)) > _ROOM
+    crowded = axis.axis_name == "x" and sum(map(len, labels)) > room
     turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
     axis.set_ticks(list(positions), [plain_text(label) for label in labels], **turned)
     axis.set_label_text(plain_text(" x ".join(domain.names)))

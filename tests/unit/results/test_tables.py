@@ -1,0 +1,198 @@
+"""Sets of tables as results: what users do with them after a release."""
+
+import csv
+import io
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import blowfish_privacy as bp
+from blowfish_privacy.mechanisms.tables import simulated_error
+from blowfish_privacy.results import from_text
+from blowfish_privacy.results.pictures.figure import drawn_from, png, start_figure
+from blowfish_privacy.results.pictures.tables import draw_table, fitting_height, start_panels
+from predictable import predictable_bits
+
+DOMAIN = bp.Domain(
+    age=bp.Integer(0, 9),
+    sex=bp.Categorical(["f", "m"]),
+    region=bp.Categorical(["north", "east", "south"]),
+)
+POLICY = bp.Policy(DOMAIN, secrets=bp.PerAttribute(age=bp.FullDomain(), sex=bp.FullDomain(), region=bp.Public()))
+PAIRS = [["age", "sex"], ["region", "age"], ["sex", "region"]]
+RECORDS = 2_000
+
+
+def people():
+    """Count people: many are young, and few live in the south."""
+    random = np.random.default_rng(5)
+    cells = [(10 * random.random(RECORDS) ** 3), 2 * random.random(RECORDS), 3 * random.random(RECORDS) ** 2]
+    flat = np.ravel_multi_index([cell.astype(int) for cell in cells], DOMAIN.shape)
+    return np.bincount(flat, minlength=DOMAIN.size).reshape(DOMAIN.shape)
+
+
+def counted(*names):
+    axes = [DOMAIN.axis(name) for name in names]
+    summed = people().sum(axis=tuple(axis for axis in range(3) if axis not in axes))
+    return summed.transpose([sorted(axes).index(axis) for axis in axes])
+
+
+def released(name="tables", *, epsilon="0.05", tables=PAIRS, policy=POLICY):
+    with predictable_bits(name):
+        return bp.Session(bp.Counts(people()), policy, budget=1_000).release(bp.Tables(tables), epsilon=epsilon)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return released()
+
+
+@pytest.mark.parametrize("way", ["nonnegative", "whole"])
+def test_biased_tables_agree_in_any_order_and_keep_what_is_public(result, way):
+    biased = getattr(result, way)()
+    assert result["age", "sex"].values.min() < 0 <= biased.values.min()
+    assert biased["sex", "age"].values == pytest.approx(biased["age", "sex"].values.T)
+    for name in ("age", "sex"):
+        sums = [biased[names].values.sum(axis=1 - names.index(name)) for names in biased.tables if name in names]
+        assert all(each == pytest.approx(biased[name].values) for each in sums)
+    assert biased["region"].values == pytest.approx(counted("region"))
+    assert biased["age"].values.sum() == pytest.approx(RECORDS)
+    assert biased.tables == result.tables
+    assert "biased" in biased.title()
+    assert "biased" in biased.remarks()[0]
+    assert "biased" not in result.title()
+    assert "unbiased" in result.remarks()[0]
+
+
+def test_whole_numbers_are_whole_and_agree_exactly(result):
+    whole = result.whole()
+    assert whole["age", "sex"].values.dtype == np.int64
+    assert (whole["age", "sex"].values.sum(axis=1) == whole["region", "age"].values.sum(axis=0)).all()
+    assert (whole["region"].values == counted("region")).all()
+    assert whole["age"].values.sum() == RECORDS
+
+
+def test_without_a_public_size_the_total_is_estimated_and_still_agrees():
+    policy = bp.Policy(DOMAIN, secrets=bp.Attributes(), size="unknown")
+    whole = released("size", policy=policy).whole()
+    totals = {int(table.values.sum()) for table in whole}
+    assert len(totals) == 1
+    assert totals != {RECORDS}
+
+
+def test_the_simulated_error_is_close_to_the_true_one_and_a_wrong_noise_is_noticed(monkeypatch):
+    """Some 200 independent errors, of fixed bits; half or twice the noise would change their squares threefold."""
+    monkeypatch.setattr(simulated_error, "_MOST", 15)
+    true, estimated, halved = [], [], []
+    cells = [20, 30, 6]
+    for number in range(8):
+        near = released(f"error {number}").nonnegative()
+        true.append([np.mean((near[names].values - counted(*names)) ** 2) for names in near.tables])
+        error = near.error()
+        estimated.append(error.by_table)
+        less = replace(error.mechanism, scale=error.mechanism.scale / 2)
+        halved.append(replace(error, mechanism=less).by_table)
+    assert 0.7 < np.sum(estimated @ np.array(cells)) / np.sum(true @ np.array(cells)) < 1.4
+    assert np.sum(halved @ np.array(cells)) / np.sum(true @ np.array(cells)) < 0.6
+
+
+def test_the_simulated_error_is_the_same_for_everybody(result):
+    first, other = result.nonnegative().error(), from_text(result.text).nonnegative().error()
+    assert first.rmse == other.rmse
+    assert first.precision < 0.2
+    assert first.rmse < result.error().rmse
+
+
+def test_subtotals_of_biased_tables_have_a_simulated_error(result):
+    biased = result.nonnegative()
+    value, error = biased["age", "sex"].subtotal(sex="f", age=(0, 4))
+    assert value == pytest.approx(biased["age", "sex"].values[:5, 0].sum())
+    assert error == pytest.approx(result["age", "sex"].subtotal(sex="f", age=(0, 4))[1], rel=0.6)
+    assert biased["sex", "region"].subtotal(region="north")[1] == pytest.approx(0, abs=1e-9)
+    low, high = biased["age"].interval("0.9")
+    assert (high - low > 0).all()
+    with pytest.raises(bp.QueryError, match="between 0 and 1"):
+        biased["age"].interval(2)
+
+
+def test_progress_is_told_while_errors_are_simulated():
+    told = []
+
+    class Task:
+        def report(self, share):
+            told.append(share)
+
+        def end(self):
+            told.append("end")
+
+    class Sink:
+        def begin(self, title):
+            told.append(title)
+            return Task()
+
+    biased = released().nonnegative()
+    with bp.progress_to(Sink()):
+        biased.error().rmse  # noqa: B018
+    assert "Simulating the error of tables" in told
+    assert told[-1] == "end"
+    assert told[-2] == 1.0
+
+
+def test_the_csv_of_a_set_has_every_cell_of_every_table(result):
+    for shown in (result, result.whole()):
+        rows = list(csv.DictReader(io.StringIO(shown.csv().decode())))
+        assert list(rows[0]) == ["table", "age", "sex", "region", "count", "typical_error"]
+        assert len(rows) == 20 + 30 + 6
+        females = sum(float(row["count"]) for row in rows if row["table"] == "age x sex" and row["sex"] == "f")
+        assert females == pytest.approx(shown["sex"].values[0])
+
+
+def test_a_set_is_drawn_side_by_side_and_says_how_many_are_left_out(result):
+    figure = result.figure()
+    assert [axes.get_title() for axes in figure.axes[:3]] == ["age by sex", "region by age", "sex by region"]
+    assert drawn_from(result.text, result.png())
+    domain = bp.Domain(**{f"a{number}": bp.Categorical(["x", "y", "z"]) for number in range(6)})
+    session = bp.Session(
+        bp.Counts(np.ones(domain.shape, dtype=np.int64)), bp.Policy(domain, secrets=bp.Attributes()), budget=1
+    )
+    many = session.release(bp.Tables.of_ways(2, domain.names), epsilon=1)
+    assert "12 of 15 tables" in many.figure().get_suptitle()
+
+
+DRAWN = {
+    "pyramid": (bp.Domain(age=bp.Integer(0, 99), sex=bp.Categorical(["f$", "m"])), 60.0),
+    "pyramid the other way": (bp.Domain(sex=bp.Categorical(["f", "m"]), age=bp.Integer(0, 19)), 60.0),
+    "ordered": (bp.Domain(age=bp.Integer(0, 99)), 60.0),
+    "short": (bp.Domain(age=bp.Integer(0, 9)), 60.0),
+    "names": (bp.Domain(country=bp.Categorical([f"country number {number}" for number in range(100)])), 60.0),
+    "exact": (bp.Domain(country=bp.Categorical(["a", "b"]), job=bp.Categorical(["c", "d", "e"])), 0.0),
+    "heat map": (bp.Domain(country=bp.Categorical([f"c{n}" for n in range(100)]), hour=bp.Integer(0, 23)), 60.0),
+    "three": (bp.Domain(a=bp.Integer(0, 3), b=bp.Categorical(["x", "y"]), c=bp.Integer(0, 5)), 60.0),
+}
+
+
+@pytest.mark.parametrize("case", DRAWN)
+def test_every_form_of_table_is_drawn_with_legible_labels(case):
+    domain, width = DRAWN[case]
+    counts = np.random.default_rng(1).normal(200, 150, domain.shape)
+    figure, axes = start_figure(8, fitting_height(domain))
+    draw_table(axes, counts, domain, width)
+    assert png(figure).startswith(b"\x89PNG")
+    renderer = figure.canvas.get_renderer()
+    for axis in (axes.xaxis, axes.yaxis):
+        boxes = [label.get_window_extent(renderer) for label in axis.get_ticklabels() if label.get_text()]
+        if axis is axes.yaxis or not axes.get_xticklabels()[0].get_rotation():
+            assert not any(one.overlaps(other) for one, other in itertools.pairwise(boxes))
+
+
+def test_panels_have_room_for_each_table():
+    for many in (1, 2, 4, 5, 12):
+        _, panels = start_panels(many)
+        assert len(panels) == many
+
+
+def test_a_table_can_be_drawn_alone(result, tmp_path):
+    result["age", "sex"].plot(tmp_path / "age.png")
+    assert (tmp_path / "age.png").read_bytes().startswith(b"\x89PNG")
