@@ -18,6 +18,9 @@ from blowfish_privacy.support.files import write_atomically
 
 ROWS = 20_000
 REGIONS = ("North", "East", "South", "West")
+SCHOOLS = ("Primary", "Lower", "Upper", "Trade", "College", "Doctorate")
+WORK = ("Farm", "Factory", "Building", "Trade", "Office", "Care", "Teaching", "None")
+FAMILY = ("Single", "Married", "Divorced", "Widowed")
 
 POLICY = """\
 # A SYNTHETIC census table, made by `blowfish demo`. Change anything here and run the commands again.
@@ -31,16 +34,23 @@ policy:
     sex: {categorical: [Female, Male]}
     region: {categorical: [North, East, South, West]}
     wage: {integer: [0, 200], outside: clamp}      # thousands a year
+    school: {categorical: [Primary, Lower, Upper, Trade, College, Doctorate]}
+    work: {categorical: [Farm, Factory, Building, Trade, Office, Care, Teaching, None]}
+    family: {categorical: [Single, Married, Divorced, Widowed]}
   secrets:
     per_attribute:
       age: {threshold: 5}          # a person's age is hidden within five years
       sex: full                    # never tell
       region: public               # everybody may know where a person lives
       wage: {threshold: 20}        # hidden within twenty thousand
+      school: full
+      work: full
+      family: full
 releases:
   - {name: ages, histogram: [age, sex], epsilon: 0.3}
   - {name: wages, cumulative: wage, epsilon: 0.3}      # how many earn at most so much
   - {name: mean wage, mean: wage, error: 0.05}         # solves for the epsilon that gives this error
+  - {name: tables, tables: {ways: 2, of: [age, sex, region, school, work, family]}, epsilon: 0.5}   # they all agree
   - {name: regions, histogram: region, epsilon: 0.1}
 """
 
@@ -90,7 +100,7 @@ def tour(out: str) -> None:
     run(["verify", str(folder / "ages.release.json")])
     title("Look around")
     say(f"{folder}/accuracy.png: what the policy gains over plain differential privacy")
-    say(f"{folder}/ages.png, {folder}/wages.png: the releases, with their error")
+    say(f"{folder}/ages.png, {folder}/wages.png, {folder}/tables.png: the releases, with their error")
     say(f"{folder}/ages.release.json: a release with its certificate")
     say(f"edit {folder}/census.yaml, then run: blowfish plan {folder}/census.yaml")
     say("what public sums do to noise that ignores them: blowfish demo attack")
@@ -98,16 +108,22 @@ def tour(out: str) -> None:
 
 def synthetic_census(rows: int) -> Iterator[str]:
     """Make a table that looks like people and is nobody: points of a regular sequence, bent into shape."""
-    yield "age,sex,region,wage"
+    yield "age,sex,region,wage,school,work,family"
     for row in range(rows):
         # Fractional parts of multiples of irrational numbers fill the square evenly, the same on every machine.
-        a, b, c, d = (row * step % 1.0 for step in (0.6180339887, 0.7548776662, 0.5698402910, 0.8191725134))
+        a, b, c, d, e, f = (row * step % 1.0 for step in _STEPS)
         age = 17 + int(73.999 * a**1.2)
         sex = "Female" if b < 0.505 else "Male"
         region = REGIONS[int(4 * c**1.2)]
         working = max(0.0, 1 - ((age - 48) / 40) ** 2)
         wage = int(12 + 60 * working * (0.4 + d) + 90 * working * d**8)
-        yield f"{age},{sex},{region},{wage}"
+        school = SCHOOLS[int(6 * (0.4 * d + 0.6 * e))]
+        work = WORK[-1] if age > 67 else WORK[int(8 * (0.3 * d + 0.7 * f) ** 1.1)]
+        family = FAMILY[min(3, int((age - 17) / 30 + 2 * e * f + 0.6 * b))]
+        yield f"{age},{sex},{region},{wage},{school},{work},{family}"
+
+
+_STEPS = (0.6180339887, 0.7548776662, 0.5698402910, 0.8191725134, 0.6710436067, 0.8566748839)
 
 
 def _draw_comparison(loaded: PolicyFile, folder: Path) -> None:
@@ -126,7 +142,8 @@ def _compare_with_truth(folder: Path) -> None:
     from blowfish_privacy.results import load
 
     records = [line.split(",") for line in (folder / "census.csv").read_text().splitlines()[1:]]
-    ages, wages, mean = (load(folder / f"{name}.release.json") for name in ("ages", "wages", "mean wage"))
+    names = ("ages", "wages", "mean wage", "tables")
+    ages, wages, mean, tables = (load(folder / f"{name}.release.json") for name in names)
     for age in (20, 60):
         true = sum(record[:2] == [str(age), "Female"] for record in records)
         say(f"women aged {age}: released {ages.counts[age - 17, 0]:.1f}, true {true}")
@@ -134,3 +151,9 @@ def _compare_with_truth(folder: Path) -> None:
     say(f"people who earn at most 50 thousand: released {wages.values[50]:,.0f}, true {true:,}")
     true_mean = sum(int(record[3]) for record in records) / len(records)
     say(f"mean wage: released {mean.value:.2f}, true {true_mean:.2f}")
+    women = {f"{table.subtotal(sex='Female')[0]:,.1f}" for table in tables if "sex" in table.names}
+    true = sum(record[1] == "Female" for record in records)
+    say(f"women, by each of the five tables that show the sex: {', '.join(women)}, true {true:,}")
+    whole = tables.whole()["sex", "school"].values[0, SCHOOLS.index("Doctorate")]
+    true = sum((record[1], record[4]) == ("Female", "Doctorate") for record in records)
+    say(f"women with a doctorate, in tables of whole numbers: {whole:,}, true {true:,}")

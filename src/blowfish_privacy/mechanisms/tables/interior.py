@@ -1,8 +1,9 @@
 """From tables that agree and are almost nowhere negative to tables that agree and are nowhere negative.
 
-For any number of attributes. Alternating projections aim a little inside, at a hundredth of even tables, and so end
-after finitely many rounds; if they take too long, as much of the even tables is mixed in as is needed, or we give up
-where that would be much. Both ways keep agreement, exact components, and the cells that exact tables tell to be empty.
+For any number of attributes. Alternating projections aim a little inside, at a hundredth of even tables, until little
+is below zero. The rest is lifted by mixing in a little of other tables that agree: of records that lie where they are
+missing or, if there are public tables to be kept, of even ones; we give up where that would be much. Both steps keep
+agreement, exact components, and the cells that exact tables tell to be empty.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from blowfish_privacy.mechanisms.tables.components import Axes, Floats, subsets
 from blowfish_privacy.support.progress import task
 
 _ROUNDS = 300
-_MOST_MIXED = 0.01
-_NOTHING = 1e-12
+_LITTLE, _MOST_MIXED = 1e-4, 0.01
 _AIM = 0.01
 _RELAXATION = 1.8
 """Going further than the projection halves the rounds; below 2 it still comes nearer every time."""
@@ -31,30 +31,61 @@ def moved_inside(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]
     even = _even(tables, agreement)
     possible = [table > 0 for table in even]
     nearest = _Nearest(agreement, agreement.exact_sums(tables), possible)
+    without_public = not any(agreement.exact)
     with task("Moving tables to zero and above") as report:
         moved = nearest(tables, tolerance=0.0)
         for done in range(_ROUNDS):
-            if max(_share(table, each) for table, each in zip(moved, even, strict=True)) < _NOTHING:
+            if (_missing(moved, even) if without_public else _share(moved, even)) < _LITTLE:
                 break
             aims = nearest([np.maximum(table, _AIM * each) for table, each in zip(moved, even, strict=True)])
             moved = [table + _RELAXATION * (aim - table) for table, aim in zip(moved, aims, strict=True)]
             if report:
                 report(done / _ROUNDS)
     moved = nearest(moved, tolerance=0.0)
-    share = max(_share(table, each) for table, each in zip(moved, even, strict=True))
+    added = _made_up(moved, agreement, even) if without_public else even
+    share = _share(moved, added)
     if share > _MOST_MIXED:
         raise RefusalError(
             "no tables without negative counts were found that agree and are near.",
-            hint="public tables leave too little room; use the unbiased ones, or ask for tables of two attributes.",
+            hint="use the unbiased tables, or ask for tables of two attributes at most.",
         )
-    mixed = ((1 - share) * table + share * each for table, each in zip(moved, even, strict=True))
+    mixed = ((1 - share) * table + share * each for table, each in zip(moved, added, strict=True))
     return [np.where(where, np.maximum(table, 0), 0.0) for table, where in zip(mixed, possible, strict=True)]
 
 
-def _share(table: Floats, even: Floats) -> float:
-    """Return how much of an even table it takes to lift all counts to zero."""
-    below = np.maximum(-table, 0)
-    return float(np.divide(below, below + even, out=np.zeros(table.shape), where=even > 0).max())
+def _missing(tables: Sequence[Floats], even: Sequence[Floats]) -> float:
+    """Return how much is below zero in all tables together, as a share of the records."""
+    return -sum(float(table[table < 0].sum()) for table in tables) / max(float(even[0].sum()), 1e-300)
+
+
+def _share(tables: Sequence[Floats], added: Sequence[Floats]) -> float:
+    """Return how much of other tables must be mixed in to lift all counts to zero."""
+    most = 0.0
+    for table, each in zip(tables, added, strict=True):
+        below = np.maximum(-table, 0)
+        most = max(most, float(np.divide(below, below + each, out=np.zeros(table.shape), where=each > 0).max()))
+    return most
+
+
+def _made_up(tables: Sequence[Floats], agreement: Agreement, even: Sequence[Floats]) -> Sequence[Floats]:
+    """Return agreeing tables of as many records that lie where counts are below zero.
+
+    What is missing in a cell of one table is added there, and evenly over all attributes that the table does not have.
+    """
+    below = [contained([np.maximum(-table, 0)], [axes]) for axes, table in zip(agreement.tables, tables, strict=True)]
+    everything = sum(float(sums[()]) for sums in below)
+    if not everything:
+        return even
+    added: list[Floats] = []
+    for axes, table in zip(agreement.tables, tables, strict=True):
+        lifted = np.zeros(table.shape)
+        for sums in below:
+            if sums[()]:
+                common = max((part for part in sums if set(part) <= set(axes)), key=len)
+                shape = [agreement.sizes[axis] if axis in common else 1 for axis in axes]
+                lifted += sums[common].reshape(shape) * (sums[common].size / table.size)
+        added.append(lifted * (float(even[0].sum()) / everything))
+    return added
 
 
 def _even(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]:

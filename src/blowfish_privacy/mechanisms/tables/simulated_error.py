@@ -26,7 +26,7 @@ from blowfish_privacy.support.progress import task
 
 _DRAWN = 1_000_000
 """How many cells are simulated: few draws of large tables tell as much as many of small ones."""
-_FEWEST, _MOST = 4, 100
+_FEWEST, _MOST = 4, 40
 
 Fit: TypeAlias = Callable[[Sequence[Floats]], Sequence[npt.NDArray[Any]]]
 """Turns unbiased tables, axes ascending, into biased ones."""
