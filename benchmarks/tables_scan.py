@@ -1,6 +1,7 @@
 """Counting very many tables from one scan: how time and memory grow with the number of attributes.
 
-``python benchmarks/tables_scan.py [--attributes 13 20 50 100] [--ways 3] [--rows 100000] [--engines duckdb ..] [--json]``
+``python benchmarks/tables_scan.py [--attributes 13 20 50 100] [--ways 3] [--rows 100000] [--engines duckdb postgres]
+[--json]``
 
 13 attributes have the sizes of Adult's; other numbers of attributes have 10 values each. Every line is a process of its
 own that counts all tables of so many ways, one after the other; memory is its peak beyond what it held when the data
@@ -156,8 +157,8 @@ def main() -> None:
     print(f"{'engine':<9} {'attributes':>10} {'tables':>8} {'cells':>12} {'rows':>11} {'seconds':>8} {'MB':>6}")
     for each in results:
         print(
-            f"{each['engine']:<9} {each['attributes']:>10} {each['tables']:>8,} {each['cells']:>12,} {each['rows']:>11,}"
-            f" {each['seconds']:>8.1f} {each['megabytes']:>6}"
+            f"{each['engine']:<9} {each['attributes']:>10} {each['tables']:>8,} {each['cells']:>12,}"
+            f" {each['rows']:>11,} {each['seconds']:>8.1f} {each['megabytes']:>6}"
         )
 
 

@@ -158,7 +158,7 @@ class Session:
         else:
             plan = self.plan(query, **options)
         earlier = self.keys.made_before(plan.key, self.ledger)
-        result = _read(self.runner().release(plan))
+        result = _read(self.runner().release(plan), self.ledger.values_folder)
         self.keys.released(plan.key)
         if earlier:
             warn(MADE_BEFORE, BlowfishWarning, stacklevel=2)
@@ -222,10 +222,10 @@ class Parallel:
         return self._session.release(Selected(plain, selection).by(*self._by), **options)
 
 
-def _read(text: str) -> Any:
+def _read(text: str, folder: Path | None) -> Any:
     """Read the document of a release that is recorded."""
     try:
-        return results.from_text(text)
+        return results.from_text(text, folder)
     except MemoryError:
         pass
     raise DataError(

@@ -509,3 +509,36 @@ def test_everything_speaks_json(folder, capsys):
 def test_the_examples_load():
     for example in sorted((Path(__file__).parents[2] / "examples").glob("*.yaml")):
         assert run(["policy", "check", str(example)]) == 0
+
+
+def test_very_many_values_get_a_file_of_their_own(tmp_path, capsys, monkeypatch):
+    from blowfish_privacy.release import run as runner
+
+    monkeypatch.setattr(runner, "MOST_IN_DOCUMENT", 20)
+    (tmp_path / "people.csv").write_text("a,b,c\n" + "".join(f"{i % 3},{i % 4},{i % 5}\n" for i in range(60)))
+    lines = [
+        "version: 1",
+        "data: people.csv",
+        "ledger: people.ledger",
+        "budget: 1.0",
+        "policy:",
+        "  domain: {a: {integer: [0, 2]}, b: {integer: [0, 3]}, c: {integer: [0, 4]}}",
+        "  secrets: attributes",
+        "releases:",
+        "  - {name: pairs, tables: {ways: 2, of: [a, b, c]}, epsilon: 1}",
+    ]
+    (tmp_path / "people.yaml").write_text("\n".join(lines))
+    assert blowfish(tmp_path, "ledger", "create", "{folder}/people.yaml") == 0
+    for _ in range(2):
+        assert blowfish(tmp_path, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+        written = sorted(path.name for path in (tmp_path / "out").iterdir())
+        assert written[0] == "pairs.release.json"
+        assert written[1].startswith("values-")
+        assert len(written) == 2
+    assert written[1] in capsys.readouterr().out
+    document = "{folder}/out/pairs.release.json"
+    assert blowfish(tmp_path, "verify", document) == 0
+    assert blowfish(tmp_path, "card", document) == 0
+    (tmp_path / "out" / written[1]).unlink()
+    assert blowfish(tmp_path, "verify", document) == 2
+    assert written[1] in capsys.readouterr().out

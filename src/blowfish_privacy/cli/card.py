@@ -31,7 +31,7 @@ def card(release: str, form: str | None, output: str | None, publisher: str | No
     """
     text = read_document(release)
     with task("Checking the document"):
-        made = make_card(text, publisher=publisher)
+        made = make_card(text, publisher=publisher, folder=Path(release).parent)
     if as_json:
         print_json(card_view(made))
         return

@@ -83,7 +83,7 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
     for made in batch.plans:
         result, files = batch.release(made), outputs[made.name]
         _write(result, files)
-        written.append(release_view(result, batch.earlier.get(made.key), [str(path) for path in files.paths]))
+        written.append(release_view(result, batch.earlier.get(made.key), [str(path) for path in files.holding(result)]))
     if as_json:
         print_json(releases_view(written, spent=batch.cost, remaining=session.remaining))
         return

@@ -41,7 +41,7 @@ class ReleaseFiles:
                 if os.path.lexists(path):
                     raise _refusal(planned.name, path)
             return cls(document, table, picture)
-        if os.path.lexists(table) and _content(table) != made.csv():
+        if os.path.lexists(table) and (_values(made, folder) or _content(table) != made.csv()):
             raise _refusal(planned.name, table)
         if os.path.lexists(picture) and not drawn_from(made.text, _content(picture) or b""):
             raise _refusal(planned.name, picture)
@@ -52,6 +52,11 @@ class ReleaseFiles:
         """The document, the table and the picture."""
         return [self.document, self.table, self.picture]
 
+    def holding(self, result: AnyResult) -> list[Path]:
+        """The files that are written of a result: where the values have a file of their own, no table or picture."""
+        values = _values(result, self.document.parent)
+        return [self.document, values] if values else self.paths
+
     def write(self, result: AnyResult) -> None:
         """Write what is not there yet; what an interruption leaves belongs together, so that it can be written over."""
         if self.earlier is None:
@@ -60,6 +65,8 @@ class ReleaseFiles:
             for path in (self.table, self.picture):
                 path.unlink(missing_ok=True)
             result.save(self.document)
+        if _values(result, self.document.parent):
+            return
         if not self.table.exists():
             result.to_csv(self.table)
         if not self.picture.exists():
@@ -70,6 +77,11 @@ class ReleaseFiles:
             if os.path.lexists(path):
                 hint = f"{IN_THE_LEDGER} Run the command again with --out FOLDER."
                 raise SpecError(f"{path} appeared while the data were read, and is kept.", hint=hint)
+
+
+def _values(result: AnyResult, folder: Path) -> Path | None:
+    kept = result.kept if isinstance(result, results.Result) else None
+    return None if kept is None else folder / kept.file
 
 
 def _release(document: Path, planned: PlannedRelease, policy: Policy) -> AnyResult | None:

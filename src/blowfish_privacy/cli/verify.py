@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from blowfish_privacy.cli.output import as_json, print_json, read_document
@@ -15,7 +17,7 @@ from blowfish_privacy.release import reading, verification
 def verify(release: str, as_json: bool) -> int:  # noqa: FBT001
     """Check RELEASE: its schema, its hashes, and its certificate recomputed from the noise scales it states."""
     text = read_document(release)
-    problems = verification.problems(text)
+    problems = verification.problems(text, Path(release).parent)
     body = reading.parse(text)
     if as_json:
         print_json({"ok": not problems, "problems": problems})

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from blowfish_privacy.errors import LedgerError
@@ -41,6 +42,9 @@ class Ledger(ABC):
     The first charge fixes the policy that the budget belongs to, unless its release fails on the facts of that policy.
     Safe to use from several threads and processes.
     """
+
+    values_folder: Path | None = None
+    """Where values are kept that are too many for a document; None if there is no such place."""
 
     def __init__(self, *, budget: Fraction, load_policy: PolicyLoader | None, clock: Clock | None) -> None:
         self.budget = budget

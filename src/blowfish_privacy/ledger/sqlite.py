@@ -32,6 +32,7 @@ class SqliteLedger(Ledger):
     ) -> None:
         super().__init__(budget=budget, load_policy=load_policy, clock=clock)
         self.path = path
+        self.values_folder = path.with_name(f"{path.name}.values")
         self._timeout = timeout
 
     @classmethod

@@ -20,6 +20,7 @@ from blowfish_privacy.ledger.sqlite_access import DAMAGED, TIMEOUT, check_no_orp
 from blowfish_privacy.ledger.sqlite_formats import APPLICATION, VERSION, create_tables, migrate
 from blowfish_privacy.ledger.sqlite_store import SqliteStore
 from blowfish_privacy.ledger.verification import Rows, verify_rows
+from blowfish_privacy.support.files import make_durable
 
 Result = TypeVar("Result")
 
@@ -35,7 +36,7 @@ def make(path: Path, account: Account) -> None:
         draft = Path(folder) / "ledger"
         draft.touch(mode=0o600)
         _write(draft, account, Place(str(path.parent.stat().st_ino), path.name, str(draft.stat().st_ino)))
-        _sync(draft)
+        make_durable(draft)
         _check_draft(draft, account)
         try:
             os.link(draft, path)
@@ -43,7 +44,7 @@ def make(path: Path, account: Account) -> None:
             raise _exists(path) from None
         # A ledger with two names is refused.
         draft.unlink()
-    _sync(path.parent)
+    make_durable(path.parent)
 
 
 def inspect(path: Path, timeout: float) -> Account:
@@ -120,16 +121,6 @@ def _check_draft(draft: Path, account: Account) -> None:
 
 def _exists(path: Path) -> LedgerError:
     return LedgerError(f"{path.name} already exists.", hint=EXISTS)
-
-
-def _sync(path: Path) -> None:
-    if os.name != "posix":
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _format(path: Path, connection: sqlite3.Connection) -> int:

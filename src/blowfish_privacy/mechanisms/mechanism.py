@@ -9,6 +9,7 @@ its proof in ``docs/proofs/``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -118,6 +119,13 @@ class Mechanism(ABC):
         (counts,) = aggregates.counts()
         with task("Drawing noise"):
             return self.measure(counts, source)
+
+    drawn_in_pieces: ClassVar[bool] = False
+    """Whether :meth:`pieces` needs less memory than :meth:`draw`."""
+
+    def pieces(self, aggregates: Aggregates, source: BitSource) -> Iterator[npt.NDArray[Any]]:
+        """Draw the same answers one piece after the other, for more of them than can be held; by default, at once."""
+        yield self.draw(aggregates, source)
 
     def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
         """Say whether a document's values can be what :meth:`draw` returned."""

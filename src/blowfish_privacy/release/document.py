@@ -1,8 +1,9 @@
 """The release document: one JSON text with the noisy values and everything needed to check them.
 
-It carries what was released, how, and what that proves. It never carries a count, a hash or any other function of the
-private data but the noisy values and, where the policy makes them public, the number of records and of those in each
-block that no secret pair leaves.
+Values that are very many are in a file beside it, whose hash it states (``kept_values.py``). It carries what was
+released, how, and what that proves. It never carries a count, a hash or any other function of the private data but the
+noisy values and, where the policy makes them public, the number of records and of those in each block that no secret
+pair leaves.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.release import spec
+from blowfish_privacy.release.kept_values import KeptValues
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.version import __version__
 
@@ -31,6 +33,10 @@ KEYS = {
 PREDICTABLE = "NOT PRIVATE: made with predictable noise."
 
 
+Noisy: TypeAlias = npt.NDArray[np.int64] | KeptValues
+"""Noisy values, or where they are kept."""
+
+
 @dataclass(frozen=True)
 class Randomness:
     """What a document says of the source of its random bits."""
@@ -40,7 +46,7 @@ class Randomness:
     """Whether nobody can predict it."""
 
 
-def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: Randomness, time: str, entry: int) -> dict[str, Any]:
+def write(plan: Plan, noisy: Noisy, *, source: Randomness, time: str, entry: int) -> dict[str, Any]:
     """Write the document of a release."""
     certificate, error = plan.certificate, plan.expected_error()
     return {
@@ -48,7 +54,7 @@ def write(plan: Plan, noisy: npt.NDArray[np.int64], *, source: Randomness, time:
         "version": VERSION,
         "name": plan.name,
         "query": plan.asked(),
-        "values": noisy.tolist(),
+        "values": noisy.to_document() if isinstance(noisy, KeptValues) else noisy.tolist(),
         "unit": str(error.unit),
         "records": plan.records,
         "error": {"of": error.of, "mse": error.mse, "rmse": error.rmse, "within_95_in_100": error.interval("0.95")},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,9 @@ from blowfish_privacy.errors import DataError
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.privacy.public_totals import BlockForm
+from blowfish_privacy.release.document import Noisy
 from blowfish_privacy.release.engine_aggregates import EngineAggregates, counted, public_records
+from blowfish_privacy.release.kept_values import keep
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.release.public_totals import KEY, published
@@ -27,7 +30,7 @@ from blowfish_privacy.support.progress import task
 class Drawn:
     """Noisy answers, and what else of the data is public."""
 
-    noisy: npt.NDArray[np.int64]
+    noisy: Noisy
     records: int | None
     totals: Mapping[str, list[int]]
     """The exact counts of blocks that no secret pair leaves, as the document states them; empty if there are none."""
@@ -42,12 +45,18 @@ def looks_at(plan: Plan, mechanism: Mechanism) -> tuple[tuple[str, ...], Attribu
     return names, [names]
 
 
-def draw(engine: Engine, plan: Plan, mechanisms: Mapping[Cell, Mechanism], source: BitSource) -> dict[Cell, Drawn]:
-    """Answer a plan with noise, each of its groups, if it has any."""
+def draw(
+    engine: Engine, plan: Plan, mechanisms: Mapping[Cell, Mechanism], source: BitSource, folder: Path | None = None
+) -> dict[Cell, Drawn]:
+    """Answer a plan with noise, each of its groups, if it has any; given a folder, the values are kept in it."""
     if plan.selection:
         return _draw_groups(engine, plan, mechanisms, source)
     aggregates = EngineAggregates(engine, plan, _blocks(plan, mechanisms[()]))
-    noisy = mechanisms[()].draw(aggregates, source)
+    mechanism = mechanisms[()]
+    if folder is None:
+        noisy: Noisy = mechanism.draw(aggregates, source)
+    else:
+        noisy = keep(folder, plan.key, mechanism.rows, mechanism.pieces(aggregates, source))
     totals = aggregates.totals()
     stated = {} if totals is None else {KEY: totals}
     return {(): Drawn(noisy, public_records(plan, aggregates.records), stated)}

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from blowfish_privacy.release import public_totals, spec
 from blowfish_privacy.release.document import FORMAT, VERSION
 from blowfish_privacy.release.file_form import check_query
 from blowfish_privacy.release.group_documents import OF_A_PART, label
+from blowfish_privacy.release.kept_values import KeptValues
 from blowfish_privacy.release.plan import Plan
 
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
@@ -50,6 +52,8 @@ class Release:
     group: Mapping[str, Any]
     """For one group of a release, what its records have in common: values by attribute. Empty for a whole release."""
     body: dict[str, Any]
+    folder: Path | None = None
+    """Where its values are kept, if they are in a file of their own."""
     blocks: Totals | None = None
     """The exact counts of blocks that no secret pair leaves, where the document has them."""
 
@@ -99,16 +103,19 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def read(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
-    """Rebuild the release of a document, or of one part of it; the certificate is derived anew."""
+def read(body: dict[str, Any], part: dict[str, Any] | None = None, folder: Path | None = None) -> Release:
+    """Rebuild the release of a document, or of one part of it; the certificate is derived anew.
+
+    Values that are in a file of their own are looked for in the folder.
+    """
     try:
-        return _read(body, part)
+        return _read(body, part, folder)
     except DAMAGE:
         pass
     raise SpecError("the document is damaged: a part is missing or has the wrong form.")
 
 
-def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
+def _read(body: dict[str, Any], part: dict[str, Any] | None, folder: Path | None) -> Release:
     stated = body if part is None else {**body, **{key: part[key] for key in part if key != "value"}}
     _check_labels(stated, part)
     with warnings.catch_warnings():
@@ -121,7 +128,8 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
     kind = MECHANISMS[stated["mechanism"]["name"]]
     records = _checked_records(stated["records"], population.policy)
     mechanism = kind.from_document(query, population.policy, stated["mechanism"], records)
-    noisy = _whole_numbers(stated["values"])
+    kept = KeptValues.from_document(stated["values"]) if isinstance(stated["values"], dict) else None
+    noisy = _whole_numbers(stated["values"]) if kept is None else kept.read(folder)
     if not mechanism.fits(noisy):
         raise SpecError("the document is damaged: the number of values does not match the query.")
     certificate = population.certificate(mechanism.certify(population.policy))
@@ -131,6 +139,7 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
         blocks = public_totals.read(stated[public_totals.KEY], labels, records)
     return Release(
         *(stated["name"], query, selection, policy, population, mechanism, certificate, records, noisy, group, stated),
+        folder=folder if kept else None,
         blocks=blocks,
     )
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.errors import BlowfishError, DataError
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.release import document
+from blowfish_privacy.release.kept_values import KeptValues, settle
 from blowfish_privacy.support.exact import show
 
 
@@ -21,6 +24,14 @@ def record_answer(ledger: Ledger, entry: Entry, answer: Callable[[], dict[str, A
         error.add_note(_charged(entry))
         raise
     raise failed
+
+
+def settled(folder: Path | None, key: str, text: str) -> str:
+    """Return a document that is recorded, once its values, if they are kept in a folder, have their name there."""
+    values = None if folder is None else json.loads(text)["values"]
+    if folder is not None and isinstance(values, dict):
+        settle(folder, key, KeptValues.from_document(values))
+    return text
 
 
 def _charged(entry: Entry) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.aggregates import AttributeSets
@@ -23,8 +24,9 @@ from blowfish_privacy.release import checks, document, spec
 from blowfish_privacy.release.drawing import Drawn, draw, looks_at
 from blowfish_privacy.release.group_documents import join
 from blowfish_privacy.release.groups import check_total
+from blowfish_privacy.release.kept_values import MOST_IN_DOCUMENT
 from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.release.recording import record_answer
+from blowfish_privacy.release.recording import record_answer, settled
 from blowfish_privacy.support.progress import task
 
 NO_MECHANISM = "none (exact)"
@@ -58,23 +60,30 @@ class ReleaseRunner:
             policy_text=self.policy_text,
         )
         handed_out = self.ledger.document(plan.key)
+        folder = self._folder(plan)
         if handed_out is not None:
-            return handed_out
+            return settled(folder, plan.key, handed_out)
 
         def answer() -> dict[str, Any]:
             opened = engine or self.open()
             checks.check_order(opened, self.policy, self.policy_text, self.ledger)
             checks.compare_facts(opened, plan, self.ledger)
-            drawn = draw(opened, plan, mechanisms, self.source)
+            drawn = draw(opened, plan, mechanisms, self.source, folder)
             return self._written(plan, {cell: (part, drawn[cell]) for cell, part in parts.items()}, entry)
 
-        return record_answer(self.ledger, entry, answer)
+        return settled(folder, plan.key, record_answer(self.ledger, entry, answer))
+
+    def _folder(self, plan: Plan) -> Path | None:
+        """Return the folder in which the values of a plan are kept; None where they are in the document."""
+        many = plan.mechanism.rows > MOST_IN_DOCUMENT and not plan.selection
+        return self.ledger.values_folder if many and plan.mechanism.drawn_in_pieces else None
 
     def _ready(self, plan: Plan, names: Sequence[str], tables: AttributeSets) -> Engine | None:
         """Find out before the charge, without reading a row, whether the data can be asked and the answer stored."""
         if self.ledger.document(plan.key) is not None:
             return None
-        checks.check_length(sum(each.mechanism.rows for each in plan.parts.values()) or plan.mechanism.rows)
+        if self._folder(plan) is None:
+            checks.check_length(sum(each.mechanism.rows for each in plan.parts.values()) or plan.mechanism.rows)
         checks.check_readable(plan)
         check_countable(plan.policy.domain.project(names), tables)
         engine = self.open()

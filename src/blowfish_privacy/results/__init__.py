@@ -23,10 +23,10 @@ def _kind(release: reading.Release) -> type[Result]:
     return kind if kind.reads(release) else VectorResult
 
 
-def from_text(text: str) -> Any:
-    """Build the result of a document's text."""
+def from_text(text: str, folder: Path | None = None) -> Any:
+    """Build the result of a document's text; values in a file of their own are looked for in the folder."""
     body = reading.upgraded(reading.parse(text))
-    releases = [reading.read(body, part) for part in reading.parts_of(body)]
+    releases = [reading.read(body, part, folder) for part in reading.parts_of(body)]
     results = [_kind(release)(release, text) for release in releases]
     return GroupsResult(results, body, text) if "groups" in body else results[0]
 
@@ -40,7 +40,7 @@ def load(path: str | Path) -> Any:
     body = reading.parse(text)
     if body.get("sha256") != document.seal(body):
         raise SpecError("the document was changed after it was written.", hint="blowfish verify says more.")
-    return from_text(text)
+    return from_text(text, Path(path).parent)
 
 
 __all__ = [

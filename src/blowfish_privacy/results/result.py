@@ -13,6 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.release.kept_values import KeptValues
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure, state_below
 from blowfish_privacy.support.file_kinds import enter
@@ -74,6 +75,11 @@ class Result(ABC):
         """The unbiased answers that are shown: the noisy ones, unless public totals improve them."""
         return self.noisy
 
+    @property
+    def kept(self) -> KeptValues | None:
+        """The file of the values, where they are too many for the document; then also for a CSV file or a picture."""
+        return None if self.release.folder is None else KeptValues.from_document(self.release.body["values"])
+
     def error(self) -> Error:
         """Say how wrong an answer is."""
         return self.release.mechanism.expected_error()
@@ -111,7 +117,9 @@ class Result(ABC):
         write_atomically(path, self.csv(), hint=IN_THE_LEDGER)
 
     def save(self, path: str | Path) -> None:
-        """Write the release document."""
+        """Write the release document, and beside it the file of its values, if they have one of their own."""
+        if self.kept is not None and self.release.folder is not None:
+            self.kept.copy(self.release.folder, Path(path).parent)
         write_atomically(path, self.text.encode(), hint=IN_THE_LEDGER)
 
     def figure(self) -> Any:

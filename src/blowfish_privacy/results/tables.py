@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -46,7 +46,7 @@ class TablesResult(Result):
         return mechanism
 
     @cached_property
-    def _components(self) -> dict[Axes, Floats]:
+    def _components(self) -> Mapping[Axes, Floats]:
         mechanism = self._mechanism
         return mechanism.components.estimate(list(mechanism.measured(self.release.noisy)), self.release.records)
 

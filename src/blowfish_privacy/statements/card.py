@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.domain import quoted, worded
@@ -50,22 +51,22 @@ from blowfish_privacy.support.exact import about, show
 _NEVER_CUT = ("Unprotected", "Exact or assumed known")
 
 
-def make_card(text: str, *, publisher: str | None = None) -> Card:
+def make_card(text: str, *, publisher: str | None = None, folder: Path | None = None) -> Card:
     """Read the text of a release document and state what it protects; refuse a document that does not verify."""
-    problems = verification.problems(text)
+    problems = verification.problems(text, folder)
     if problems:
         raise SpecError(
             f"the document does not verify, so nothing can be stated about it: {' '.join(problems[:3])}",
             hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
         )
     body = reading.upgraded(reading.parse(text))
-    releases = [reading.read(body, part) for part in reading.parts_of(body)]
-    return _CardWriter(body, releases, publisher, _remarks(text)).card()
+    releases = [reading.read(body, part, folder) for part in reading.parts_of(body)]
+    return _CardWriter(body, releases, publisher, _remarks(text, folder)).card()
 
 
-def _remarks(text: str) -> list[str]:
+def _remarks(text: str, folder: Path | None) -> list[str]:
     """Return what the result says about the numbers that it shows; that of the least exact group, if there are any."""
-    made = from_text(text)
+    made = from_text(text, folder)
     shown: list[Result] = [made] if isinstance(made, Result) else [*made.values()]
     return max(shown, key=lambda result: float(result.release.body["error"]["rmse"])).remarks()
 

@@ -51,6 +51,17 @@ def _harmless(text: str) -> str:
     return f"'{text}" if text[:1] in _FORMULAS and not _NUMBER.fullmatch(text) else text
 
 
+def make_durable(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    if os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def write_atomically(path: str | Path, content: bytes, *, hint: str | None = None) -> None:
     """Write a file under a temporary name, make it durable, and rename it in one step. Its mode follows the umask."""
     if not isinstance(path, str | os.PathLike):

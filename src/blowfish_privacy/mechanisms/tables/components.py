@@ -9,7 +9,7 @@ attribute is looked at on several levels, a component names the level; the estim
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -46,45 +46,31 @@ class Components:
     nesting: Nesting = field(default_factory=Nesting)
 
     @cached_property
-    def shares(self) -> dict[Axes, list[tuple[int, float]]]:
-        """For each component, the tables that measured it and the weight of each in their mean."""
-        return {
-            component: [(number, precision / total) for number, precision in self._weighed(found)]
-            for component, found in self._precisions.items()
-            if (total := sum(precision for _, precision in self._weighed(found)))
-        }
-
-    @cached_property
     def spread(self) -> dict[Axes, float]:
         """For each component, the variance of a cell before it is made to sum to zero along each attribute."""
-        return {
-            component: 0.0 if any(precision == inf for _, precision in found) else 1 / sum(p for _, p in found)
-            for component, found in self._precisions.items()
-        }
-
-    @staticmethod
-    def _weighed(found: list[tuple[int, float]]) -> list[tuple[int, float]]:
-        """Of tables that are exact, one is enough."""
-        exact = [(number, 1.0) for number, precision in found if precision == inf]
-        return exact[:1] or found
+        return {component: 1 / told.precision for component, told in self._told.items()}
 
     @cached_property
-    def _precisions(self) -> dict[Axes, list[tuple[int, float]]]:
-        found: dict[Axes, list[tuple[int, float]]] = {
-            component: [] for table in self.tables for component in self.nesting.parts(table)
-        }
+    def _told(self) -> dict[Axes, _Told]:
+        """What all tables together tell of each component."""
+        found = {component: _Told() for table in self.tables for component in self.nesting.parts(table)}
+        for number in range(len(self.blocks)):
+            for component, precision in self._tells(number, found):
+                found[component].add(number, precision)
         if self.counted:
-            found[()] = [(-1, inf)]
-        for number, (block, variance) in enumerate(zip(self.blocks, self.variances, strict=True)):
-            for part in self.nesting.parts(block.counted):
-                component = tuple(sorted((*part, *block.signs))) if block.signs else part
-                measured = found.get(component)
-                if measured is not None and (component or not self.counted):
-                    precision = 2 ** len(block.signs) / (variance * self._summed(block, part)) if variance else inf
-                    measured.append((number, precision))
-        if not all(found.values()):
+            found[()] = _Told(inf, 1)
+        if not all(told.tables for told in found.values()):
             raise QueryError("the tables that are measured do not tell all the tables asked for.")
         return found
+
+    def _tells(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
+        """Go through the components that a measured table tells, and how precisely it does."""
+        block, variance = self.blocks[number], self.variances[number]
+        for part in self.nesting.parts(block.counted):
+            component = tuple(sorted((*part, *block.signs)))
+            if component in wanted:
+                precision = 2 ** len(block.signs) / (variance * self._summed(block, part)) if variance else inf
+                yield component, precision
 
     def _summed(self, block: Block, part: Axes) -> float:
         """Return how many cells of a measured table one cell of a component adds up, on average where they differ."""
@@ -104,29 +90,29 @@ class Components:
                 many *= float((inside * left).sum() / left.sum()) if left.any() else float(inside.mean())
         return many
 
-    def estimate(self, measured: Sequence[npt.NDArray[np.int64]], records: int | None) -> dict[Axes, Floats]:
-        """Return the best estimate of every component, given the noisy tables in the order of the blocks."""
-        components = {
-            component: np.zeros([self.shape[axis] for axis in component], dtype=np.float64)
-            for component in self._precisions
-        }
-        if records is not None:
-            components[()] = np.asarray(float(records))
-        for number, parts in self._told.items():
-            values = measured[number].astype(np.float64)
-            for component, share in parts:
-                components[component] += share * self._component(values, self.blocks[number], component)
-        return components
+    def estimate(self, measured: Sequence[npt.NDArray[np.int64]], records: int | None) -> Estimates:
+        """Return the best estimate of every component, given the noisy tables in the order of the blocks.
 
-    @cached_property
-    def _told(self) -> dict[int, list[tuple[Axes, float]]]:
-        """For each table that was measured, the components it has a share in."""
-        told: dict[int, list[tuple[Axes, float]]] = {}
-        for component, shares in self.shares.items():
-            for number, share in shares:
-                if number >= 0:
-                    told.setdefault(number, []).append((component, share))
-        return told
+        One that a single table told is worked out when it is asked for: these are the largest ones, and the most.
+        """
+        held: dict[Axes, Floats] = {
+            component: np.zeros([self.shape[axis] for axis in component], dtype=np.float64)
+            for component, told in self._told.items()
+            if told.tables > 1 and told.precision < inf
+        }
+        for number, block in enumerate(self.blocks):
+            shares = [(each, precision / self._told[each].precision) for each, precision in self._tells(number, held)]
+            values = measured[number].astype(np.float64) if shares else np.zeros(0)
+            for component, share in shares:
+                held[component] += share * self._component(values, block, component)
+        if records is not None or self.counted:
+            held[()] = np.asarray(float(records or 0))
+        return Estimates(self, measured, held)
+
+    def told_by_one(self, measured: Sequence[npt.NDArray[np.int64]], component: Axes) -> Floats:
+        """Return a component that a single table told, or that one told exactly."""
+        number = self._told[component].first
+        return self._component(measured[number].astype(np.float64), self.blocks[number], component)
 
     def _component(self, values: Floats, block: Block, component: Axes) -> Floats:
         """Sum a table down to some of its attributes, and take away what coarser tables tell along each of them."""
@@ -146,8 +132,7 @@ class Components:
 
     def tell(self, axes: Axes) -> bool:
         """Say whether a table is one of those that are put together, or a sum of one."""
-        wanted = tuple(sorted(axes))
-        return any(wanted in {*self.nesting.parts(table)} for table in self.tables)
+        return tuple(sorted(axes)) in self.spread
 
     def table(self, components: Mapping[Axes, Floats], axes: Axes) -> Floats:
         """Put a table together from its components, with its axes in this order."""
@@ -268,3 +253,40 @@ class Components:
 def _beside(values: Floats, at: int, axes: int) -> Floats:
     """Lay values along one of several axes."""
     return values.reshape([-1 if other == at else 1 for other in range(axes)])
+
+
+@dataclass(slots=True)
+class _Told:
+    """What measured tables tell of one component."""
+
+    precision: float = 0.0
+    """Of all of them together; infinite where one is exact."""
+    tables: int = 0
+    first: int = -1
+    """The number of the first table that tells it, or of the first that does so exactly."""
+
+    def add(self, number: int, precision: float) -> None:
+        """Count one more table."""
+        if not self.tables or self.precision < precision == inf:
+            self.first = number
+        self.tables += 1
+        self.precision += precision
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates(Mapping[Axes, Floats]):
+    """The estimates of all components, of which those that several tables told are held."""
+
+    components: Components
+    measured: Sequence[npt.NDArray[np.int64]]
+    held: Mapping[Axes, Floats]
+
+    def __getitem__(self, component: Axes) -> Floats:
+        found = self.held.get(component)
+        return self.components.told_by_one(self.measured, component) if found is None else found
+
+    def __iter__(self) -> Iterator[Axes]:
+        return iter(self.components.spread)
+
+    def __len__(self) -> int:
+        return len(self.components.spread)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import pairwise
 from math import sqrt
 from typing import Any, Self
 
@@ -21,8 +21,9 @@ from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mech
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.design import chosen_blocks
 from blowfish_privacy.mechanisms.tables.nesting import nesting
+from blowfish_privacy.mechanisms.tables.noisy_pieces import noisy_pieces
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
-from blowfish_privacy.noise import BitSource, SimulationSource, checked_scale, discrete_laplace, variance
+from blowfish_privacy.noise import BitSource, SimulationSource, checked_scale, variance
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.privacy.loss import Loss
@@ -31,7 +32,6 @@ from blowfish_privacy.queries import Query, Tables
 from blowfish_privacy.queries.tables import MOST_CELLS
 from blowfish_privacy.queries.tables_form import Block, TablesForm
 from blowfish_privacy.support.exact import about, exact, rounded
-from blowfish_privacy.support.progress import task
 
 _MANY_CELLS = 1_000_000
 Integers = npt.NDArray[np.int64]
@@ -61,6 +61,7 @@ class Marginals(Mechanism):
 
     name = "marginals"
     gives = ("tables",)
+    drawn_in_pieces = True
     proof = "docs/proofs/tables.md"
 
     def __post_init__(self) -> None:
@@ -116,32 +117,20 @@ class Marginals(Mechanism):
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         """Ask for the counts of every table that is measured, in one scan, and add noise to each."""
+        return np.concatenate([*self.pieces(aggregates, source)])
+
+    def pieces(self, aggregates: Aggregates, source: BitSource) -> Iterator[npt.NDArray[Any]]:
+        """Ask for one table after the other, and add noise to as many at a time as are drawn at once."""
         sets = [[self.form.names[axis] for axis in block.axes] for block in self.form.blocks]
-        counts = aggregates.counts(sets)
-        with task("Drawing noise"):
-            return self._perturbed(
-                np.concatenate(
-                    [block.of_counts(table).reshape(-1) for block, table in zip(self.form.blocks, counts, strict=True)]
-                ),
-                source,
-            )
+        counts = zip(self.form.blocks, aggregates.tables(sets), strict=True)
+        return noisy_pieces(self.scales, (block.of_counts(table) for block, table in counts), source)
 
     def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         """Sum the counts of all cells down to the tables, and add noise to each."""
         # Checked against the number of records alone, so that no error depends on anyone's values.
         if int(counts.sum()) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.")
-        return self._perturbed(self.form.answer(counts), source)
-
-    def _perturbed(self, answers: Integers, source: BitSource) -> Integers:
-        """Add noise, to all neighbouring tables of one scale at once: a new scale takes milliseconds to prepare."""
-        start = 0
-        for scale, tables in groupby(zip(self.scales, self.form.sizes, strict=True), key=lambda table: table[0]):
-            stop = start + sum(size for _, size in tables)
-            if scale:
-                answers[start:stop] += discrete_laplace(scale, stop - start, source=source)
-            start = stop
-        return answers
+        return np.concatenate([*noisy_pieces(self.scales, self.measured(self.form.answer(counts)), source)])
 
     @cached_property
     def places(self) -> tuple[slice, ...]:
