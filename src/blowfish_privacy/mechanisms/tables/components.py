@@ -21,6 +21,7 @@ import numpy.typing as npt
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.tables import many_tables
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats, Nesting, Pattern
+from blowfish_privacy.mechanisms.tables.told import Estimates, Told
 from blowfish_privacy.queries.tables_form import Block
 
 
@@ -51,14 +52,14 @@ class Components:
         return {component: 1 / told.precision for component, told in self._told.items()}
 
     @cached_property
-    def _told(self) -> dict[Axes, _Told]:
+    def _told(self) -> dict[Axes, Told]:
         """What all tables together tell of each component."""
-        found = {component: _Told() for table in self.tables for component in self.nesting.parts(table)}
+        found = {component: Told() for table in self.tables for component in self.nesting.parts(table)}
         for number in range(len(self.blocks)):
             for component, precision in self._tells(number, found):
                 found[component].add(number, precision)
         if self.counted:
-            found[()] = _Told(inf, 1)
+            found[()] = Told(inf, 1)
         if not all(told.tables for told in found.values()):
             raise QueryError("the tables that are measured do not tell all the tables asked for.")
         return found
@@ -107,9 +108,9 @@ class Components:
                 held[component] += share * self._component(values, block, component)
         if records is not None or self.counted:
             held[()] = np.asarray(float(records or 0))
-        return Estimates(self, measured, held)
+        return Estimates(held, self.spread, lambda component: self._told_by_one(measured, component))
 
-    def told_by_one(self, measured: Sequence[npt.NDArray[np.int64]], component: Axes) -> Floats:
+    def _told_by_one(self, measured: Sequence[npt.NDArray[np.int64]], component: Axes) -> Floats:
         """Return a component that a single table told, or that one told exactly."""
         number = self._told[component].first
         return self._component(measured[number].astype(np.float64), self.blocks[number], component)
@@ -213,11 +214,16 @@ class Components:
 
     def _parts_of(self, axes: Axes) -> dict[int, list[tuple[Axes, float]]]:
         """For each measured table with noise, the components of a table that it has a share in."""
+        noisy = {each for each in self.nesting.parts(axes) if self._told[each].precision < inf}
+        families = {self.nesting.family(axis) for axis in axes}
         found: dict[int, list[tuple[Axes, float]]] = {}
-        for component in self.nesting.parts(axes):
-            for number, share in self.shares.get(component, ()):
-                if number >= 0 and self.variances[number]:
-                    found.setdefault(number, []).append((component, share))
+        for number, block in enumerate(self.blocks):
+            if () in noisy or not families.isdisjoint(map(self.nesting.family, block.axes)):
+                told = [
+                    (each, precision / self._told[each].precision) for each, precision in self._tells(number, noisy)
+                ]
+                if told:
+                    found[number] = told
         return found
 
     def _of_sum(self, axes: Axes, chosen: Sequence[Sequence[int]]) -> float:
@@ -253,40 +259,3 @@ class Components:
 def _beside(values: Floats, at: int, axes: int) -> Floats:
     """Lay values along one of several axes."""
     return values.reshape([-1 if other == at else 1 for other in range(axes)])
-
-
-@dataclass(slots=True)
-class _Told:
-    """What measured tables tell of one component."""
-
-    precision: float = 0.0
-    """Of all of them together; infinite where one is exact."""
-    tables: int = 0
-    first: int = -1
-    """The number of the first table that tells it, or of the first that does so exactly."""
-
-    def add(self, number: int, precision: float) -> None:
-        """Count one more table."""
-        if not self.tables or self.precision < precision == inf:
-            self.first = number
-        self.tables += 1
-        self.precision += precision
-
-
-@dataclass(frozen=True, eq=False)
-class Estimates(Mapping[Axes, Floats]):
-    """The estimates of all components, of which those that several tables told are held."""
-
-    components: Components
-    measured: Sequence[npt.NDArray[np.int64]]
-    held: Mapping[Axes, Floats]
-
-    def __getitem__(self, component: Axes) -> Floats:
-        found = self.held.get(component)
-        return self.components.told_by_one(self.measured, component) if found is None else found
-
-    def __iter__(self) -> Iterator[Axes]:
-        return iter(self.components.spread)
-
-    def __len__(self) -> int:
-        return len(self.components.spread)
