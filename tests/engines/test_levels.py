@@ -87,3 +87,11 @@ def test_missing_leaves_are_counted_where_it_is_declared(way: Way, tmp_path: Pat
     engine = open_engine(way(table, tmp_path))
     (counts,) = engine.counts(Domain(place=place), [["place@land"]])
     assert counts.tolist() == [2, 2]
+
+
+def test_very_many_tables_are_counted_at_their_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("blowfish_privacy.engines.sql.table.many", lambda domain, sets: True)
+    positions = columns()
+    engine = open_engine(as_table(positions))
+    for names, counts in zip(SETS, engine.counts(DOMAIN, SETS), strict=True):
+        np.testing.assert_array_equal(counts, by_hand(positions, names))

@@ -125,3 +125,12 @@ def test_a_policy_file_asks_for_levels():
     assert each.query == bp.Histogram("sex").by("place@state")
     with pytest.raises(bp.QueryError, match="no level 'stat'"):
         spec.loads(text.replace("place@state", "place@stat"))
+
+
+def test_sets_of_tables_have_a_level_of_each_attribute():
+    asked = bp.Tables([["place@state", "sex"], ["place@state"]])
+    released = session(bp.Attributes()).release(asked, epsilon=1000)
+    assert np.rint(released["place@state", "sex"].values).tolist() == [[40, 60], [50, 60]]
+    assert problems(released.text) == []
+    exact = session(bp.PerAttribute(place=bp.Within("state"), sex=bp.Public())).release(asked, epsilon=1)
+    assert exact["place@state"].values.tolist() == [100, 110]
