@@ -30,6 +30,9 @@ def make_query(data, kind, domain):
         cells = domain.project(chosen).size
         rows = st.lists(st.lists(weight, min_size=cells, max_size=cells), min_size=1, max_size=3)
         return bp.Linear(data.draw(rows), chosen)
+    if kind is bp.Tables:
+        table = st.lists(st.sampled_from(names), min_size=1, unique=True).map(sorted)
+        return bp.Tables(data.draw(st.lists(table, min_size=1, max_size=3, unique_by=tuple)))
     if kind is bp.RangeGrid:
         pairs = [(a, b) for a in names for b in names if a != b and domain[a].ordered and domain[b].ordered]
         return bp.RangeGrid(*data.draw(st.sampled_from(pairs))) if pairs else None
