@@ -145,8 +145,9 @@ class Marginals(Mechanism):
 
     def simulated_noise(self, source: SimulationSource) -> list[npt.NDArray[np.float64]]:
         """Draw what noise alone makes of the tables asked for, axes ascending."""
-        noise = list(self.measured(self._perturbed(np.zeros(self.form.outputs, dtype=np.int64), source)))
-        found = self.components.estimate(noise, None if self.secret_size else 0)
+        empty = self.measured(np.zeros(self.form.outputs, dtype=np.int64))
+        noise = np.concatenate([*noisy_pieces(self.scales, empty, source)])
+        found = self.components.estimate(list(self.measured(noise)), None if self.secret_size else 0)
         return [self.components.table(found, tuple(sorted(axes))) for axes in self.components.tables]
 
     @cached_property
