@@ -28,11 +28,20 @@ class View:
     """The attribute, by its number in a domain."""
     positions: Integers
     """Where each value of the attribute lies on the level."""
+    named: bool = True
+    """Whether the domain knows the level; it does not know the blocks of a policy."""
 
     @property
     def size(self) -> int:
         """The number of values on the level."""
         return int(self.positions.max()) + 1
+
+    def summed(self, counts: Integers, at: int) -> Integers:
+        """Add up the counts of the attribute's values, which lie along one axis, to those of the level."""
+        moved = np.moveaxis(counts, at, 0)
+        level = np.zeros((self.size, *moved.shape[1:]), dtype=np.int64)
+        np.add.at(level, self.positions, moved)
+        return np.moveaxis(level, 0, at)
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,20 @@ class TablesForm(LinearForm):
     def names(self) -> tuple[str, ...]:
         """The name of each axis."""
         return (*self.domain.names, *(view.name for view in self.views))
+
+    def asked_of_data(self, block: Block) -> list[str]:
+        """Name the attributes, or levels of them, whose counts tell a table."""
+        first = len(self.domain.shape)
+        views = {first + number: view for number, view in enumerate(self.views) if not view.named}
+        return [self.domain.names[views[axis].axis] if axis in views else self.names[axis] for axis in block.axes]
+
+    def of_data(self, block: Block, counts: Integers) -> Integers:
+        """Make a table of the counts that :meth:`asked_of_data` names."""
+        first = len(self.domain.shape)
+        for at, axis in enumerate(block.axes):
+            if axis >= first and not self.views[axis - first].named:
+                counts = self.views[axis - first].summed(counts, at)
+        return block.of_counts(counts)
 
     def of(self, blocks: tuple[Block, ...]) -> TablesForm:
         """Return other tables of the same attributes and views."""
@@ -188,12 +211,12 @@ class TablesForm(LinearForm):
         """Return two positions of a secret pair that differ on the coarsest level possible, and so on finer ones."""
         name = self.domain.names[axis]
         own = graph.project([name])
-        views = sorted((view for view in self.views if view.axis == axis), key=lambda view: view.size)
-        for view in views:
-            edge = graph.project([view.name]).widest_edge(view.name)
-            if edge is not None:
-                first, second = (Subset.of(np.flatnonzero(view.positions == end[0]).tolist()) for end in edge)
-                return own.joins(name, first, second)
+        for view in sorted((view for view in self.views if view.axis == axis), key=lambda view: view.size):
+            groups = [Subset.of(np.flatnonzero(view.positions == group).tolist()) for group in range(view.size)]
+            for number, group in enumerate(groups):
+                others = Subset.of(np.flatnonzero(view.positions > number).tolist())
+                if len(others) and (move := own.joins(name, group, others)) is not None:
+                    return move
         return None
 
     def _cancel(self, edge: Edge) -> bool:
@@ -220,10 +243,7 @@ class TablesForm(LinearForm):
         summed = np.asarray(table.sum(axis=others, dtype=np.int64)).transpose([sorted(own).index(axis) for axis in own])
         for at, axis in enumerate(block.axes):
             if axis >= table.ndim:
-                view = self.views[axis - table.ndim]
-                level = np.zeros((view.size, *np.moveaxis(summed, at, 0).shape[1:]), dtype=np.int64)
-                np.add.at(level, view.positions, np.moveaxis(summed, at, 0))
-                summed = np.moveaxis(level, 0, at)
+                summed = self.views[axis - table.ndim].summed(summed, at)
         return summed
 
 

@@ -118,11 +118,17 @@ class TablesResult(Result):
     @property
     def header(self) -> list[str]:
         """The attributes, then the count and its error; attributes that a table does not have are left empty."""
-        return ["table", *self._mechanism.form.domain.names, "count", "typical_error"]
+        return ["table", *self._columns, "count", "typical_error"]
+
+    @property
+    def _columns(self) -> list[str]:
+        """The attributes, and levels of them, that tables show."""
+        shown = {axis for table in self._mechanism.components.tables for axis in table}
+        return [name for axis, name in enumerate(self._mechanism.form.names) if axis in shown]
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each cell of each table."""
-        names = self._mechanism.form.domain.names
+        names = self._columns
         for table in self:
             at = {name: column for column, name in enumerate(table.names)}
             for row in table.rows():

@@ -270,3 +270,20 @@ def test_a_bound_is_stated_only_where_it_is_proved():
     made = [Marginals.calibrated(PAIRS, policy, epsilon=Fraction(1), records=9) for policy in bounds]
     assert [mechanism.ratio is None for mechanism in made] == [False, False, False, True]
     assert all(mechanism.ratio >= 1 for mechanism in made[:3])
+
+
+def test_counts_of_blocks_that_no_secret_pair_leaves_are_exact_in_every_table():
+    secrets = bp.PerAttribute({**some_secret("zone").secrets, "age": bp.Partition(blocks=[[0, 1], [2, 3, 4], [5]])})
+    counts = np.random.default_rng(1).integers(0, 9, PEOPLE.shape)
+    session = bp.Session(bp.Counts(counts), bp.Policy(PEOPLE, secrets=secrets), budget=1)
+    result = session.release(session.plan(bp.Tables([["sex", "age"], ["age", "zone"], ["zone"]]), epsilon="0.5"))
+    by_sex = counts.sum(axis=(2, 3)).T
+    for table, exact in (
+        (result["sex", "age"].values, by_sex),
+        (result["age", "zone"].values.sum(axis=1), by_sex.sum(0)),
+    ):
+        for first, last in ((0, 2), (2, 5), (5, 6)):
+            assert np.allclose(table[..., first:last].sum(axis=-1), exact[..., first:last].sum(axis=-1))
+    assert result["age"].subtotal(age=(2, 4))[1] == pytest.approx(0, abs=1e-6)
+    assert result["age"].subtotal(age=(2, 3))[1] > 1
+    assert np.allclose(from_text(result.text)["age"].values, result["age"].values)

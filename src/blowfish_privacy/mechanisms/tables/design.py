@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import inf, sqrt
 
+import numpy as np
+
+from blowfish_privacy.domain import AT
 from blowfish_privacy.graphs.graph import SecretGraph, differing
+from blowfish_privacy.mechanisms.tables.nesting import nesting
 from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries.tables import Objective
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables_form import Block, TablesForm, View
 from blowfish_privacy.support.progress import task
 
+_MOST_VALUES = 100_000
 _BITS, _DIGITS = 20, 7
 """The largest weight has so many bits; of each weight so many are kept, for few different scales."""
 
@@ -28,9 +34,48 @@ def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tu
     blocks, ratio = _design(asked.shape, tables, objective, changed, policy.size == "unknown")
     if asked.views:
         # Levels of an attribute are planned as if they were attributes; only whole tables of them tell about others.
-        blocks = tuple(block if asked.fits(block) else Block(block.axes, (), block.weight) for block in blocks)
-        return tuple(block for block in blocks if asked.fits(block)), None
+        blocks = (block if asked.fits(block) else Block(block.axes, (), block.weight) for block in blocks)
+        measured = [block for block in blocks if asked.fits(block)]
+        free = [] if policy.size == "unknown" else _public(asked, frozenset().union(*changed))
+        return (*measured, *(block for block in free if block not in measured)), None
     return blocks, ratio if _alike(graph) else None
+
+
+def with_blocks(asked: TablesForm, policy: Policy) -> TablesForm:
+    """Look also at which block of an attribute a value is in, where no secret pair leaves its block."""
+    views = list(asked.views)
+    for axis, name in enumerate(asked.domain.names):
+        graph, size = policy.graph.project([name]), asked.domain.shape[axis]
+        if graph.connected or not graph.has_edges or size > _MOST_VALUES:
+            continue
+        labels = [graph.component((value,)) for value in range(size)]
+        numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+        view = View(f"{name}{AT}", axis, np.array([numbers[label] for label in labels]), named=False)
+        if _nested(view, [other for other in views if other.axis == axis]):
+            views.append(view)
+    return TablesForm(asked.domain, asked.blocks, tuple(views))
+
+
+def _nested(view: View, others: Sequence[View]) -> bool:
+    """Say whether a view is another one than all others, and lies inside or around each of them."""
+    for other in others:
+        pairs = len(set(zip(view.positions.tolist(), other.positions.tolist(), strict=True)))
+        if pairs != max(view.size, other.size) or view.size == other.size:
+            return False
+    return True
+
+
+def _public(asked: TablesForm, changed: frozenset[int]) -> list[Block]:
+    """List what the tables asked for have that no secret pair changes: each attribute on the finest level possible."""
+    levels = nesting(asked)
+    found: dict[frozenset[int], Block] = {}
+    for table in asked.blocks:
+        chains = ([level for level in levels.chain(axis) if level not in changed] for axis in table.axes)
+        axes = tuple(chain[-1] for chain in chains if chain)
+        if axes:
+            found.setdefault(frozenset(axes), Block(tuple(sorted(axes)), (), 0))
+    parts = {axes: {frozenset(part) for part in levels.parts(block.axes)} for axes, block in found.items()}
+    return [block for axes, block in found.items() if not any(axes in parts[other] for other in found if other != axes)]
 
 
 def _alike(graph: SecretGraph) -> bool:

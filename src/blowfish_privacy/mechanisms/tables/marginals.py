@@ -19,7 +19,7 @@ from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecErro
 from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.mechanisms.tables.components import Components
-from blowfish_privacy.mechanisms.tables.design import chosen_blocks
+from blowfish_privacy.mechanisms.tables.design import chosen_blocks, with_blocks
 from blowfish_privacy.mechanisms.tables.nesting import nesting
 from blowfish_privacy.mechanisms.tables.noisy_pieces import noisy_pieces
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
@@ -113,7 +113,7 @@ class Marginals(Mechanism):
 
     def tables(self, query: Query) -> AttributeSets:
         """Return the sets of attributes that are measured."""
-        return [[self.form.names[axis] for axis in block.axes] for block in self.form.blocks]
+        return [self.form.asked_of_data(block) for block in self.form.blocks]
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         """Ask for the counts of every table that is measured, in one scan, and add noise to each."""
@@ -121,9 +121,9 @@ class Marginals(Mechanism):
 
     def pieces(self, aggregates: Aggregates, source: BitSource) -> Iterator[npt.NDArray[Any]]:
         """Ask for one table after the other, and add noise to as many at a time as are drawn at once."""
-        sets = [[self.form.names[axis] for axis in block.axes] for block in self.form.blocks]
+        sets = [self.form.asked_of_data(block) for block in self.form.blocks]
         counts = zip(self.form.blocks, aggregates.tables(sets), strict=True)
-        return noisy_pieces(self.scales, (block.of_counts(table) for block, table in counts), source)
+        return noisy_pieces(self.scales, (self.form.of_data(block, table) for block, table in counts), source)
 
     def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         """Sum the counts of all cells down to the tables, and add noise to each."""
@@ -240,7 +240,7 @@ _LARGEST_WEIGHT = 2**40
 def _asked(query: Query, policy: Policy) -> tuple[TablesForm, Any]:
     if not isinstance(query, Tables):
         raise QueryError(f"marginals answers sets of tables, not {query.keyword}.", hint='Tables([["age", "sex"]]).')
-    return query.on(policy.domain), query.objective
+    return with_blocks(query.on(policy.domain), policy), query.objective
 
 
 def _counting(blocks: list[Block]) -> tuple[Block, ...]:
