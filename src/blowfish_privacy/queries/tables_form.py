@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, Domain, Subset
+from blowfish_privacy.domain import Cell, Domain, Subset, quoted
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.queries.query import LinearForm
 
@@ -91,6 +91,13 @@ class TablesForm(LinearForm):
     def names(self) -> tuple[str, ...]:
         """The name of each axis."""
         return (*self.domain.names, *(view.name for view in self.views))
+
+    def title(self, axis: int) -> str:
+        """Call an axis by its name in a sentence."""
+        view = self.views[axis - len(self.domain.shape)] if axis >= len(self.domain.shape) else None
+        if view is None or view.named:
+            return quoted(self.names[axis])
+        return f"the {view.size:,} blocks of {quoted(self.domain.names[view.axis])} that no secret pair leaves"
 
     def asked_of_data(self, block: Block) -> list[str]:
         """Name the attributes, or levels of them, whose counts tell a table."""

@@ -34,6 +34,7 @@ from blowfish_privacy.queries.tables_form import Block, TablesForm
 from blowfish_privacy.support.exact import about, exact, rounded
 
 _MANY_CELLS = 1_000_000
+_MOST_NAMED = 10
 Integers = npt.NDArray[np.int64]
 
 
@@ -194,6 +195,15 @@ class Marginals(Mechanism):
         return [f"A table of {large:,} cells is large: in most cells there will be nothing but noise."] * (
             large > _MANY_CELLS
         )
+
+    def without_noise(self) -> str | None:
+        """Name the tables that are exact, unless all are."""
+        exact = [block for block in self.form.blocks if not block.weight]
+        if not exact or len(exact) == len(self.form.blocks):
+            return None
+        titles = ["the table of " + " by ".join(self.form.title(axis) for axis in block.axes) for block in exact]
+        more = f" and {len(titles) - _MOST_NAMED:,} more" if len(titles) > _MOST_NAMED else ""
+        return f"{'; '.join(titles[:_MOST_NAMED])}{more}"
 
     def words(self) -> str:
         """State how many tables get noise of which scales."""
