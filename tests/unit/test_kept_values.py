@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -180,6 +181,13 @@ def test_a_place_without_a_folder_keeps_the_limit(session: bp.Session, monkeypat
     with pytest.raises(QueryError, match="too long for a ledger"):
         session.release(QUERY, epsilon=2)
     assert session.ledger.spent == 1
+
+
+def test_a_disk_without_room_is_noticed_before_the_charge(session: bp.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(DataError, match="beside the ledger"):
+        session.release(QUERY, epsilon=1)
+    assert session.ledger.entries() == ()
 
 
 def test_a_disk_that_is_full_says_what_was_charged(session: bp.Session, monkeypatch: pytest.MonkeyPatch) -> None:

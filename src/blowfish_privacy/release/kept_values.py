@@ -87,6 +87,16 @@ class KeptValues:
         raise DataError(f"{target / self.file} cannot be written: {reason}.")
 
 
+def check_room(folder: Path, number: int) -> None:
+    """Refuse values for which the disk has no room."""
+    needed, free = 8 * number, shutil.disk_usage(folder.parent).free
+    if needed > free:
+        raise DataError(
+            f"the values need {needed / 1e9:.1f} GB beside the ledger, where {free / 1e9:.1f} GB are free.",
+            hint="make room, or keep the ledger on another disk. Nothing was charged.",
+        )
+
+
 def keep(folder: Path, key: str, number: int, pieces: Iterable[npt.NDArray[np.int64]]) -> KeptValues:
     """Write values piece by piece; the file waits until its document is recorded under the key of the release."""
     try:

@@ -24,7 +24,7 @@ from blowfish_privacy.release import checks, document, spec
 from blowfish_privacy.release.drawing import Drawn, draw, looks_at
 from blowfish_privacy.release.group_documents import join
 from blowfish_privacy.release.groups import check_total
-from blowfish_privacy.release.kept_values import MOST_IN_DOCUMENT
+from blowfish_privacy.release.kept_values import MOST_IN_DOCUMENT, check_room
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.recording import record_answer, settled
 from blowfish_privacy.support.progress import task
@@ -82,8 +82,11 @@ class ReleaseRunner:
         """Find out before the charge, without reading a row, whether the data can be asked and the answer stored."""
         if self.ledger.document(plan.key) is not None:
             return None
-        if self._folder(plan) is None:
-            checks.check_length(sum(each.mechanism.rows for each in plan.parts.values()) or plan.mechanism.rows)
+        folder, rows = self._folder(plan), sum(each.mechanism.rows for each in plan.parts.values())
+        if folder is None:
+            checks.check_length(rows or plan.mechanism.rows)
+        else:
+            check_room(folder, plan.mechanism.rows)
         checks.check_readable(plan)
         check_countable(plan.policy.domain.project(names), tables)
         engine = self.open()
