@@ -31,6 +31,10 @@ class CellError(Protocol):
         """Return that of a cell of a table, or of the sum of the cells that are chosen."""
         ...
 
+    def standard_errors(self, axes: Axes) -> Floats:
+        """Return that of every cell of a table."""
+        ...
+
     def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
         """Return a bound on the error of a cell of a table that holds with probability ``level``."""
         ...
@@ -60,7 +64,7 @@ class Table:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of a cell, the same for all; of biased counts the root mean squared error, simulated."""
+        """The standard error of a cell, the largest where they differ; of biased counts a simulated typical error."""
         return self._standard_error
 
     @cached_property
@@ -70,7 +74,7 @@ class Table:
     @property
     def standard_errors(self) -> Floats:
         """The standard error of every cell."""
-        return np.full(self.values.shape, self.standard_error)
+        return self.error.standard_errors(self.axes)
 
     def interval(self, level: Number = "0.95") -> tuple[Floats, Floats]:
         """Return, for every cell, bounds between which the true count lies with probability ``level``."""
@@ -94,8 +98,9 @@ class Table:
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each cell."""
-        for shown, value in zip(product(*self.labels), self.values.reshape(-1).tolist(), strict=True):
-            yield [*shown, value, self.standard_error]
+        columns = self.values.reshape(-1).tolist(), self.standard_errors.reshape(-1).tolist()
+        for shown, value, error in zip(product(*self.labels), *columns, strict=True):
+            yield [*shown, value, error]
 
     def to_frame(self) -> Any:
         """Return the table as a pandas DataFrame."""

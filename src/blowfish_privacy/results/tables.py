@@ -168,17 +168,11 @@ class NonnegativeTables(TablesResult):
         return nonnegative(tables, self._agreement)
 
     def _counts(self, axes: Axes) -> npt.NDArray[Any]:
-        own, table = next(
-            (own, table)
-            for own, table in zip(self._agreement.tables, self._fitted, strict=True)
-            if set(axes) <= set(own)
-        )
-        summed = np.asarray(table.sum(axis=tuple(at for at, axis in enumerate(own) if axis not in axes)))
-        return summed.transpose([sorted(axes).index(axis) for axis in axes])
+        return self._agreement.sums(self._fitted, axes)
 
     @cached_property
     def _error(self) -> TablesError | SimulatedError:
-        return SimulatedError(self._mechanism, self._fitted, self._fit)
+        return SimulatedError(self._mechanism, self._agreement, self._fitted, self._fit)
 
     def title(self) -> str:
         """Return the headline of the figure, which says that the counts are biased."""

@@ -8,15 +8,16 @@ agreement, exact components, and the cells that exact tables tell to be empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import prod, sqrt
+from collections.abc import Iterable, Iterator, Sequence
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.mechanisms.tables.agreement import Agreement, contained
-from blowfish_privacy.mechanisms.tables.components import Axes, Floats, subsets
+from blowfish_privacy.mechanisms.tables.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
+from blowfish_privacy.mechanisms.tables.parts import Part
 from blowfish_privacy.support.progress import task
 
 _ROUNDS = 300
@@ -72,33 +73,36 @@ def _made_up(tables: Sequence[Floats], agreement: Agreement, even: Sequence[Floa
 
     What is missing in a cell of one table is added there, and evenly over all attributes that the table does not have.
     """
-    below = [contained([np.maximum(-table, 0)], [axes]) for axes, table in zip(agreement.tables, tables, strict=True)]
-    everything = sum(float(sums[()]) for sums in below)
+    below = [np.maximum(-table, 0) for table in tables]
+    everything = sum(float(table.sum()) for table in below)
     if not everything:
         return even
     added: list[Floats] = []
     for axes, table in zip(agreement.tables, tables, strict=True):
-        lifted = np.zeros(table.shape)
-        for sums in below:
-            if sums[()]:
-                common = max((part for part in sums if set(part) <= set(axes)), key=len)
-                shape = [agreement.sizes[axis] if axis in common else 1 for axis in axes]
-                lifted += sums[common].reshape(shape) * (sums[common].size / table.size)
+        parts, lifted = {part.component: part for part in agreement.parts(axes)}, np.zeros(table.shape)
+        for other, missing in zip(agreement.tables, below, strict=True):
+            if missing.any():
+                common = _finest((part for part in agreement.parts(other) if part.component in parts), agreement)
+                lifted += parts[common.component].lifted(common.sums(missing))
         added.append(lifted * (float(even[0].sum()) / everything))
     return added
 
 
 def _even(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]:
     """Spread the exact tables, or the number of records, evenly over everything that is secret."""
-    sums = contained(tables, agreement.tables)
     spread: list[Floats] = []
-    for axes in agreement.tables:
-        public = max((part for part in subsets(axes) if part in agreement.exact), key=len, default=())
-        known = np.maximum(np.rint(sums[public]) if public in agreement.exact else sums[public], 0)
-        shape = [agreement.sizes[axis] if axis in public else 1 for axis in axes]
-        secret = prod(agreement.sizes[axis] for axis in axes if axis not in public)
-        spread.append(np.broadcast_to(known.reshape(shape) / secret, [agreement.sizes[axis] for axis in axes]))
+    for axes, table in zip(agreement.tables, tables, strict=True):
+        public = [part for part in agreement.parts(axes) if part.component in agreement.exact]
+        part = _finest(public or (part for part in agreement.parts(axes) if not part.component), agreement)
+        sums = part.sums(table)
+        known = np.maximum(np.rint(sums) if public else sums, 0)
+        spread.append(np.broadcast_to(part.lifted(known), table.shape))
     return spread
+
+
+def _finest(parts: Iterable[Part], agreement: Agreement) -> Part:
+    """Return the part that contains all others."""
+    return max(parts, key=lambda part: sum(len(agreement.nesting.chain(axis)) for axis in part.component))
 
 
 class _Nearest:

@@ -8,19 +8,18 @@ rounding of floats: to about 1e-12 of all records.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.mechanisms.tables.agreement import Agreement, contained
-from blowfish_privacy.mechanisms.tables.components import Axes, Floats
+from blowfish_privacy.mechanisms.tables.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.interior import moved_inside
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
 
 _ROUNDS = 60
-_Values = TypeVar("_Values", bound=npt.NDArray[Any])
 
 
 def nonnegative(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]:
@@ -47,22 +46,58 @@ def _near(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]:
 def fitted(tables: Sequence[Floats], agreement: Agreement) -> dict[Axes, Floats]:
     """Cut tables that agree at zero, and make them agree again with all tables they contain, the small ones first."""
     found: dict[Axes, Floats] = {}
-    for part, table in contained(tables, agreement.tables).items():
-        found[part] = np.rint(table) if part in agreement.exact else fit(np.maximum(table, 0), sides(part, found))
+    for axes, table in agreement.contained(tables).items():
+        if axes in agreement.exact:
+            found[axes] = np.rint(table)
+        else:
+            found[axes] = within(np.maximum(table, 0), axes, found, agreement, fit_one, fit_two)
     return found
 
 
-def sides(part: Axes, found: Mapping[Axes, _Values]) -> list[_Values]:
-    """Return the tables with one attribute less, in the order of the attribute that is summed."""
-    return [found[side] for side in reversed(list(combinations(part, len(part) - 1)))] if part else []
+def within(
+    table: Floats,
+    axes: Axes,
+    found: Mapping[Axes, npt.NDArray[Any]],
+    agreement: Agreement,
+    one: Callable[[Floats, Any], npt.NDArray[Any]],
+    two: Callable[[Floats, npt.NDArray[Any], npt.NDArray[Any]], npt.NDArray[Any]],
+) -> npt.NDArray[Any]:
+    """Fit a table of at most two attributes to the next coarser ones.
+
+    Without levels of a hierarchy, ``one`` and ``two`` see the whole table: with its total, or its sums over both axes.
+    With levels they see one branch after the other.
+    """
+    if not axes:
+        return table
+    groups = [agreement.nesting.above.get(axis, np.zeros(agreement.sizes[axis], dtype=np.int64)) for axis in axes]
+    sides = [_side(axes, at, found, agreement) for at in range(len(axes))]
+    branches = [[np.flatnonzero(each == group) for group in range(int(each.max()) + 1)] for each in groups]
+    parts: list[tuple[Any, npt.NDArray[Any]]] = []
+    if len(axes) == 1:
+        parts = [(rows, one(table[rows], sides[0][group])) for group, rows in enumerate(branches[0])]
+    else:
+        for (first, rows), (second, columns) in product(enumerate(branches[0]), enumerate(branches[1])):
+            block = np.ix_(rows, columns)
+            parts.append((block, two(table[block], sides[0][first, columns], sides[1][rows, second])))
+    result = np.zeros(table.shape, dtype=parts[0][1].dtype)
+    for where, values in parts:
+        result[where] = values
+    return result
 
 
-def fit(table: Floats, sums: Sequence[Floats]) -> Floats:
-    """Give a table without negative counts the sums over each of its axes: at most two, of one total."""
-    if len(sums) == 1:
-        everything = float(table.sum())
-        return table * (float(sums[0]) / everything) if everything else np.full(table.shape, sums[0] / table.size)
-    return fit_two(table, *sums) if sums else table
+def _side(axes: Axes, at: int, found: Mapping[Axes, npt.NDArray[Any]], agreement: Agreement) -> npt.NDArray[Any]:
+    """Return the table with one axis coarser, or left out and then of length 1; axes in the same order."""
+    parent = agreement.nesting.parents.get(axes[at])
+    if parent is None:
+        return np.expand_dims(found[axes[:at] + axes[at + 1 :]], at)
+    order = (*axes[:at], parent, *axes[at + 1 :])
+    return found[tuple(sorted(order))].transpose([sorted(order).index(axis) for axis in order])
+
+
+def fit_one(table: Floats, total: Any) -> Floats:
+    """Give a table of one attribute its total."""
+    everything = float(table.sum())
+    return table * (float(total) / everything) if everything else np.full(table.shape, float(total) / table.size)
 
 
 def fit_two(table: Floats, down: Floats, across: Floats) -> Floats:

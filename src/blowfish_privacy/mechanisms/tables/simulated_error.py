@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.tables.components import Axes, Floats
+from blowfish_privacy.mechanisms.tables.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.marginals import Marginals
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.support.exact import Number, exact
 from blowfish_privacy.support.progress import task
@@ -37,6 +38,7 @@ class SimulatedError:
     """The estimated error of biased tables."""
 
     mechanism: Marginals
+    agreement: Agreement
     fitted: Sequence[npt.NDArray[Any]]
     """The biased tables, axes ascending."""
     fit: Fit
@@ -49,29 +51,24 @@ class SimulatedError:
         return self.mechanism.expected_error().of
 
     @cached_property
-    def _errors(self) -> dict[Axes, Floats]:
-        """For each table, its errors in all simulations."""
+    def _errors(self) -> list[list[Floats]]:
+        """For each simulation, the errors of all tables."""
         cells = sum(table.size for table in self.fitted)
         draws = min(max(_DRAWN // cells, _FEWEST), _MOST)
         source = SimulationSource("fitted tables")
-        errors: list[list[Floats]] = [[] for _ in self.fitted]
+        errors: list[list[Floats]] = []
         with task("Simulating the error of tables") as report:
             for done in range(draws):
                 noise = self.mechanism.simulated_noise(source)
                 again = self.fit([table + each for table, each in zip(self.fitted, noise, strict=True)])
-                for found, table, fitted in zip(errors, again, self.fitted, strict=True):
-                    found.append(table - fitted)
+                errors.append([table - fitted for table, fitted in zip(again, self.fitted, strict=True)])
                 if report:
                     report((done + 1) / draws)
-        tables = (tuple(sorted(axes)) for axes in self.mechanism.components.tables)
-        return {axes: np.stack(found) for axes, found in zip(tables, errors, strict=True)}
+        return errors
 
     def errors(self, axes: Axes) -> Floats:
         """Return the errors of a table, or of one that it contains, for each simulation; axes in this order."""
-        of = next(table for table in self._errors if set(axes) <= set(table))
-        summed = self._errors[of].sum(axis=tuple(1 + at for at, axis in enumerate(of) if axis not in axes))
-        order = [axis for axis in of if axis in axes]
-        return summed.transpose([0, *(1 + order.index(axis) for axis in axes)])
+        return np.stack([self.agreement.sums(errors, axes) for errors in self._errors])
 
     def standard_error(self, axes: Axes, chosen: Sequence[Subset] | None = None) -> float:
         """Return the root mean squared error of a cell of a table, or of the sum of the cells that are chosen."""
@@ -80,10 +77,16 @@ class SimulatedError:
             errors = errors[np.ix_(range(len(errors)), *map(list, chosen))].reshape(len(errors), -1).sum(axis=1)
         return sqrt(float(np.mean(errors**2)))
 
+    def standard_errors(self, axes: Axes) -> Floats:
+        """Return the root mean squared error of a cell of a table for each of its cells: few draws tell no more."""
+        errors = self.errors(axes)
+        return np.full(errors.shape[1:], sqrt(float(np.mean(errors**2))))
+
     @cached_property
     def by_table(self) -> tuple[float, ...]:
         """The mean squared error of a cell of each table."""
-        return tuple(float(np.mean(errors**2)) for errors in self._errors.values())
+        each = [[float(np.mean(error**2)) for error in errors] for errors in self._errors]
+        return tuple(np.mean(each, axis=0).tolist())
 
     @property
     def mse(self) -> float:
@@ -100,15 +103,13 @@ class SimulatedError:
     @property
     def precision(self) -> float:
         """The relative standard error of the estimate itself, roughly: cells of one simulation depend on each other."""
-        values = np.mean(
-            [(errors**2).reshape(len(errors), -1).mean(axis=1) for errors in self._errors.values()], axis=0
-        )
+        values = [np.mean([np.mean(error**2) for error in errors]) for errors in self._errors]
         return float(np.std(values) / max(np.mean(values), 1e-12) / sqrt(len(values) - 1))
 
     def interval(self, level: Number = "0.95") -> float:
         """Return a bound on the error of a cell of the worst table that held in this share of the simulations."""
-        worst = max(zip(self.by_table, self._errors, strict=True))
-        return self.interval_of(worst[1], level)
+        _, worst = max(zip(self.by_table, self.agreement.tables, strict=True))
+        return self.interval_of(worst, level)
 
     def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
         """Return a bound on the error of a cell of a table that held in this share of the simulations."""

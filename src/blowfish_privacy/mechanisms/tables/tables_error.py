@@ -46,6 +46,10 @@ class TablesError:
         """Return the standard error of a cell of a table, or of the sum of the cells that are chosen."""
         return sqrt(self.components.variance(axes, None if chosen is None else [list(subset) for subset in chosen]))
 
+    def standard_errors(self, axes: Axes) -> Floats:
+        """Return the standard error of every cell of a table."""
+        return np.sqrt(self.components.cell_variances(axes))
+
     @property
     def mse(self) -> float:
         """The mean squared error."""

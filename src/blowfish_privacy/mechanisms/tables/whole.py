@@ -9,13 +9,14 @@ in time, and then we say so.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.mechanisms.tables.agreement import Agreement, contained
-from blowfish_privacy.mechanisms.tables.components import Axes, Floats
-from blowfish_privacy.mechanisms.tables.nonnegative import fit_two, sides
+from blowfish_privacy.mechanisms.tables.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
+from blowfish_privacy.mechanisms.tables.nonnegative import fit_one, fit_two, within
 from blowfish_privacy.mechanisms.whole_counts import Integers, rounded_in_parts, rounded_to
 from blowfish_privacy.privacy.public_totals import records_total
 
@@ -28,19 +29,17 @@ def whole(tables: Sequence[Floats], agreement: Agreement) -> list[Integers]:
     if max(map(len, agreement.tables)) > 2:
         return _together(tables, agreement)
     found: dict[Axes, Integers] = {}
-    for part, table in contained(tables, agreement.tables).items():
-        if part in agreement.exact or not part:
-            found[part] = np.rint(table).astype(np.int64)
+    for axes, table in agreement.contained(tables).items():
+        if axes in agreement.exact or not axes:
+            found[axes] = np.rint(table).astype(np.int64)
         else:
-            found[part] = _rounded(table, sides(part, found))
+            found[axes] = within(table, axes, found, agreement, _rounded_one, _rounded_two)
     return [found[table] for table in agreement.tables]
 
 
-def _rounded(table: Floats, sums: Sequence[Integers]) -> Integers:
-    """Round a table to whole numbers with the sums over each of its axes."""
-    if len(sums) == 1:
-        return rounded_in_parts(table, records_total(table.size, int(sums[0])))
-    return _rounded_two(table, *sums)
+def _rounded_one(table: Floats, total: Any) -> Integers:
+    """Round a table of one attribute to whole numbers with a given total."""
+    return rounded_in_parts(fit_one(table, total), records_total(table.size, int(total)))
 
 
 def _rounded_two(table: Floats, down: Integers, across: Integers) -> Integers:
