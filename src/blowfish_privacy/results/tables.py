@@ -118,17 +118,16 @@ class TablesResult(Result):
     @property
     def header(self) -> list[str]:
         """The attributes, then the count and its error; attributes that a table does not have are left empty."""
-        return ["table", *self._columns, "count", "typical_error"]
+        return ["table", *self._shown, "count", "typical_error"]
 
     @property
-    def _columns(self) -> list[str]:
+    def _shown(self) -> list[str]:
         """The attributes, and levels of them, that tables show."""
-        shown = {axis for table in self._mechanism.components.tables for axis in table}
-        return [name for axis, name in enumerate(self._mechanism.form.names) if axis in shown]
+        return list(dict.fromkeys(name for names in self.tables for name in names))
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each cell of each table."""
-        names = self._columns
+        names = self._shown
         for table in self:
             at = {name: column for column, name in enumerate(table.names)}
             for row in table.rows():

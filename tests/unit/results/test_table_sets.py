@@ -161,6 +161,40 @@ def test_a_set_is_drawn_side_by_side_and_says_how_many_are_left_out(result):
     assert "12 of 15 tables" in many.figure().get_suptitle()
 
 
+PLACES = bp.Domain(
+    place=bp.Hierarchy(["state", "county"], {"A": ["a", "b", "c"], "B": ["d"], "C": ["e", "f"]}),
+    sex=bp.Categorical(["f", "m"]),
+    age=bp.Integer(0, 4),
+)
+
+
+@pytest.mark.parametrize("within", [True, False], ids=["states are public", "places are secret"])
+@pytest.mark.parametrize("way", ["nonnegative", "whole"])
+def test_levels_of_a_hierarchy_agree(way, within):
+    counts = np.random.default_rng(2).integers(0, 4, PLACES.shape)
+    place = bp.Within("state") if within else bp.FullDomain()
+    policy = bp.Policy(PLACES, secrets=bp.PerAttribute(place=place, sex=bp.FullDomain(), age=bp.FullDomain()))
+    asked = [["place@state", "age"], ["place", "sex"], ["place@state", "sex"], ["age", "sex"]]
+    with predictable_bits("levels"):
+        made = bp.Session(bp.Counts(counts), policy, budget=1).release(bp.Tables(asked), epsilon="0.2")
+    biased = getattr(made, way)()
+    assert made.values.min() < 0 <= biased.values.min()
+    counties = biased["place", "sex"].values
+    states = np.stack([counties[:3].sum(axis=0), counties[3], counties[4:].sum(axis=0)])
+    assert states == pytest.approx(biased["place@state", "sex"].values)
+    assert states.sum(axis=1) == pytest.approx(biased["place@state", "age"].values.sum(axis=1))
+    assert counties.sum(axis=0) == pytest.approx(biased["age", "sex"].values.sum(axis=0))
+    assert biased["age"].values.sum() == pytest.approx(counts.sum())
+    if within:
+        true = counts.sum(axis=(1, 2))
+        assert states.sum(axis=1) == pytest.approx([true[:3].sum(), true[3], true[4:].sum()])
+    assert biased["place@state", "sex"].subtotal(sex="f")[0] == pytest.approx(biased["sex"].values[0])
+    rows = list(csv.DictReader(io.StringIO(biased.csv().decode())))
+    assert {row["place@state"] for row in rows if row["table"] == "place@state x age"} == {"A", "B", "C"}
+    assert biased.error().rmse > 0
+    assert biased.png().startswith(b"\x89PNG")
+
+
 DRAWN = {
     "pyramid": (bp.Domain(age=bp.Integer(0, 99), sex=bp.Categorical(["f$", "m"])), 60.0),
     "pyramid the other way": (bp.Domain(sex=bp.Categorical(["f", "m"]), age=bp.Integer(0, 19)), 60.0),
