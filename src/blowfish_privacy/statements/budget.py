@@ -10,7 +10,7 @@ from blowfish_privacy.ledger.balance import in_words
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.exact import rounded, show
 
 HEADER = ["secret pairs that change", "spent", "these cost", "left"]
 
@@ -34,14 +34,14 @@ def budget_view(quote: Quote, policy: Policy) -> dict[str, Any]:
 
 def budget_rows(quote: Quote, policy: Policy) -> list[list[str]]:
     """Write a quote as the rows of a table."""
-    return [[_name(name), show(spent), show(cost), show(left)] for name, spent, cost, left in _classes(quote, policy)]
+    return [[_name(name), rounded(spent), rounded(cost), rounded(left)] for name, spent, cost, left in _classes(quote, policy)]
 
 
 def budget_words(quote: Quote) -> Iterator[str]:
     """Say what a quote means, in sentences."""
     yield (
-        f"Together they take {show(quote.cost)} of the budget of {show(quote.budget)}: no secret pair will have lost "
-        f"more than {show(quote.largest)} in all releases."
+        f"Together they take {rounded(quote.cost)} of the budget of {show(quote.budget)}: no secret pair will have lost "
+        f"more than {rounded(quote.largest)} in all releases."
     )
     if quote.price.factor > 1 or not quote.price.by_class:
         spread = "" if quote.price.by_class else ", on every class of secret pairs"
@@ -57,7 +57,7 @@ def lost_on(loss: Loss, policy: Policy) -> str:
     alike = len({*lost.values()}) == 1
     partly = " (of some records)" if any(pairs.within for pairs, _ in loss) else ""
     return (
-        ", ".join(_name(name) if alike else f"{_name(name)} {show(amount)}" for name, amount in lost.items()) + partly
+        ", ".join(_name(name) if alike else f"{_name(name)} {rounded(amount)}" for name, amount in lost.items()) + partly
     )
 
 
