@@ -34,14 +34,14 @@ def budget_view(quote: Quote, policy: Policy) -> dict[str, Any]:
 
 def budget_rows(quote: Quote, policy: Policy) -> list[list[str]]:
     """Write a quote as the rows of a table."""
-    return [[_name(name), rounded(spent), rounded(cost), rounded(left)] for name, spent, cost, left in _classes(quote, policy)]
+    return [[_name(name), *map(rounded, amounts)] for name, *amounts in _classes(quote, policy)]
 
 
 def budget_words(quote: Quote) -> Iterator[str]:
     """Say what a quote means, in sentences."""
     yield (
-        f"Together they take {rounded(quote.cost)} of the budget of {show(quote.budget)}: no secret pair will have lost "
-        f"more than {rounded(quote.largest)} in all releases."
+        f"Together they take {rounded(quote.cost)} of the budget of {show(quote.budget)}: no secret pair will have "
+        f"lost more than {rounded(quote.largest)} in all releases."
     )
     if quote.price.factor > 1 or not quote.price.by_class:
         spread = "" if quote.price.by_class else ", on every class of secret pairs"
@@ -56,9 +56,8 @@ def lost_on(loss: Loss, policy: Policy) -> str:
         return "-"
     alike = len({*lost.values()}) == 1
     partly = " (of some records)" if any(pairs.within for pairs, _ in loss) else ""
-    return (
-        ", ".join(_name(name) if alike else f"{_name(name)} {rounded(amount)}" for name, amount in lost.items()) + partly
-    )
+    shown = (_name(name) if alike else f"{_name(name)} {rounded(amount)}" for name, amount in lost.items())
+    return ", ".join(shown) + partly
 
 
 def _classes(quote: Quote, policy: Policy) -> Iterator[tuple[str, Fraction, Fraction, Fraction]]:
