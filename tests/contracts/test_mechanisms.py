@@ -299,7 +299,7 @@ def without_noise(mechanism, rows, *, blocks):
         return 2 + len(mechanism.parse(rows)[0].code)
     if mechanism.name == "mean-offsets":
         return int(mechanism.count_scale is None)
-    return blocks if mechanism.name in ("smooth-hierarchy", "ordered", "soft-grid") else 0
+    return blocks if mechanism.name in ("smooth-hierarchy", "ordered", "soft-grid", "marginals") else 0
 
 
 def added(step, mechanism, counts):

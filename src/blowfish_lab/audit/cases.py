@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
+from itertools import combinations, islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from blowfish_privacy.graphs import DistanceThreshold
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries import Cumulative, Histogram, KMeans, Linear, Mean, Query, RangeGrid, Sum
+from blowfish_privacy.queries import Cumulative, Histogram, KMeans, Linear, Mean, Query, RangeGrid, Sum, Tables
 from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.testing.oracle import moves_together
 
@@ -165,7 +165,8 @@ def _queries(source: random.Random, domain: Domain, fewest: int) -> Iterator[Que
     many = [fewest, fewest, 2]
     clusters = [KMeans(list(domain.names), k=source.choice(many))]
     singles = [kind(domain.names[-1]) for kind in (Histogram, Cumulative, Sum, Mean)]
-    for query in (*singles, *singles, Linear(weights, domain.names), *grids, *clusters):
+    tables = [Tables([domain.names[:1], *combinations(domain.names, 2)])]
+    for query in (*singles, *singles, Linear(weights, domain.names), *grids, *clusters, *tables):
         try:
             query.on(domain)
         except BlowfishError:

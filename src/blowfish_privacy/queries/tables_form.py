@@ -218,12 +218,11 @@ class TablesForm(LinearForm):
         """Return two positions of a secret pair that differ on the coarsest level possible, and so on finer ones."""
         name = self.domain.names[axis]
         own = graph.project([name])
+        labels = [own.component((value,)) for value in range(self.domain.shape[axis])]
         for view in sorted((view for view in self.views if view.axis == axis), key=lambda view: view.size):
-            groups = [Subset.of(np.flatnonzero(view.positions == group).tolist()) for group in range(view.size)]
-            for number, group in enumerate(groups):
-                others = Subset.of(np.flatnonzero(view.positions > number).tolist())
-                if len(others) and (move := own.joins(name, group, others)) is not None:
-                    return move
+            # Some edge crosses from one group to another exactly if some component lies in several groups.
+            if len(set(zip(labels, view.positions.tolist(), strict=True))) > len(set(labels)):
+                return next(move for group in range(view.size) if (move := _crossing(own, view, group)) is not None)
         return None
 
     def _cancel(self, edge: Edge) -> bool:
@@ -241,7 +240,8 @@ class TablesForm(LinearForm):
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Sum the counts of all cells down to every table, weights left out."""
         table = counts.reshape(self.domain.shape)
-        return np.concatenate([block.of_counts(self._marginal(table, block)).reshape(-1) for block in self.blocks])
+        tables = (block.of_counts(self._marginal(table, block)).reshape(-1) for block in self.blocks)
+        return np.concatenate([np.zeros(0, dtype=np.int64), *tables])
 
     def _marginal(self, table: Integers, block: Block) -> Integers:
         """Sum the counts of all cells down to one table, on its levels."""
@@ -252,6 +252,14 @@ class TablesForm(LinearForm):
             if axis >= table.ndim:
                 summed = self.views[axis - table.ndim].summed(summed, at)
         return summed
+
+
+def _crossing(own: SecretGraph, view: View, group: int) -> tuple[int, int] | None:
+    """Return two positions of a secret pair, one in a group and one outside."""
+    inside, outside = (
+        Subset.of(np.flatnonzero(where).tolist()) for where in (view.positions == group, view.positions != group)
+    )
+    return own.joins(own.domain.names[0], inside, outside)
 
 
 def _moved(edge: Edge, axis: int, move: tuple[int, int]) -> Edge:

@@ -44,7 +44,7 @@ class Agreement:
             tuple(tuple(sorted(axes)) for axes in components.tables),
             # What has no noise is exact in all its components: its precision does not matter.
             tuple(1 / variance if variance else 1.0 for variance in variances),
-            frozenset(component for component, variance in components.spread.items() if not variance),
+            components.exact,
             components.nesting,
         )
 

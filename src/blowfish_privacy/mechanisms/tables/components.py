@@ -51,6 +51,16 @@ class Components:
         """For each component, the variance of a cell before it is made to sum to zero along each attribute."""
         return {component: 1 / told.precision for component, told in self._told.items()}
 
+    def check(self) -> None:
+        """Refuse tables of which the measured ones do not tell everything."""
+        _ = self._told
+
+    @property
+    def exact(self) -> frozenset[Axes]:
+        """The components without noise, but for those along attributes of one value, which are always zero."""
+        several = {axis for axis, size in enumerate(self.shape) if size > 1}
+        return frozenset(each for each, variance in self.spread.items() if not variance and several.issuperset(each))
+
     @cached_property
     def _told(self) -> dict[Axes, Told]:
         """What all tables together tell of each component."""
@@ -60,6 +70,9 @@ class Components:
                 found[component].add(number, precision)
         if self.counted:
             found[()] = Told(inf, 1)
+        # Along an attribute of one value there is nothing beyond what the other attributes tell.
+        single = {axis for axis, size in enumerate(self.shape) if size == 1}
+        found |= {component: Told(inf, 1) for component in found if not single.isdisjoint(component)}
         if not all(told.tables for told in found.values()):
             raise QueryError("the tables that are measured do not tell all the tables asked for.")
         return found
@@ -113,6 +126,8 @@ class Components:
     def _told_by_one(self, measured: Sequence[npt.NDArray[np.int64]], component: Axes) -> Floats:
         """Return a component that a single table told, or that one told exactly."""
         number = self._told[component].first
+        if number < 0:
+            return np.zeros([self.shape[axis] for axis in component])
         return self._component(measured[number].astype(np.float64), self.blocks[number], component)
 
     def _component(self, values: Floats, block: Block, component: Axes) -> Floats:

@@ -10,7 +10,8 @@ import numpy as np
 
 from blowfish_privacy.domain import AT
 from blowfish_privacy.graphs.graph import SecretGraph, differing
-from blowfish_privacy.mechanisms.tables.nesting import nesting
+from blowfish_privacy.known_facts.theorems.dispatch import crosses
+from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting
 from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries.tables import Objective
@@ -31,14 +32,15 @@ def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tu
     edges, _ = asked.broadest(graph)
     tables = tuple(tuple(sorted(block.axes)) for block in asked.blocks)
     changed = tuple(frozenset(differing(asked.seen(x), asked.seen(y))) for x, y in edges)
+    if policy.known and crosses(policy):
+        # Records that must move along may change anything.
+        changed = (frozenset(range(len(asked.shape))),)
     blocks, ratio = _design(asked.shape, tables, objective, changed, policy.size == "unknown")
     if asked.views:
-        # Levels of an attribute are planned as if they were attributes; only whole tables of them tell about others.
-        blocks = (block if asked.fits(block) else Block(block.axes, (), block.weight) for block in blocks)
-        measured = [block for block in blocks if asked.fits(block)]
+        measured = _on_one_level(asked, blocks)
         free = [] if policy.size == "unknown" else _public(asked, frozenset().union(*changed))
         return (*measured, *(block for block in free if block not in measured)), None
-    return blocks, ratio if _alike(graph) else None
+    return blocks, ratio if _alike(graph) and not policy.known else None
 
 
 def with_blocks(asked: TablesForm, policy: Policy) -> TablesForm:
@@ -63,6 +65,24 @@ def _nested(view: View, others: Sequence[View]) -> bool:
         if pairs != max(view.size, other.size) or view.size == other.size:
             return False
     return True
+
+
+def _on_one_level(asked: TablesForm, blocks: Sequence[Block]) -> list[Block]:
+    """Let every table look at an attribute on its finest level there: they were planned as if levels were attributes.
+
+    Tables that are the same then are measured once, with the weight of both; signs, which tell of one level only, go.
+    """
+    levels = nesting(asked)
+    weights: dict[tuple[Axes, Axes], int] = {}
+    for block in blocks:
+        coarser = {level for axis in block.axes for level in levels.chain(axis)[:-1]}
+        kept = Block(tuple(axis for axis in block.axes if axis not in coarser), block.signs)
+        kept = kept if asked.fits(kept) else Block(kept.axes)
+        place = (kept.axes, kept.signs)
+        # What is exact is so for every table that looks at no more.
+        weights[place] = weights.get(place, 0) + block.weight
+    made = [Block(axes, signs, weight) for (axes, signs), weight in weights.items()]
+    return sorted(made, key=lambda block: -block.weight)
 
 
 def _public(asked: TablesForm, changed: frozenset[int]) -> list[Block]:
@@ -106,7 +126,8 @@ def _design(
             blocks.append(Block((*counted, *signs), signs, whole))
     # Tables of one weight stand together, so that their noise is drawn together.
     blocks.sort(key=lambda block: -block.weight)
-    return tuple(blocks), sqrt(design.objective / design.bound) if design.bound else 1.0
+    # Attributes of one value tell nothing; of nothing else, only how many records there are.
+    return tuple(blocks) or (Block((), (), 0),), sqrt(design.objective / design.bound) if design.bound else 1.0
 
 
 def _whole(share: float) -> int:

@@ -40,7 +40,9 @@ def cell_variances(
             rest = [at for at in range(axes.shape[1]) if at not in part]
             weight = (1 - 1 / sizes[axes[:, part]]).prod(axis=1) / (sizes[axes[:, rest]] ** 2).prod(axis=1)
             if part or not counted:
-                found[where] += weight * spread[np.searchsorted(known, _numbered(axes[:, part], len(shape)))]
+                # Components along attributes of one value are not among those known, and weigh nothing.
+                at = np.searchsorted(known, _numbered(axes[:, part], len(shape)))
+                found[where] += weight * spread[np.minimum(at, len(known) - 1)]
     return found
 
 

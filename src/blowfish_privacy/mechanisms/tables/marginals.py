@@ -85,7 +85,10 @@ class Marginals(Mechanism):
         sensitivity = sensitivity_of(form, policy)
         check_secret_size(policy, 1)
         scale = sensitivity.value / form.unit / epsilon
-        return cls(form, scale, asked, objective == "worst", policy.size == "unknown", ratio)
+        made = cls(form, scale, asked, objective == "worst", policy.size == "unknown", ratio)
+        if form.views:
+            made.components.check()
+        return made
 
     def certify(self, policy: Policy) -> Certificate:
         """Derive again how much the weighted tables change together, and divide it by the scale held."""
@@ -118,7 +121,7 @@ class Marginals(Mechanism):
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         """Ask for the counts of every table that is measured, in one scan, and add noise to each."""
-        return np.concatenate([*self.pieces(aggregates, source)])
+        return np.concatenate([np.zeros(0, dtype=np.int64), *self.pieces(aggregates, source)])
 
     def pieces(self, aggregates: Aggregates, source: BitSource) -> Iterator[npt.NDArray[Any]]:
         """Ask for one table after the other, and add noise to as many at a time as are drawn at once."""
@@ -131,7 +134,8 @@ class Marginals(Mechanism):
         # Checked against the number of records alone, so that no error depends on anyone's values.
         if int(counts.sum()) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.")
-        return np.concatenate([*noisy_pieces(self.scales, self.measured(self.form.answer(counts)), source)])
+        pieces = noisy_pieces(self.scales, self.measured(self.form.answer(counts)), source)
+        return np.concatenate([np.zeros(0, dtype=np.int64), *pieces])
 
     @cached_property
     def places(self) -> tuple[slice, ...]:
@@ -147,7 +151,7 @@ class Marginals(Mechanism):
     def simulated_noise(self, source: SimulationSource) -> list[npt.NDArray[np.float64]]:
         """Draw what noise alone makes of the tables asked for, axes ascending."""
         empty = self.measured(np.zeros(self.form.outputs, dtype=np.int64))
-        noise = np.concatenate([*noisy_pieces(self.scales, empty, source)])
+        noise = np.concatenate([np.zeros(0, dtype=np.int64), *noisy_pieces(self.scales, empty, source)])
         found = self.components.estimate(list(self.measured(noise)), None if self.secret_size else 0)
         return [self.components.table(found, tuple(sorted(axes))) for axes in self.components.tables]
 
@@ -239,7 +243,7 @@ class Marginals(Mechanism):
                 raise SpecError("the document is damaged: a table that was measured has the wrong form.")
             blocks.append(block)
         made = cls(asked.of(tuple(blocks)), scale, asked, objective == "worst", policy.size == "unknown")
-        if max(made.form.sizes) > MOST_CELLS:
+        if max(made.form.sizes, default=0) > MOST_CELLS:
             raise SpecError("the document is damaged: a table that was measured is too large.")
         return made
 

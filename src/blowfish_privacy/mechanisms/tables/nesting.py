@@ -72,7 +72,7 @@ class Nesting:
             return values
         where = self.positions(fine, coarse)
         moved = np.moveaxis(values, at, 0)
-        total = np.zeros((int(where.max()) + 1, *moved.shape[1:]))
+        total = np.zeros((int(where.max()) + 1, *moved.shape[1:]), dtype=values.dtype)
         np.add.at(total, where, moved)
         return np.moveaxis(total, 0, at)
 
