@@ -30,7 +30,7 @@ def main(folder: Path) -> None:
     lines = list(synthetic_census(20_000))
     people = [line.split(",") for line in lines[1:]]
     (folder / "census.csv").write_text("\n".join(lines) + "\n")
-    public = Counter(sex for _, sex, _, _ in people)  # printed in a yearbook
+    public = Counter(sex for _, sex, *_ in people)  # printed in a yearbook
 
     yearbook = bp.KnownMarginal("sex", counts=dict(public))
     policy = bp.Policy(DOMAIN, secrets=SECRETS, known=[yearbook])
@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
     # What is shown meets the public totals: the noise that they reveal is taken away, for free.
     assert np.allclose(released.counts.sum(axis=(0, 2)), [public["Female"], public["Male"]])
     true = np.zeros(released.counts.shape)
-    for age, sex, region, _ in people:
+    for age, sex, region, *_ in people:
         true[DOMAIN.cell({"age": int(age), "sex": sex, "region": region})] += 1
     print(f"one draw for each of {true.size} cells; over many releases {released.error().rmse:.2f} is expected")
     noisy = released.noisy.reshape(true.shape)

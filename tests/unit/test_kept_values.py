@@ -29,7 +29,7 @@ FRAME = pd.DataFrame({name: np.random.default_rng(axis).integers(0, 4, 300) for 
 
 @pytest.fixture(autouse=True)
 def few_in_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "MOST_IN_DOCUMENT", 1000)
+    monkeypatch.setattr(checks, "MOST_IN_DOCUMENT", 1000)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_the_same_release_again_is_the_same_file(session: bp.Session, tmp_path: 
 
 def test_the_same_bits_give_the_same_values_in_a_file_and_in_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
     def draw(most: int) -> Any:
-        monkeypatch.setattr(run, "MOST_IN_DOCUMENT", most)
+        monkeypatch.setattr(checks, "MOST_IN_DOCUMENT", most)
         return bp.Session(FRAME, POLICY, budget=10, source=SeededSource(5)).release(QUERY, epsilon=1)
 
     kept, whole = draw(1000), draw(10**9)

@@ -6,6 +6,7 @@ import json
 import warnings
 from functools import lru_cache
 from hashlib import sha256
+from pathlib import Path
 
 from blowfish_privacy.engines import Engine
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning, DataError, PolicyError, QueryError
@@ -18,10 +19,26 @@ from blowfish_privacy.queries.asked import read_asked
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.engine_aggregates import counted
 from blowfish_privacy.release.file_form import check_query
+from blowfish_privacy.release.kept_values import MOST_IN_DOCUMENT, check_room
 from blowfish_privacy.release.plan import Plan
 
 MOST_VALUES = 40_000_000
 """SQLite stores texts below 10^9 bytes. A value takes 22 at most; over a tenth is left for the rest of a document."""
+
+
+def values_folder(plan: Plan, ledger: Ledger) -> Path | None:
+    """Return the folder in which the values of a plan are kept; None where they are in the document."""
+    many = plan.mechanism.rows > MOST_IN_DOCUMENT and not plan.selection
+    return ledger.values_folder if many and plan.mechanism.drawn_in_pieces else None
+
+
+def check_storable(plan: Plan, ledger: Ledger) -> None:
+    """Refuse so many values that there is no room for them."""
+    folder = values_folder(plan, ledger)
+    if folder is None:
+        check_length(sum(each.mechanism.rows for each in plan.parts.values()) or plan.mechanism.rows)
+    else:
+        check_room(folder, plan.mechanism.rows)
 
 
 def check_length(values: int) -> None:

@@ -12,13 +12,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.kept_values import KeptValues
+from blowfish_privacy.release.kept_values import KeptValues, Noisy
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.version import __version__
 
@@ -31,10 +28,6 @@ KEYS = {
 }
 """What every document states, besides its hash and its groups."""
 PREDICTABLE = "NOT PRIVATE: made with predictable noise."
-
-
-Noisy: TypeAlias = npt.NDArray[np.int64] | KeptValues
-"""Noisy values, or where they are kept."""
 
 
 @dataclass(frozen=True)

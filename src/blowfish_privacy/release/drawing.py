@@ -17,9 +17,8 @@ from blowfish_privacy.errors import DataError
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.privacy.public_totals import BlockForm
-from blowfish_privacy.release.document import Noisy
 from blowfish_privacy.release.engine_aggregates import EngineAggregates, counted, public_records
-from blowfish_privacy.release.kept_values import keep
+from blowfish_privacy.release.kept_values import Noisy, keep
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.release.public_totals import KEY, published

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +85,10 @@ class KeptValues:
         except OSError as error:
             reason = error.strerror
         raise DataError(f"{target / self.file} cannot be written: {reason}.")
+
+
+Noisy: TypeAlias = npt.NDArray[np.int64] | KeptValues
+"""Noisy values, or where they are kept."""
 
 
 def check_room(folder: Path, number: int) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.aggregates import AttributeSets
@@ -24,7 +23,6 @@ from blowfish_privacy.release import checks, document, spec
 from blowfish_privacy.release.drawing import Drawn, draw, looks_at
 from blowfish_privacy.release.group_documents import join
 from blowfish_privacy.release.groups import check_total
-from blowfish_privacy.release.kept_values import MOST_IN_DOCUMENT, check_room
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.recording import record_answer, settled
 from blowfish_privacy.support.progress import task
@@ -60,7 +58,7 @@ class ReleaseRunner:
             policy_text=self.policy_text,
         )
         handed_out = self.ledger.document(plan.key)
-        folder = self._folder(plan)
+        folder = checks.values_folder(plan, self.ledger)
         if handed_out is not None:
             return settled(folder, plan.key, handed_out)
 
@@ -73,20 +71,11 @@ class ReleaseRunner:
 
         return settled(folder, plan.key, record_answer(self.ledger, entry, answer))
 
-    def _folder(self, plan: Plan) -> Path | None:
-        """Return the folder in which the values of a plan are kept; None where they are in the document."""
-        many = plan.mechanism.rows > MOST_IN_DOCUMENT and not plan.selection
-        return self.ledger.values_folder if many and plan.mechanism.drawn_in_pieces else None
-
     def _ready(self, plan: Plan, names: Sequence[str], tables: AttributeSets) -> Engine | None:
         """Find out before the charge, without reading a row, whether the data can be asked and the answer stored."""
         if self.ledger.document(plan.key) is not None:
             return None
-        folder, rows = self._folder(plan), sum(each.mechanism.rows for each in plan.parts.values())
-        if folder is None:
-            checks.check_length(rows or plan.mechanism.rows)
-        else:
-            check_room(folder, plan.mechanism.rows)
+        checks.check_storable(plan, self.ledger)
         checks.check_readable(plan)
         check_countable(plan.policy.domain.project(names), tables)
         engine = self.open()
