@@ -13,8 +13,8 @@ from annotated_types import Ge, Len
 from blowfish_privacy.domain import AT, Domain, Hierarchy
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.queries.query import Query, named
-from blowfish_privacy.queries.selection import checked_attribute
 from blowfish_privacy.queries.tables_form import Block, TablesForm, View
+from blowfish_privacy.queries.tables_names import NAMES_FORM, NAMES_SCHEMA, checked_range, read_names, written_names
 from blowfish_privacy.support.exact import positive
 from blowfish_privacy.support.file_forms import Form, Published, Wanted
 from blowfish_privacy.support.file_values import EXACT_SCHEMA, listed
@@ -28,13 +28,12 @@ Objective: TypeAlias = Literal["worst", "mean"] | tuple[float, ...]
 
 _EXAMPLE = "{tables: [[sex, race], [age, sex]]}"
 _WAYS = "{tables: {ways: 2, of: [age, sex, race]}}"
-_NAMES = listed({"type": "string"}, least=1, unique=True)
 _SCHEMA = {
     "anyOf": [
-        listed(_NAMES, least=1),
+        listed(NAMES_SCHEMA, least=1),
         {
             "type": "object",
-            "properties": {"ways": {"type": "integer", "minimum": 1}, "of": _NAMES},
+            "properties": {"ways": {"type": "integer", "minimum": 1}, "of": NAMES_SCHEMA},
             "required": ["ways", "of"],
             "additionalProperties": False,
         },
@@ -42,8 +41,7 @@ _SCHEMA = {
 }
 _TABLES: TypeAlias = Annotated[
     Annotated[
-        Annotated[list[Annotated[list[str], Len(1)]], Len(1)]
-        | dict[Literal["ways", "of"], Annotated[int, Ge(1)] | Annotated[list[str], Len(1)]],
+        Annotated[list[NAMES_FORM], Len(1)] | dict[Literal["ways", "of"], Annotated[int, Ge(1)] | NAMES_FORM],
         Published(_SCHEMA),
     ],
     Wanted("a list of lists of attributes, or {ways: 2, of: [..]}", f"write {_EXAMPLE}, or {_WAYS}."),
@@ -63,7 +61,8 @@ class Tables(Query):
 
     All tables agree: whatever two of them have in common, totals included, is the same in both. ``objective`` says
     what is to be small: ``"worst"``, the error of the worst table, ``"mean"``, the mean squared error of all cells, or
-    a list with a weight for each table.
+    a list with a weight for each table. An ordered attribute may be asked for as ranges, ``{"attribute": "age", "as":
+    "ranges"}``: then sums over neighbouring values are to be accurate, in all tables that it is in.
     """
 
     tables: tuple[tuple[str, ...], ...]
@@ -71,6 +70,8 @@ class Tables(Query):
     attributes: tuple[str, ...]
     ways: int | None
     """If the tables are all of so many of the attributes, how many; then this is how files write it."""
+    ranges: frozenset[str]
+    """Attributes of which ranges are asked for."""
 
     keyword = "tables"
     file_form = Form({"tables": _TABLES}, {"objective": _OBJECTIVE}, example=_EXAMPLE)
@@ -81,13 +82,19 @@ class Tables(Query):
     counts_records = True
 
     def __init__(
-        self, tables: Sequence[Sequence[str]], *, objective: Literal["worst", "mean"] | Sequence[Any] = "worst"
+        self,
+        tables: Sequence[Sequence[str | Mapping[str, str]]],
+        *,
+        objective: Literal["worst", "mean"] | Sequence[Any] = "worst",
     ) -> None:
         if isinstance(tables, str) or not isinstance(tables, Sequence) or not tables:
             raise QueryError(f"a list of tables is needed, got {brief(tables)}.", hint='Tables([["age", "sex"]]).')
-        self._set([_checked_table(names) for names in tables], objective, None)
+        read = [read_names(names) for names in tables]
+        self._set(
+            [names for names, _ in read], objective, None, frozenset(name for _, marked in read for name in marked)
+        )
 
-    def _set(self, tables: Sequence[tuple[str, ...]], objective: Any, ways: int | None) -> None:
+    def _set(self, tables: Sequence[tuple[str, ...]], objective: Any, ways: int | None, ranges: frozenset[str]) -> None:
         if len(tables) > MOST_TABLES:
             raise QueryError(f"a set has at most {MOST_TABLES:,} tables, got {len(tables):,}.")
         seen: set[frozenset[str]] = set()
@@ -99,17 +106,18 @@ class Tables(Query):
         object.__setattr__(self, "attributes", _attributes(tables))
         object.__setattr__(self, "objective", _checked_objective(objective, len(tables)))
         object.__setattr__(self, "ways", ways)
+        object.__setattr__(self, "ranges", ranges)
 
     @classmethod
-    def of_ways(cls, ways: int, of: Sequence[str], *, objective: Any = "worst") -> Self:
+    def of_ways(cls, ways: int, of: Sequence[str | Mapping[str, str]], *, objective: Any = "worst") -> Self:
         """Ask for the tables of every choice of so many of some attributes: ``Tables.of_ways(2, ["a", "b", "c"])``."""
-        names = _checked_table(of)
+        names, ranges = read_names(of)
         if not isinstance(ways, int) or isinstance(ways, bool) or not 1 <= ways <= len(names):
             raise QueryError(f"ways must be a whole number from 1 to {len(names)}, got {brief(ways)}.")
         if comb(len(names), ways) > MOST_TABLES:
             raise QueryError(f"a set has at most {MOST_TABLES:,} tables, got {comb(len(names), ways):,}.")
         made = cls.__new__(cls)
-        made._set(list(combinations(names, ways)), objective, ways)
+        made._set(list(combinations(names, ways)), objective, ways, ranges)
         # Combinations begin with the first names in turn, so the attributes are in the order given.
         return made
 
@@ -131,7 +139,7 @@ class Tables(Query):
                     hint="leave an attribute out, or declare coarser ones.",
                 )
         blocks = tuple(Block(tuple(axes[name] for name in names)) for names in self.tables)
-        return TablesForm(own, blocks, tuple(views))
+        return TablesForm(own, blocks, tuple(views), frozenset(axes[checked_range(own, name)] for name in self.ranges))
 
     def says(self) -> str:
         """Say what is counted."""
@@ -146,10 +154,10 @@ class Tables(Query):
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         """Write ``{tables: [[..], ..]}``, or ``{tables: {ways: .., of: [..]}}``."""
-        tables = [list(names) for names in self.tables]
+        tables = [written_names(names, self.ranges) for names in self.tables]
         written: dict[str, Any] = {"tables": tables}
         if self.ways is not None:
-            written = {"tables": {"ways": self.ways, "of": list(self.attributes)}}
+            written = {"tables": {"ways": self.ways, "of": written_names(self.attributes, self.ranges)}}
         if self.objective == "worst":
             return written
         return {**written, "objective": self.objective if self.objective == "mean" else list(self.objective)}
@@ -187,15 +195,6 @@ def _view(own: Domain, name: str) -> View:
     if positions is None:
         raise QueryError(f"there is no attribute {brief(name)}.")
     return View(name, own.axis(name), positions)
-
-
-def _checked_table(names: object) -> tuple[str, ...]:
-    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
-        raise QueryError(f"a table is a list of attributes, got {brief(names)}.", hint='Tables([["age", "sex"]]).')
-    checked = tuple(checked_attribute(name) for name in names)
-    if len(set(checked)) < len(checked):
-        raise QueryError(f"a table names an attribute twice: {', '.join(checked)}.", hint="name each once.")
-    return checked
 
 
 def _checked_objective(objective: Any, tables: int) -> Objective:

@@ -76,6 +76,8 @@ class TablesForm(LinearForm):
     domain: Domain
     blocks: tuple[Block, ...]
     views: tuple[View, ...] = ()
+    ranges: frozenset[int] = frozenset()
+    """Axes of which sums over neighbouring values are asked for."""
 
     def __post_init__(self) -> None:
         # Changes are counted in those of the table that counts most.
@@ -115,7 +117,7 @@ class TablesForm(LinearForm):
 
     def of(self, blocks: tuple[Block, ...]) -> TablesForm:
         """Return other tables of the same attributes and views."""
-        return TablesForm(self.domain, blocks, self.views)
+        return TablesForm(self.domain, blocks, self.views, self.ranges)
 
     def shape_of(self, block: Block) -> tuple[int, ...]:
         """Return the number of values along each axis of a table that is counted."""

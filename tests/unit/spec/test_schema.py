@@ -79,7 +79,7 @@ RELEASES: dict[str, dict[str, Any]] = {
     "cumulative": {"cumulative": "wage"},
     "quantiles": {"quantiles": "wage", "at": [0.25, "1/2"]},
     "median": {"median": "wage"},
-    "tables": {"tables": [["age"], ["age", "wage"]], "objective": "mean"},
+    "tables": {"tables": [["age"], [{"attribute": "age", "as": "ranges"}, "wage"]], "objective": "mean"},
     "ranges": {"ranges": "wage", "of": [[0, 20], [21, 50]]},
     "range_grid": {"range_grid": ["age", "wage"]},
     "kmeans": {"kmeans": ["age", "wage"], "k": 3},

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, AttributeSets
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecError
+from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalError, SpecError
 from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.mechanisms.tables.components import Components
@@ -254,6 +254,8 @@ _LARGEST_WEIGHT = 2**40
 def _asked(query: Query, policy: Policy) -> tuple[TablesForm, Any]:
     if not isinstance(query, Tables):
         raise QueryError(f"marginals answers sets of tables, not {query.keyword}.", hint='Tables([["age", "sex"]]).')
+    if query.ranges:
+        raise RefusalError("ranges inside tables are not answered yet.", hint="ask for the attributes themselves.")
     return with_blocks(query.on(policy.domain), policy), query.objective
 
 
