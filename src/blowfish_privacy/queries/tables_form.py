@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import prod
+from itertools import product
+from math import lcm, prod
 from typing import Any
 
 import numpy as np
@@ -15,58 +16,10 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain, Subset, quoted
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.queries.query import LinearForm
+from blowfish_privacy.queries.readings import Integers, matrix
+from blowfish_privacy.queries.tables_blocks import Block, View
 
-Integers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """An attribute looked at on a coarser level: an axis of its own, numbered after all attributes."""
-
-    name: str
-    axis: int
-    """The attribute, by its number in a domain."""
-    positions: Integers
-    """Where each value of the attribute lies on the level."""
-    named: bool = True
-    """Whether the domain knows the level; it does not know the blocks of a policy."""
-
-    @property
-    def size(self) -> int:
-        """The number of values on the level."""
-        return int(self.positions.max()) + 1
-
-    def summed(self, counts: Integers, at: int) -> Integers:
-        """Add up the counts of the attribute's values, which lie along one axis, to those of the level."""
-        moved = np.moveaxis(counts, at, 0)
-        level = np.zeros((self.size, *moved.shape[1:]), dtype=np.int64)
-        np.add.at(level, self.positions, moved)
-        return np.moveaxis(level, 0, at)
-
-
-@dataclass(frozen=True)
-class Block:
-    """One table of counts: its axes, by their number, in the order of the table."""
-
-    axes: tuple[int, ...]
-    signs: tuple[int, ...] = ()
-    """Of these, attributes of two values that are not counted but compared: the first value's count less the second's.
-
-    They come last.
-    """
-    weight: int = 1
-    """How often the table counts when changes are added up."""
-
-    @property
-    def counted(self) -> tuple[int, ...]:
-        """The attributes that are counted."""
-        return self.axes[: len(self.axes) - len(self.signs)]
-
-    def of_counts(self, counts: Integers) -> Integers:
-        """Compare the values of the signs, given the counts of all attributes."""
-        for _ in self.signs:
-            counts = counts[..., 0] - counts[..., 1]
-        return counts
+__all__ = ["Block", "TablesForm", "View"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +35,16 @@ class TablesForm(LinearForm):
     def __post_init__(self) -> None:
         # Changes are counted in those of the table that counts most.
         largest = max((block.weight for block in self.blocks), default=0)
-        object.__setattr__(self, "unit", Fraction(1, largest or 1))
+        object.__setattr__(self, "unit", Fraction(1, (largest or 1) * self._common))
+
+    @cached_property
+    def _common(self) -> int:
+        """A multiple of every table's spacing, so that changes are whole numbers."""
+        return lcm(*(block.spacing for block in self.blocks))
+
+    def factor(self, block: Block) -> int:
+        """Return how many units a change of one number of a table is."""
+        return block.weight * (self._common // block.spacing)
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -120,18 +82,21 @@ class TablesForm(LinearForm):
         return TablesForm(self.domain, blocks, self.views, self.ranges)
 
     def shape_of(self, block: Block) -> tuple[int, ...]:
-        """Return the number of values along each axis of a table that is counted."""
-        return tuple(self.shape[axis] for axis in block.counted)
+        """Return the number of values or rows along each axis of a table that is counted."""
+        rows = ((axis, block.reading.get(axis)) for axis in block.counted)
+        return tuple(self.shape[axis] if read is None else read.rows(self.shape[axis]) for axis, read in rows)
 
     def fits(self, block: Block) -> bool:
-        """Say whether a table has each attribute on one level, and signs of two values that are no levels."""
+        """Say whether a table has each attribute on one level, and signs of two values that are no levels or rows."""
         own = [
             self.views[axis - len(self.domain.shape)].axis if axis >= len(self.domain.shape) else axis
             for axis in block.axes
         ]
         several = {view.axis for view in self.views}
         plain = all(self.shape[axis] == 2 and axis not in several for axis in block.signs)
-        return len(set(own)) == len(own) and plain and max(block.signs, default=0) < len(self.domain.shape)
+        read = {axis for axis, _ in block.readings}
+        apart = read <= {*block.counted} & self.ranges and len(read) == len(block.readings)
+        return len(set(own)) == len(own) and plain and apart and max(block.signs, default=0) < len(self.domain.shape)
 
     def seen(self, x: Cell) -> Cell:
         """Return where a cell lies on each axis."""
@@ -148,22 +113,26 @@ class TablesForm(LinearForm):
         return tuple(prod(self.shape_of(block)) for block in self.blocks)
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Return, table by table, the weight for the record's own cell and 0 elsewhere."""
+        """Return, table by table, what a record adds to each of its numbers, in units."""
         outputs: list[int] = []
         x = self.seen(x)
         for block, size in zip(self.blocks, self.sizes, strict=True):
             cells = [0] * size
-            number, value = self._place(block, x)
-            cells[number] = value
+            for number, value in self._places(block, x):
+                cells[number] = value
             outputs += cells
         return outputs
 
-    def _place(self, block: Block, x: Cell) -> tuple[int, int]:
-        """Return the cell of a table that a record is in, given its place on each axis, and what it adds there."""
-        number = 0
-        for axis in block.counted:
-            number = number * self.shape[axis] + x[axis]
-        return number, block.weight * (-1) ** sum(x[axis] for axis in block.signs)
+    def _places(self, block: Block, x: Cell) -> list[tuple[int, int]]:
+        """Return the numbers of a table that a record changes, given its place on each axis, and what it adds there."""
+        places = [(0, self.factor(block) * (-1) ** sum(x[axis] for axis in block.signs))]
+        for axis, size in zip(block.counted, self.shape_of(block), strict=True):
+            along = [(x[axis], 1)]
+            if axis in block.reading:
+                added = matrix(block.reading[axis], self.shape[axis])[:, x[axis]]
+                along = [(row, int(added[row])) for row in np.flatnonzero(added).tolist()]
+            places = [(number * size + at, value * times) for (number, value), (at, times) in product(places, along)]
+        return places
 
     @cached_property
     def _meets(self) -> npt.NDArray[np.int64]:
@@ -175,31 +144,54 @@ class TablesForm(LinearForm):
 
     @cached_property
     def _weights(self) -> Integers:
-        return np.array([block.weight for block in self.blocks], dtype=np.int64)
+        return np.array([0 if block.readings else self.factor(block) for block in self.blocks], dtype=np.int64)
+
+    @cached_property
+    def _read(self) -> list[Block]:
+        """The tables that read rows along some axis."""
+        return [block for block in self.blocks if block.readings]
 
     def change(self, x: Cell, y: Cell) -> Fraction:
         """Return twice the weight of every table with an attribute that changes.
 
-        Where two signs of one table change at once it is an upper bound: they may cancel.
+        Where two signs of one table change at once it is an upper bound: they may cancel. For rows it is the largest
+        change of any move that is no longer along each axis.
         """
         changed = np.zeros(len(self.shape) + 1, dtype=bool)
         changed[differing(self.seen(x), self.seen(y))] = True
-        return 2 * self.unit * int(self._weights[changed[self._meets].any(axis=1)].sum())
+        plain = 2 * int(self._weights[changed[self._meets].any(axis=1)].sum())
+        return self.unit * (plain + sum(self._most(block, x, y) for block in self._read))
+
+    def _most(self, block: Block, x: Cell, y: Cell) -> int:
+        """Bound the change of a table that reads rows: axis after axis, or all that a record adds, there and here."""
+        x, y = self.seen(x), self.seen(y)
+        total = 0
+        for axis in differing(x, y):
+            if axis in block.axes:
+                reading = block.reading.get(axis)
+                change = 2 if reading is None else reading.most(abs(x[axis] - y[axis]))
+                total += block.heaviest(self.shape, without=axis) * change
+        return self.factor(block) * min(total, 2 * block.heaviest(self.shape))
 
     def weight(self, x: Cell) -> Fraction:
-        """Return the weight of all tables: one cell of each changes by one."""
-        return self.unit * int(self._weights.sum())
+        """Return the weight of all tables: one cell of each changes by one, or all rows that a record is in."""
+        read = sum(
+            self.factor(block) * prod(reading.weight(x[axis], self.shape[axis]) for axis, reading in block.readings)
+            for block in self._read
+        )
+        return self.unit * (int(self._weights.sum()) + read)
 
     def net_change(self, net: Mapping[Cell, int]) -> int:
         """Sum what the cells of all tables gain and lose."""
-        total = 0
-        for block in self.blocks:
-            gained: dict[int, int] = {}
-            for cell, count in net.items():
-                number, value = self._place(block, self.seen(cell))
+        return sum(self._gained(block, net) for block in self.blocks)
+
+    def _gained(self, block: Block, net: Mapping[Cell, int]) -> int:
+        """Sum what the numbers of one table gain and lose."""
+        gained: dict[int, int] = {}
+        for cell, count in net.items():
+            for number, value in self._places(block, self.seen(cell)):
                 gained[number] = gained.get(number, 0) + count * value
-            total += sum(map(abs, gained.values()))
-        return total
+        return sum(map(abs, gained.values()))
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
         """Compare edges that change as many axes at once as any: the more change, the more tables do."""
@@ -214,6 +206,10 @@ class TablesForm(LinearForm):
         for axis, move in moves.items():
             if move is not None:
                 edges = tuple(_moved(edge, axis, move) if edge[0][axis] != edge[1][axis] else edge for edge in edges)
+        for axis in {axis for block in self._read for axis in block.reading}:
+            # Rows change most along the longest move, and as much as they can if it starts at the first position.
+            move = (0, graph.largest_move(self.domain.names[axis]))
+            edges = tuple(_moved(edge, axis, move) if edge[0][axis] != edge[1][axis] else edge for edge in edges)
         return edges, listed and all(graph.adjacent(*edge) for edge in edges)
 
     def _coarsest_move(self, graph: SecretGraph, axis: int) -> tuple[int, int] | None:
@@ -228,7 +224,10 @@ class TablesForm(LinearForm):
         return None
 
     def _cancel(self, edge: Edge) -> bool:
-        """Say whether signs of some table may cancel each other along an edge."""
+        """Say whether signs or rows of some table may cancel each other along an edge."""
+        x, y = edge
+        if any(self._gained(block, {x: 1, y: -1}) < self._most(block, x, y) for block in self._read):
+            return True
         changed = {*differing(self.seen(edge[0]), self.seen(edge[1]))}
         if len(changed) == 1:
             return False

@@ -48,14 +48,14 @@ def with_blocks(asked: TablesForm, policy: Policy) -> TablesForm:
     views = list(asked.views)
     for axis, name in enumerate(asked.domain.names):
         graph, size = policy.graph.project([name]), asked.domain.shape[axis]
-        if graph.connected or not graph.has_edges or size > _MOST_VALUES:
+        if graph.connected or not graph.has_edges or size > _MOST_VALUES or axis in asked.ranges:
             continue
         labels = [graph.component((value,)) for value in range(size)]
         numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
         view = View(f"{name}{AT}", axis, np.array([numbers[label] for label in labels]), named=False)
         if _nested(view, [other for other in views if other.axis == axis]):
             views.append(view)
-    return TablesForm(asked.domain, asked.blocks, tuple(views))
+    return TablesForm(asked.domain, asked.blocks, tuple(views), asked.ranges)
 
 
 def _nested(view: View, others: Sequence[View]) -> bool:

@@ -72,9 +72,9 @@ class Marginals(Mechanism):
     @cached_property
     def scales(self) -> tuple[Fraction, ...]:
         """The noise scale of each measured table; 0 where it is exact."""
-        weights = {block.weight for block in self.form.blocks}
-        by_weight = {weight: self.scale / weight if weight else Fraction(0) for weight in weights}
-        return tuple(by_weight[block.weight] for block in self.form.blocks)
+        factors = [self.form.factor(block) for block in self.form.blocks]
+        by_factor = {factor: self.scale / factor if factor else Fraction(0) for factor in {*factors}}
+        return tuple(by_factor[factor] for factor in factors)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
@@ -83,7 +83,7 @@ class Marginals(Mechanism):
         blocks, ratio = chosen_blocks(asked, policy, objective)
         form = asked.of(blocks)
         sensitivity = sensitivity_of(form, policy)
-        check_secret_size(policy, 1)
+        check_secret_size(policy, max((block.heaviest(form.shape) for block in blocks), default=1))
         scale = sensitivity.value / form.unit / epsilon
         made = cls(form, scale, asked, objective == "worst", policy.size == "unknown", ratio)
         if form.views:
@@ -109,7 +109,7 @@ class Marginals(Mechanism):
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Divide the weighted change of the tables by the scale."""
-        return self.form.change(x, y) / self.form.unit / self.scale if self.scale else Fraction(0)
+        return self.form.net_change({x: 1, y: -1}) / self.scale if self.scale and x != y else Fraction(0)
 
     def presence(self, x: Cell) -> Fraction:
         """Divide what a record adds to the tables by the scale."""
