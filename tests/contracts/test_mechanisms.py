@@ -48,7 +48,10 @@ def query_for(kind, domain):
     """A query that the mechanism answers, on the first attributes that suit it."""
     grids = [bp.RangeGrid(a, b) for a in domain.names for b in domain.names if a != b]
     clusters = [bp.KMeans([name for name in domain.names if domain[name].ordered] or ["none"], k=1)]
-    tables = [bp.Tables([domain.names[:1], *combinations(domain.names, 2)])]
+    # Ranges of what is ordered, on every other domain.
+    ranges = {name for name in domain.names if domain[name].ordered and domain.size % 2 == 0 and domain.size < 1000}
+    marked = [{"attribute": name, "as": "ranges"} if name in ranges else name for name in domain.names]
+    tables = [bp.Tables([marked[:1], *combinations(marked, 2)])]
     plain = (q(name) for q in (Histogram, Cumulative, Sum, Mean) for name in domain.names)
     for query in (*plain, *grids, *clusters, *tables):
         try:

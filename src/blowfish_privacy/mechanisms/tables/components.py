@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from math import inf, prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -104,7 +105,7 @@ class Components:
                 many *= float((inside * left).sum() / left.sum()) if left.any() else float(inside.mean())
         return many
 
-    def estimate(self, measured: Sequence[npt.NDArray[np.int64]], records: int | None) -> Estimates:
+    def estimate(self, measured: Sequence[npt.NDArray[Any]], records: int | None) -> Estimates:
         """Return the best estimate of every component, given the noisy tables in the order of the blocks.
 
         One that a single table told is worked out when it is asked for: these are the largest ones, and the most.
@@ -123,7 +124,7 @@ class Components:
             held[()] = np.asarray(float(records or 0))
         return Estimates(held, self.spread, lambda component: self._told_by_one(measured, component))
 
-    def _told_by_one(self, measured: Sequence[npt.NDArray[np.int64]], component: Axes) -> Floats:
+    def _told_by_one(self, measured: Sequence[npt.NDArray[Any]], component: Axes) -> Floats:
         """Return a component that a single table told, or that one told exactly."""
         number = self._told[component].first
         if number < 0:
@@ -210,14 +211,14 @@ class Components:
             for patterns in product(*along):
                 many = np.full([self.shape[axis] for axis in axes], float(others))
                 for at, pattern in enumerate(patterns):
-                    many = many * _beside(pattern.many, at, len(axes))
+                    many = many * beside(pattern.many, at, len(axes))
                 factor = np.zeros(())
                 for component, share in parts:
                     chosen = {self.nesting.family(level): level for level in component}
                     one = np.asarray(share)
                     for at, axis in every:
                         factors = patterns[at].factors[chosen.get(self.nesting.family(axis))]
-                        one = one * _beside(factors, at, len(axes))
+                        one = one * beside(factors, at, len(axes))
                     factor = factor + one
                 if many.any():
                     yield number, np.broadcast_to(factor, many.shape), many
@@ -271,6 +272,6 @@ class Components:
         return max(total, 0.0)
 
 
-def _beside(values: Floats, at: int, axes: int) -> Floats:
+def beside(values: Floats, at: int, axes: int) -> Floats:
     """Lay values along one of several axes."""
     return values.reshape([-1 if other == at else 1 for other in range(axes)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from math import inf, sqrt
 
@@ -13,6 +14,7 @@ from blowfish_privacy.graphs.graph import SecretGraph, differing
 from blowfish_privacy.known_facts.theorems.dispatch import crosses
 from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting
 from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design
+from blowfish_privacy.mechanisms.tables.strategies import with_rows
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries.tables import Objective
 from blowfish_privacy.queries.tables_form import Block, TablesForm, View
@@ -38,9 +40,28 @@ def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tu
     blocks, ratio = _design(asked.shape, tables, objective, changed, policy.size == "unknown")
     if asked.views:
         measured = _on_one_level(asked, blocks)
-        free = [] if policy.size == "unknown" else _public(asked, frozenset().union(*changed))
-        return (*measured, *(block for block in free if block not in measured)), None
+        free = [] if policy.size == "unknown" else _public(asked, frozenset[int]().union(*changed))
+        blocks, ratio = (*measured, *(block for block in free if block not in measured)), None
+    if asked.ranges:
+        # Known facts make several records move together, others of theirs too.
+        secret = frozenset(range(len(asked.shape))) if policy.known else frozenset[int]().union(*changed)
+        return _in_rows(asked, graph, blocks, secret, policy.size == "known"), None
     return blocks, ratio if _alike(graph) and not policy.known else None
+
+
+def _in_rows(
+    asked: TablesForm,
+    graph: SecretGraph,
+    blocks: tuple[Block, ...],
+    secret: frozenset[int],
+    counted: bool,  # noqa: FBT001
+) -> tuple[Block, ...]:
+    """Read rows along the axes of which ranges are asked for, with whole weights; none that has noise becomes 0."""
+    found = list(with_rows(asked, graph, blocks, secret, counted=counted))
+    largest = max((weight for _, weight in found), default=0.0) or 1.0
+    whole = (replace(block, weight=max(_whole(weight / largest), 1) if weight else 0) for block, weight in found)
+    # Tables of the same attributes stay together, so that they are counted once.
+    return tuple(whole)
 
 
 def with_blocks(asked: TablesForm, policy: Policy) -> TablesForm:

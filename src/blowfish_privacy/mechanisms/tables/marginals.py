@@ -15,13 +15,16 @@ import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, AttributeSets
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalError, SpecError
+from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecError
 from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.design import chosen_blocks, with_blocks
+from blowfish_privacy.mechanisms.tables.measured import check_ranges, counted_once, read_blocks, written_blocks
 from blowfish_privacy.mechanisms.tables.nesting import nesting
 from blowfish_privacy.mechanisms.tables.noisy_pieces import noisy_pieces
+from blowfish_privacy.mechanisms.tables.range_components import RangeComponents
+from blowfish_privacy.mechanisms.tables.table_ranges_error import RangesError
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.noise import BitSource, SimulationSource, checked_scale, variance
 from blowfish_privacy.policies import Policy
@@ -34,6 +37,7 @@ from blowfish_privacy.queries.tables_form import Block, TablesForm
 from blowfish_privacy.support.exact import about, exact, rounded
 
 _MANY_CELLS = 1_000_000
+_NOTHING = np.zeros(0, dtype=np.int64)
 _MOST_NAMED = 10
 Integers = npt.NDArray[np.int64]
 
@@ -44,7 +48,7 @@ class Marginals(Mechanism):
 
     Privacy: (epsilon, P)-Blowfish, epsilon the largest sum over the tables of 2 / scale that a secret pair changes.
     Sensitivity: of all tables together, each weighted by how precisely it is measured, by the worst secret pair.
-    Error: in closed form for every cell and every sum of cells, after generalised least squares.
+    Error: in closed form for every cell, every sum of cells and a random range, after least squares.
     Cost: time and memory linear in the cells of the measured tables; the product of all attributes is never built.
     Numerics: counts are whole numbers, noise is an exact integer; weights are whole numbers of one scale.
     Proof: docs/proofs/tables.md
@@ -117,25 +121,27 @@ class Marginals(Mechanism):
 
     def tables(self, query: Query) -> AttributeSets:
         """Return the sets of attributes that are measured."""
-        return [self.form.asked_of_data(block) for block in self.form.blocks]
+        return [self.form.asked_of_data(blocks[0]) for blocks in counted_once(self.form.blocks)]
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         """Ask for the counts of every table that is measured, in one scan, and add noise to each."""
-        return np.concatenate([np.zeros(0, dtype=np.int64), *self.pieces(aggregates, source)])
+        return np.concatenate([_NOTHING, *self.pieces(aggregates, source)])
 
     def pieces(self, aggregates: Aggregates, source: BitSource) -> Iterator[npt.NDArray[Any]]:
         """Ask for one table after the other, and add noise to as many at a time as are drawn at once."""
-        sets = [self.form.asked_of_data(block) for block in self.form.blocks]
-        counts = zip(self.form.blocks, aggregates.tables(sets), strict=True)
-        return noisy_pieces(self.scales, (self.form.of_data(block, table) for block, table in counts), source)
+        several = counted_once(self.form.blocks)
+        counts = zip(
+            several, aggregates.tables([self.form.asked_of_data(blocks[0]) for blocks in several]), strict=True
+        )
+        answers = (self.form.of_data(block, table) for blocks, table in counts for block in blocks)
+        return noisy_pieces(self.scales, answers, source)
 
     def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         """Sum the counts of all cells down to the tables, and add noise to each."""
         # Checked against the number of records alone, so that no error depends on anyone's values.
         if int(counts.sum()) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.")
-        pieces = noisy_pieces(self.scales, self.measured(self.form.answer(counts)), source)
-        return np.concatenate([np.zeros(0, dtype=np.int64), *pieces])
+        return np.concatenate([_NOTHING, *noisy_pieces(self.scales, self.measured(self.form.answer(counts)), source)])
 
     @cached_property
     def places(self) -> tuple[slice, ...]:
@@ -151,7 +157,7 @@ class Marginals(Mechanism):
     def simulated_noise(self, source: SimulationSource) -> list[npt.NDArray[np.float64]]:
         """Draw what noise alone makes of the tables asked for, axes ascending."""
         empty = self.measured(np.zeros(self.form.outputs, dtype=np.int64))
-        noise = np.concatenate([np.zeros(0, dtype=np.int64), *noisy_pieces(self.scales, empty, source)])
+        noise = np.concatenate([_NOTHING, *noisy_pieces(self.scales, empty, source)])
         found = self.components.estimate(list(self.measured(noise)), None if self.secret_size else 0)
         return [self.components.table(found, tuple(sorted(axes))) for axes in self.components.tables]
 
@@ -159,17 +165,20 @@ class Marginals(Mechanism):
     def components(self) -> Components:
         """How precisely the components of the tables asked for are known."""
         variances = {scale: variance(scale) if scale else 0.0 for scale in set(self.scales)}
-        return Components(
-            *(self.form.shape, self.form.blocks, tuple(variances[scale] for scale in self.scales)),
-            *(tuple(block.axes for block in self.asked.blocks), not self.secret_size, nesting(self.form)),
-        )
+        tables, counted = tuple(block.axes for block in self.asked.blocks), not self.secret_size
+        known = (self.form.shape, self.form.blocks, tuple(variances[scale] for scale in self.scales), tables)
+        if self.asked.ranges:
+            return RangeComponents.of(*known, self.asked.ranges, counted=counted, nesting=nesting(self.form))
+        return Components(*known, counted, nesting(self.form))
 
     def expected_error(self) -> TablesError:
-        """Give the error of a cell."""
+        """Give the error of a cell, or of a range where such are asked for."""
+        if isinstance(self.components, RangeComponents):
+            return RangesError(self.components, self.scales, self.worst)
         return TablesError(self.components, self.scales, self.worst)
 
     def parts(self) -> list[tuple[str, int, float]]:
-        """List the tables asked for, each with its number of cells and the typical error of one."""
+        """List the tables asked for, each with its number of cells and the typical error of one, or of a range."""
         names = self.form.names
         titles = (" x ".join(names[axis] for axis in block.axes) for block in self.asked.blocks)
         errors = map(sqrt, self.expected_error().by_table)
@@ -211,52 +220,51 @@ class Marginals(Mechanism):
 
     def words(self) -> str:
         """State how many tables get noise of which scales."""
-        noisy = sorted({*self.scales} - {0})
+        held = zip(self.scales, self.form.blocks, strict=True)
+        noisy = sorted({scale / block.spacing for scale, block in held if scale})
         exact = sum(not block.weight for block in self.form.blocks)
         scales = rounded(noisy[0]) if len(noisy) == 1 else f"{rounded(noisy[0])} to {rounded(noisy[-1])}"
         many = len(self.form.blocks) - exact
-        said = f"The cells of {many:,} table{'s' if many > 1 else ''} get Laplace noise of scale {scales}"
+        read = sorted({self.form.title(axis) for block in self.form.blocks for axis in block.reading})
+        rows = f", some of them sums over neighbouring values of {' and '.join(read)}," if read else ""
+        said = f"The cells of {many:,} table{'s' if many > 1 else ''}{rows} get Laplace noise of scale {scales}"
         free = f", and {exact:,} without secrets get none" if exact else ""
         return f"{said}{free}; all tables asked for are estimated from these together, and agree."
 
     def to_document(self) -> dict[str, Any]:
         """Write the tables that were measured, with their signs and weights, and the scale."""
-        names = self.form.names
-        measured = [
-            [[names[axis] for axis in block.counted], [names[axis] for axis in block.signs], block.weight]
-            for block in self.form.blocks
-        ]
-        return {"name": self.name, "scale": str(self.scale), "measured": measured}
+        return {"name": self.name, "scale": str(self.scale), "measured": written_blocks(self.form)}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         """Read the tables and the scale; the certificate is derived from them, not from what the document claims."""
         asked, objective = _asked(query, policy)
         scale = exact(written.get("scale"), "the noise scale", error=SpecError)
-        axes = {name: axis for axis, name in enumerate(asked.names)}
-        blocks: list[Block] = []
-        for counted, signs, weight in written["measured"]:
-            if type(weight) is not int or not 0 <= weight < _LARGEST_WEIGHT or scale < 0:
-                raise SpecError("the document is damaged: the weight of a table is not a whole number.")
-            block = Block(tuple(axes[name] for name in (*counted, *signs)), tuple(axes[name] for name in signs), weight)
-            if not asked.fits(block):
-                raise SpecError("the document is damaged: a table that was measured has the wrong form.")
-            blocks.append(block)
-        made = cls(asked.of(tuple(blocks)), scale, asked, objective == "worst", policy.size == "unknown")
-        if max(made.form.sizes, default=0) > MOST_CELLS:
+        if scale < 0:
+            raise SpecError("the document is damaged: the noise scale is below 0.")
+        form = asked.of(read_blocks(asked, written["measured"]))
+        if max(form.sizes, default=0) > MOST_CELLS:
             raise SpecError("the document is damaged: a table that was measured is too large.")
+        made = cls(form, scale, asked, objective == "worst", policy.size == "unknown")
+        if asked.ranges:
+            made.check_rows()
         return made
 
-
-_LARGEST_WEIGHT = 2**40
+    def check_rows(self) -> None:
+        """Refuse rows that do not tell what was asked for."""
+        try:
+            _ = self.components.table_variances
+        except QueryError as error:
+            raise SpecError(f"the document is damaged: {error.message}") from None
 
 
 def _asked(query: Query, policy: Policy) -> tuple[TablesForm, Any]:
     if not isinstance(query, Tables):
         raise QueryError(f"marginals answers sets of tables, not {query.keyword}.", hint='Tables([["age", "sex"]]).')
-    if query.ranges:
-        raise RefusalError("ranges inside tables are not answered yet.", hint="ask for the attributes themselves.")
-    return with_blocks(query.on(policy.domain), policy), query.objective
+    form = query.on(policy.domain)
+    if form.ranges:
+        check_ranges(form)
+    return with_blocks(form, policy), query.objective
 
 
 def _counting(blocks: list[Block]) -> tuple[Block, ...]:

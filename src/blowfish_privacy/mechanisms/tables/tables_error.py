@@ -16,10 +16,10 @@ from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
 from blowfish_privacy.noise import SimulationSource, discrete_laplace
 from blowfish_privacy.support.exact import Number, exact
 
-_DRAWN = 40_000
-_MOST_DRAWN = 16
+DRAWN = 40_000
+MOST_DRAWN = 16
 """Noise of more cells than this is added up as normal, and so is what makes up little of the whole."""
-_LITTLE = 0.002
+LITTLE = 0.002
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +75,14 @@ class TablesError:
 
     def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
         """Return a bound on the error of a cell of a table that holds with probability ``level``; simulated."""
+        return self._quantile(self._sampled(axes) if self.components.variance(axes) else np.zeros(1), level)
+
+    @staticmethod
+    def _quantile(errors: Floats, level: Number) -> float:
         share = exact(level, "the level", error=QueryError)
         if not 0 < share < 1:
             raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
-        return float(np.quantile(self._sampled(axes), float(share))) if self.components.variance(axes) else 0.0
+        return float(np.quantile(errors, float(share)))
 
     def _sampled(self, axes: Axes) -> Floats:
         """Draw errors of a cell: noise that weighs much as it is, all that weighs little as one normal variable."""
@@ -86,15 +90,15 @@ class TablesError:
         source = SimulationSource("tables")
         total = self.components.variance(axes)
         worst = np.unravel_index(int(self.components.cell_variances(axes).argmax()), self._shape(axes))
-        drawn, rest = np.zeros(_DRAWN), total
+        drawn, rest = np.zeros(DRAWN), total
         for number, factors, counts in self.components.loads(axes):
             factor, many = float(factors[worst]), round(float(counts[worst]))
             variance = self.components.variances[number] * factor**2
-            if variance > _LITTLE * total and many <= _MOST_DRAWN:
-                noise = discrete_laplace(self.scales[number], (many, _DRAWN), source=source)
+            if variance > LITTLE * total and many <= MOST_DRAWN:
+                noise = discrete_laplace(self.scales[number], (many, DRAWN), source=source)
                 drawn += factor * noise.sum(axis=0)
                 rest -= many * variance
-        normal = np.random.default_rng(17).standard_normal(_DRAWN)
+        normal = np.random.default_rng(17).standard_normal(DRAWN)
         return np.abs(drawn + sqrt(max(rest, 0.0)) * normal)
 
     def _shape(self, axes: Axes) -> tuple[int, ...]:
