@@ -160,10 +160,10 @@ class TablesForm(LinearForm):
         changed = np.zeros(len(self.shape) + 1, dtype=bool)
         changed[differing(self.seen(x), self.seen(y))] = True
         plain = 2 * int(self._weights[changed[self._meets].any(axis=1)].sum())
-        return self.unit * (plain + sum(self._most(block, x, y) for block in self._read))
+        return self.unit * (plain + sum(self.most(block, x, y) for block in self._read))
 
-    def _most(self, block: Block, x: Cell, y: Cell) -> int:
-        """Bound the change of a table that reads rows: axis after axis, or all that a record adds, there and here."""
+    def most(self, block: Block, x: Cell, y: Cell) -> int:
+        """Bound the change of one table, in units: axis after axis, or all that a record adds, there and here."""
         x, y = self.seen(x), self.seen(y)
         total = 0
         for axis in differing(x, y):
@@ -226,7 +226,7 @@ class TablesForm(LinearForm):
     def _cancel(self, edge: Edge) -> bool:
         """Say whether signs or rows of some table may cancel each other along an edge."""
         x, y = edge
-        if any(self._gained(block, {x: 1, y: -1}) < self._most(block, x, y) for block in self._read):
+        if any(self._gained(block, {x: 1, y: -1}) < self.most(block, x, y) for block in self._read):
             return True
         changed = {*differing(self.seen(edge[0]), self.seen(edge[1]))}
         if len(changed) == 1:

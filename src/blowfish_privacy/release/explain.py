@@ -151,7 +151,8 @@ def _parts(plan: Plan) -> Iterator[str]:
     if len(parts) < 2:
         return
     worst = sorted(parts, key=lambda part: -part.rmse)
-    yield f"Typical error of a cell of each of the {len(parts):,} tables, the largest first:"
+    one = plan.expected_error().of.split(" of ")[0]
+    yield f"Typical error of {one} of each of the {len(parts):,} tables, the largest first:"
     for part in worst[:_LISTED]:
         plain = "" if part.plain is None else f" ({about(part.plain)} under plain differential privacy)"
         yield f"  {part.title}: {about(part.rmse)}{plain}"

@@ -346,3 +346,39 @@ def test_attributes_too_large_for_ranges_are_refused():
         Marginals.calibrated(
             bp.Tables([[AGE]]), bp.Policy(domain, secrets=bp.FullDomain()), epsilon=Fraction(1), records=9
         )
+
+
+ADULT = (74, 9, 16, 7, 15, 6, 5, 2, 12, 8, 99, 42, 2)
+
+
+@pytest.mark.parametrize(("secret", "expected"), [("attributes", 76), ("thresholds", 60), ("full", 344)])
+def test_all_pairs_of_adult_with_ranges_of_ages_and_hours_are_as_accurate_as_can_be_hoped(secret, expected):
+    domain = bp.Domain({f"a{axis}": bp.Integer(0, size - 1) for axis, size in enumerate(ADULT)})
+    marked = [{"attribute": f"a{axis}", "as": "ranges"} if axis in (0, 10) else f"a{axis}" for axis in range(13)]
+    # Every table counts the same, however many cells it has.
+    equal = [1 / (first * second) for first, second in combinations(ADULT, 2)]
+    thresholds = {name: bp.DistanceThreshold(5) if name in ("a0", "a10") else bp.FullDomain() for name in domain}
+    graph = {"attributes": bp.Attributes(), "thresholds": bp.PerAttribute(thresholds), "full": bp.FullDomain()}[secret]
+    policy = bp.Policy(domain, secrets=graph)
+    query = bp.Tables.of_ways(2, marked, objective=equal)
+    mechanism = Marginals.calibrated(query, policy, epsilon=Fraction(1), records=30_000)
+    assert mechanism.certify(policy).epsilon == 1
+    assert np.sqrt(np.mean(mechanism.expected_error().by_table)) < 1.03 * expected
+
+
+@pytest.mark.usefixtures("hats")
+@pytest.mark.parametrize("objective", ["worst", "mean", [1, 2, 3, 4]])
+@pytest.mark.parametrize("name", POLICIES)
+def test_balanced_weights_are_no_worse_than_those_planned_for_cells(name, objective, monkeypatch):
+    query = bp.Tables(RANGES.to_file(PEOPLE)["tables"], objective=objective)
+
+    def error():
+        mechanism = Marginals.calibrated(query, POLICIES[name], epsilon=Fraction(1), records=100)
+        by_table, cells = mechanism.expected_error().by_table, np.array(mechanism.asked.sizes)
+        if objective == "worst":
+            return max(by_table)
+        return (1 if objective == "mean" else np.array(objective)) * cells @ by_table
+
+    balanced = error()
+    monkeypatch.setattr("blowfish_privacy.mechanisms.tables.design.rebalanced", lambda *_, **__: {})
+    assert balanced < 1.01 * error()

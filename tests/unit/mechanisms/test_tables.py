@@ -287,3 +287,19 @@ def test_counts_of_blocks_that_no_secret_pair_leaves_are_exact_in_every_table():
     assert result["age"].subtotal(age=(2, 4))[1] == pytest.approx(0, abs=1e-6)
     assert result["age"].subtotal(age=(2, 3))[1] > 1
     assert np.allclose(from_text(result.text)["age"].values, result["age"].values)
+
+
+@pytest.mark.parametrize("secrets", [bp.Attributes(), bp.FullDomain()])
+@pytest.mark.parametrize("size", ["known", "unknown"])
+@pytest.mark.parametrize("other", [bp.Integer(0, 4), bp.Categorical(["f", "m"])])
+def test_attributes_of_a_single_value_are_in_tables_like_others(secrets, size, other):
+    domain = bp.Domain(one=bp.Categorical(["a"]), other=other)
+    policy = bp.Policy(domain, secrets=secrets, size=size)
+    mechanism = Marginals.calibrated(bp.Tables([["other", "one"], ["one"]]), policy, epsilon=Fraction(1), records=9)
+    counts = np.full(domain.shape, 3)
+    rows = list(mechanism.measured(mechanism.form.answer(counts)))
+    found = mechanism.components.estimate(rows, None if size == "unknown" else int(counts.sum()))
+    for axes in mechanism.components.tables:
+        exact = mechanism.form.of((Block(axes),)).answer(counts)
+        assert np.allclose(mechanism.components.table(found, axes).reshape(-1), exact)
+    assert mechanism.certify(policy).epsilon == 1

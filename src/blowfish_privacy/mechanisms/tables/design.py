@@ -14,6 +14,7 @@ from blowfish_privacy.graphs.graph import SecretGraph, differing
 from blowfish_privacy.known_facts.theorems.dispatch import crosses
 from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting
 from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design
+from blowfish_privacy.mechanisms.tables.rebalancing import rebalanced
 from blowfish_privacy.mechanisms.tables.strategies import with_rows
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries.tables import Objective
@@ -45,23 +46,19 @@ def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tu
     if asked.ranges:
         # Known facts make several records move together, others of theirs too.
         secret = frozenset(range(len(asked.shape))) if policy.known else frozenset[int]().union(*changed)
-        return _in_rows(asked, graph, blocks, secret, policy.size == "known"), None
+        found = list(with_rows(asked, graph, blocks, secret, counted=policy.size == "known"))
+        form = asked.of(_whole_weights(found))
+        tables = [block.axes for block in asked.blocks]
+        times = rebalanced(form, tables, graph, objective, counted=policy.size == "known")
+        return _whole_weights([(block, block.weight * times.get(n, 1.0)) for n, block in enumerate(form.blocks)]), None
     return blocks, ratio if _alike(graph) and not policy.known else None
 
 
-def _in_rows(
-    asked: TablesForm,
-    graph: SecretGraph,
-    blocks: tuple[Block, ...],
-    secret: frozenset[int],
-    counted: bool,  # noqa: FBT001
-) -> tuple[Block, ...]:
-    """Read rows along the axes of which ranges are asked for, with whole weights; none that has noise becomes 0."""
-    found = list(with_rows(asked, graph, blocks, secret, counted=counted))
+def _whole_weights(found: Sequence[tuple[Block, float]]) -> tuple[Block, ...]:
+    """Make weights whole numbers, none that has noise 0, and put exact tables last."""
     largest = max((weight for _, weight in found), default=0.0) or 1.0
-    whole = (replace(block, weight=max(_whole(weight / largest), 1) if weight else 0) for block, weight in found)
-    # Tables of the same attributes stay together, so that they are counted once.
-    return tuple(whole)
+    found = sorted(found, key=lambda each: not each[1])
+    return tuple(replace(b, weight=max(_whole(weight / largest), 1) if weight else 0) for b, weight in found)
 
 
 def with_blocks(asked: TablesForm, policy: Policy) -> TablesForm:
@@ -69,7 +66,8 @@ def with_blocks(asked: TablesForm, policy: Policy) -> TablesForm:
     views = list(asked.views)
     for axis, name in enumerate(asked.domain.names):
         graph, size = policy.graph.project([name]), asked.domain.shape[axis]
-        if graph.connected or not graph.has_edges or size > _MOST_VALUES or axis in asked.ranges:
+        # Under known facts records may leave a block together, though no secret pair does.
+        if policy.known or graph.connected or not graph.has_edges or size > _MOST_VALUES or axis in asked.ranges:
             continue
         labels = [graph.component((value,)) for value in range(size)]
         numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}

@@ -110,13 +110,24 @@ class RangeComponents(Components):
 
     def range_variance(self, axes: Axes) -> float:
         """Return the mean variance of a random range along every such axis, in a cell of the other attributes."""
+        return max(float(self._total(axes, self._factors, self._on_average)), 0.0)
 
-        def paired(axis: int, first: Floats, second: Floats) -> Floats:
-            if axis not in self.ranges:
-                return np.asarray((first * second).sum(axis=1).mean())
-            return np.asarray(((in_both(self.shape[axis]) @ first) * second).sum())
+    def _on_average(self, axis: int, first: Floats, second: Floats) -> Floats:
+        """Return what two components have in common in a random range, or in a cell where no ranges are asked for."""
+        if axis not in self.ranges:
+            return np.asarray((first * second).sum(axis=1).mean())
+        return np.asarray(((in_both(self.shape[axis]) @ first) * second).sum())
 
-        return max(float(self._total(axes, self._factors, paired)), 0.0)
+    def told(self, axes: Axes) -> Iterator[tuple[int, dict[Axes, float], list[tuple[Axes, Axes, float]]]]:
+        """Go through the groups that have a share in a table.
+
+        That is a group's number, how precisely it tells each component, and what its noise puts into every two of
+        them, on average over ranges and cells.
+        """
+        for number, parts in self._parts_of(axes).items():
+            precise = {component: share * self._told[component].precision for component, share in parts}
+            pairs = self._pairs(number, list(precise), axes, self._factors, self._on_average)
+            yield number, precise, [(first, second, float(value)) for first, second, value in pairs]
 
     def cell_variances(self, axes: Axes) -> Floats:
         """Return the variance of every cell of a table."""
@@ -146,26 +157,31 @@ class RangeComponents(Components):
         """Sum the variance over all measured tables and pairs of components that each has a share in."""
         total = np.zeros(())
         for number, parts in self._parts_of(axes).items():
-            of = [{self.nesting.family(level): level for level in component} for component, _ in parts]
-            for member in self._members(number):
-                if member.variance:
-                    levels = [{levels.get(self.nesting.family(axis)) for levels in of} for axis in axes]
-                    factors = [
-                        {level: along(member, axis, level) for level in found}
-                        for axis, found in zip(axes, levels, strict=True)
-                    ]
-                    common = [
-                        {(a, b): paired(axis, found[a], found[b]) for a, b in product(found, repeat=2)}
-                        for axis, found in zip(axes, factors, strict=True)
-                    ]
-                    noise = member.variance * self._others(member, axes)
-                    for (first, (_, one)), (second, (_, other)) in product(zip(of, parts, strict=True), repeat=2):
-                        both = np.asarray(noise * one * other)
-                        for axis, found in zip(axes, common, strict=True):
-                            family = self.nesting.family(axis)
-                            both = both * found[first.get(family), second.get(family)]
-                        total = total + both
+            shares = dict(parts)
+            for first, second, both in self._pairs(number, list(shares), axes, along, paired):
+                total = total + shares[first] * shares[second] * both
         return total
+
+    def _pairs(
+        self, number: int, components: Sequence[Axes], axes: Axes, along: Along, paired: Paired
+    ) -> Iterator[tuple[Axes, Axes, Floats]]:
+        """Go through what the noise of a group puts into every two components together."""
+        of = {each: {self.nesting.family(level): level for level in each} for each in components}
+        for member in self._members(number):
+            if member.variance:
+                common: list[dict[tuple[int | None, int | None], Floats]] = []
+                for axis in axes:
+                    levels = {found.get(self.nesting.family(axis)) for found in of.values()}
+                    factors = {level: along(member, axis, level) for level in levels}
+                    both = product(levels, repeat=2)
+                    common.append({(a, b): paired(axis, factors[a], factors[b]) for a, b in both})
+                noise = member.variance * self._others(member, axes)
+                for first, second in product(components, repeat=2):
+                    value = np.asarray(noise)
+                    for axis, found in zip(axes, common, strict=True):
+                        family = self.nesting.family(axis)
+                        value = value * found[of[first].get(family), of[second].get(family)]
+                    yield first, second, value
 
     def noise_in(self, axes: Axes, weights: Sequence[Floats]) -> Iterator[tuple[int, float, Floats, int]]:
         """Say what is in a weighted sum of cells, for each table that was measured.
