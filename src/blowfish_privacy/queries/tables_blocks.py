@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import prod
 
 import numpy as np
 
+from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError
-from blowfish_privacy.queries.readings import Integers, Reading, read_along
+from blowfish_privacy.graphs.graph import differing
+from blowfish_privacy.queries.readings import Integers, Reading, matrix, read_along
 
 _LARGEST = 2**61
 """Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added."""
@@ -89,3 +92,28 @@ class Block:
         for _ in self.signs:
             counts = counts[..., 0] - counts[..., 1]
         return counts
+
+    def places(self, x: Cell, shape: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the numbers of the table that a record changes, given its place on each axis, and what it adds."""
+        places = [(0, (-1) ** sum(x[axis] for axis in self.signs))]
+        for axis in self.counted:
+            size, along = shape[axis], [(x[axis], 1)]
+            if axis in self.reading:
+                rows = matrix(self.reading[axis], size)
+                size, added = len(rows), rows[:, x[axis]]
+                along = [(row, int(added[row])) for row in np.flatnonzero(added).tolist()]
+            places = [(number * size + at, value * times) for (number, value), (at, times) in product(places, along)]
+        return places
+
+    def most(self, x: Cell, y: Cell, shape: Sequence[int]) -> int:
+        """Bound the change of a move that is no longer along each axis, given the places on each axis.
+
+        It is at most what one axis after the other changes, and what a record adds here and takes away there.
+        """
+        total = 0
+        for axis in differing(x, y):
+            if axis in self.axes:
+                reading = self.reading.get(axis)
+                change = 2 if reading is None else reading.most(abs(x[axis] - y[axis]))
+                total += self.heaviest(shape, without=axis) * change
+        return min(total, 2 * self.heaviest(shape))

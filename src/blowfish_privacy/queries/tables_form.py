@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from math import lcm, prod
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain, Subset, quoted
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.queries.query import LinearForm
-from blowfish_privacy.queries.readings import Integers, matrix
+from blowfish_privacy.queries.readings import Integers
 from blowfish_privacy.queries.tables_blocks import Block, View
 
 __all__ = ["Block", "TablesForm", "View"]
@@ -40,11 +39,11 @@ class TablesForm(LinearForm):
     @cached_property
     def _common(self) -> int:
         """A multiple of every table's spacing, so that changes are whole numbers."""
-        return lcm(*(block.spacing for block in self.blocks))
+        return lcm(*(block.spacing for block in self.blocks if block.readings))
 
     def factor(self, block: Block) -> int:
         """Return how many units a change of one number of a table is."""
-        return block.weight * (self._common // block.spacing)
+        return block.weight * (self._common // block.spacing if block.readings else self._common)
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -83,6 +82,8 @@ class TablesForm(LinearForm):
 
     def shape_of(self, block: Block) -> tuple[int, ...]:
         """Return the number of values or rows along each axis of a table that is counted."""
+        if not block.readings:
+            return tuple([self.shape[axis] for axis in block.counted])
         rows = ((axis, block.reading.get(axis)) for axis in block.counted)
         return tuple(self.shape[axis] if read is None else read.rows(self.shape[axis]) for axis, read in rows)
 
@@ -118,21 +119,10 @@ class TablesForm(LinearForm):
         x = self.seen(x)
         for block, size in zip(self.blocks, self.sizes, strict=True):
             cells = [0] * size
-            for number, value in self._places(block, x):
-                cells[number] = value
+            for number, value in block.places(x, self.shape):
+                cells[number] = self.factor(block) * value
             outputs += cells
         return outputs
-
-    def _places(self, block: Block, x: Cell) -> list[tuple[int, int]]:
-        """Return the numbers of a table that a record changes, given its place on each axis, and what it adds there."""
-        places = [(0, self.factor(block) * (-1) ** sum(x[axis] for axis in block.signs))]
-        for axis, size in zip(block.counted, self.shape_of(block), strict=True):
-            along = [(x[axis], 1)]
-            if axis in block.reading:
-                added = matrix(block.reading[axis], self.shape[axis])[:, x[axis]]
-                along = [(row, int(added[row])) for row in np.flatnonzero(added).tolist()]
-            places = [(number * size + at, value * times) for (number, value), (at, times) in product(places, along)]
-        return places
 
     @cached_property
     def _meets(self) -> npt.NDArray[np.int64]:
@@ -163,15 +153,8 @@ class TablesForm(LinearForm):
         return self.unit * (plain + sum(self.most(block, x, y) for block in self._read))
 
     def most(self, block: Block, x: Cell, y: Cell) -> int:
-        """Bound the change of one table, in units: axis after axis, or all that a record adds, there and here."""
-        x, y = self.seen(x), self.seen(y)
-        total = 0
-        for axis in differing(x, y):
-            if axis in block.axes:
-                reading = block.reading.get(axis)
-                change = 2 if reading is None else reading.most(abs(x[axis] - y[axis]))
-                total += block.heaviest(self.shape, without=axis) * change
-        return self.factor(block) * min(total, 2 * block.heaviest(self.shape))
+        """Bound the change of one table, in units."""
+        return self.factor(block) * block.most(self.seen(x), self.seen(y), self.shape)
 
     def weight(self, x: Cell) -> Fraction:
         """Return the weight of all tables: one cell of each changes by one, or all rows that a record is in."""
@@ -189,9 +172,9 @@ class TablesForm(LinearForm):
         """Sum what the numbers of one table gain and lose."""
         gained: dict[int, int] = {}
         for cell, count in net.items():
-            for number, value in self._places(block, self.seen(cell)):
+            for number, value in block.places(self.seen(cell), self.shape):
                 gained[number] = gained.get(number, 0) + count * value
-        return sum(map(abs, gained.values()))
+        return self.factor(block) * sum(map(abs, gained.values()))
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
         """Compare edges that change as many axes at once as any: the more change, the more tables do."""

@@ -224,7 +224,7 @@ POLICIES = {
     "beside public": bp.Policy(PEOPLE, secrets=secrets("age")),
     "beside secrets": bp.Policy(PEOPLE, secrets=secrets("age", "sex", "pay")),
     "full": bp.Policy(PEOPLE, secrets=bp.FullDomain()),
-    "coming and going": bp.Policy(PEOPLE, secrets=secrets("age", "pay", theta=1), size="unknown"),
+    "coming and going": bp.Policy(PEOPLE, secrets=secrets("age", theta=1), size="unknown"),
 }
 RANGES = bp.Tables([[AGE, "sex"], [AGE, PAY], ["sex", "zone"], [PAY]])
 

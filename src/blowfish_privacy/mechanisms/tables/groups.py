@@ -7,7 +7,7 @@ over one axis are known exactly, only what the rows tell beyond them is used (do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
@@ -96,7 +96,7 @@ class Group:
         return tuple({axis: along[axis, reading] for axis, reading in member.readings} for member in self.members)
 
     def counts(
-        self, measured: Sequence[npt.NDArray[np.int64]], records: int | None, sources: Sequence[Block]
+        self, measured: Sequence[npt.NDArray[np.int64]], records: int | None, sources: Mapping[int, Block]
     ) -> Floats:
         """Return the table that the measured tables tell, less its mean along an axis whose sums are known."""
         total = np.zeros(())

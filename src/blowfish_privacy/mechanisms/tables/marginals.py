@@ -20,13 +20,11 @@ from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.design import chosen_blocks, with_blocks
+from blowfish_privacy.mechanisms.tables.estimating import check_told, components_of, error_of
 from blowfish_privacy.mechanisms.tables.measured import check_ranges, counted_once, read_blocks, written_blocks
-from blowfish_privacy.mechanisms.tables.nesting import nesting
 from blowfish_privacy.mechanisms.tables.noisy_pieces import noisy_pieces
-from blowfish_privacy.mechanisms.tables.range_components import RangeComponents
-from blowfish_privacy.mechanisms.tables.table_ranges_error import RangesError
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
-from blowfish_privacy.noise import BitSource, SimulationSource, checked_scale, variance
+from blowfish_privacy.noise import BitSource, SimulationSource, checked_scale
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.privacy.loss import Loss
@@ -164,18 +162,11 @@ class Marginals(Mechanism):
     @cached_property
     def components(self) -> Components:
         """How precisely the components of the tables asked for are known."""
-        variances = {scale: variance(scale) if scale else 0.0 for scale in set(self.scales)}
-        tables, counted = tuple(block.axes for block in self.asked.blocks), not self.secret_size
-        known = (self.form.shape, self.form.blocks, tuple(variances[scale] for scale in self.scales), tables)
-        if self.asked.ranges:
-            return RangeComponents.of(*known, self.asked.ranges, counted=counted, nesting=nesting(self.form))
-        return Components(*known, counted, nesting(self.form))
+        return components_of(self.form, self.scales, self.asked, counted=not self.secret_size)
 
     def expected_error(self) -> TablesError:
         """Give the error of a cell, or of a range where such are asked for."""
-        if isinstance(self.components, RangeComponents):
-            return RangesError(self.components, self.scales, self.worst)
-        return TablesError(self.components, self.scales, self.worst)
+        return error_of(self.components, self.scales, worst=self.worst)
 
     def parts(self) -> list[tuple[str, int, float]]:
         """List the tables asked for, each with its number of cells and the typical error of one, or of a range."""
@@ -247,15 +238,8 @@ class Marginals(Mechanism):
             raise SpecError("the document is damaged: a table that was measured is too large.")
         made = cls(form, scale, asked, objective == "worst", policy.size == "unknown")
         if asked.ranges:
-            made.check_rows()
+            check_told(form, made.scales, asked, counted=not made.secret_size)
         return made
-
-    def check_rows(self) -> None:
-        """Refuse rows that do not tell what was asked for."""
-        try:
-            _ = self.components.table_variances
-        except QueryError as error:
-            raise SpecError(f"the document is damaged: {error.message}") from None
 
 
 def _asked(query: Query, policy: Policy) -> tuple[TablesForm, Any]:

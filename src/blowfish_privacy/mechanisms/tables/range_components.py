@@ -74,8 +74,7 @@ class RangeComponents(Components):
 
     def estimate(self, measured: Sequence[npt.NDArray[Any]], records: int | None) -> Estimates:
         """Return the estimate of every component, given the noisy tables in the order they were measured in."""
-        blocks = [self._measured[number] for number in range(len(measured))]
-        return super().estimate([group.counts(measured, records, blocks) for group in self.groups], records)
+        return super().estimate([group.counts(measured, records, self._measured) for group in self.groups], records)
 
     def _tells(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
         """Give each component the mean variance that all rows together leave in it."""
