@@ -22,6 +22,7 @@ from blowfish_privacy.queries.tables_form import Block, TablesForm, View
 from blowfish_privacy.support.progress import task
 
 _MOST_VALUES = 100_000
+_MANY = 1_000
 _BITS, _DIGITS = 20, 7
 """The largest weight has so many bits; of each weight so many are kept, for few different scales."""
 
@@ -51,7 +52,38 @@ def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tu
         tables = [block.axes for block in asked.blocks]
         times = rebalanced(form, tables, graph, objective, counted=policy.size == "known")
         return _whole_weights([(block, block.weight * times.get(n, 1.0)) for n, block in enumerate(form.blocks)]), None
+    if policy.size == "known" and not policy.known:
+        blocks = _decimal(blocks, changed)
     return blocks, ratio if _alike(graph) and not policy.known else None
+
+
+def _decimal(blocks: tuple[Block, ...], changed: Sequence[frozenset[int]]) -> tuple[Block, ...]:
+    """Let weights add up to a power of ten for the worst secret pair: then losses on all others are short decimals."""
+    before = _met(blocks, changed)
+    total = max(before, default=0)
+    whole = 10**6 if len(blocks) < _MANY else 10**9
+    if not total or any(0 < block.weight * whole < total for block in blocks):
+        return blocks
+    worst = changed[before.index(total)]
+    made = [replace(block, weight=block.weight * whole // total) for block in blocks]
+    first = next(number for number, block in enumerate(made) if block.weight and not worst.isdisjoint(block.axes))
+    # No pair loses more than the worst now, so none comes to lose more than the whole.
+    made[first] = replace(made[first], weight=made[first].weight + whole - max(_met(made, changed)))
+    return tuple(sorted(made, key=lambda block: -block.weight))
+
+
+def _met(blocks: Sequence[Block], changed: Sequence[frozenset[int]]) -> list[int]:
+    """Add up the weights of the tables that each set of attributes meets."""
+    alone: dict[int, int] = {}
+    for block in blocks:
+        for axis in block.axes:
+            alone[axis] = alone.get(axis, 0) + block.weight
+    return [
+        alone.get(next(iter(pair)), 0)
+        if len(pair) == 1
+        else sum(b.weight for b in blocks if not pair.isdisjoint(b.axes))
+        for pair in changed
+    ]
 
 
 def _whole_weights(found: Sequence[tuple[Block, float]]) -> tuple[Block, ...]:
