@@ -17,10 +17,10 @@ from time import perf_counter
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.tables.alternating import Problem
-from blowfish_privacy.mechanisms.tables.candidates import measurements
-from blowfish_privacy.mechanisms.tables.lattice import lattice
-from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design
+from blowfish_privacy.mechanisms.tables.planning.alternating import Problem
+from blowfish_privacy.mechanisms.tables.planning.candidates import measurements
+from blowfish_privacy.mechanisms.tables.planning.lattice import lattice
+from blowfish_privacy.mechanisms.tables.planning.planning import Wanted, best_design
 from blowfish_privacy.privacy.sensitivity import Norm
 from report import AHEAD, OURS, Row
 

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.mechanisms import Marginals
-from blowfish_privacy.mechanisms.tables.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import nonnegative
+from blowfish_privacy.mechanisms.tables.agreeing.simulated_error import SimulatedError
+from blowfish_privacy.mechanisms.tables.agreeing.whole import whole
 from blowfish_privacy.mechanisms.tables.components import Axes, Floats
-from blowfish_privacy.mechanisms.tables.nonnegative import nonnegative
-from blowfish_privacy.mechanisms.tables.simulated_error import SimulatedError
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
-from blowfish_privacy.mechanisms.tables.whole import whole
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.figure import plain_text, state_below
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.mechanisms.tables import nonnegative as nonnegative_module
-from blowfish_privacy.mechanisms.tables import whole as whole_module
-from blowfish_privacy.mechanisms.tables.agreement import Agreement
-from blowfish_privacy.mechanisms.tables.nonnegative import fit_two, nonnegative
-from blowfish_privacy.mechanisms.tables.whole import whole
+from blowfish_privacy.mechanisms.tables.agreeing import nonnegative as nonnegative_module
+from blowfish_privacy.mechanisms.tables.agreeing import whole as whole_module
+from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import fit_two, nonnegative
+from blowfish_privacy.mechanisms.tables.agreeing.whole import whole
 
 SIZES = (4, 3, 2, 5)
 RECORDS = 400
@@ -145,7 +145,7 @@ def test_whole_numbers_that_are_not_found_are_refused_with_a_way_out(monkeypatch
 
 
 def test_tables_that_public_ones_leave_no_room_for_are_refused(monkeypatch):
-    from blowfish_privacy.mechanisms.tables import interior
+    from blowfish_privacy.mechanisms.tables.agreeing import interior
 
     _, agreement, unbiased = noisy(*CASES["triples, an empty public pair"], 50)
     monkeypatch.setattr(interior, "_ROUNDS", 1)

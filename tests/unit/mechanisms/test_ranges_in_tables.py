@@ -14,9 +14,9 @@ import blowfish_privacy as bp
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
 from blowfish_privacy.mechanisms import Marginals
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel
-from blowfish_privacy.mechanisms.tables import strategies
 from blowfish_privacy.mechanisms.tables.nesting import nesting
-from blowfish_privacy.mechanisms.tables.range_components import RangeComponents
+from blowfish_privacy.mechanisms.tables.ranges import strategies
+from blowfish_privacy.mechanisms.tables.ranges.range_components import RangeComponents
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.queries.tables_form import Block, TablesForm
 from blowfish_privacy.testing.strategies import policies

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.linalg import null_space
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.mechanisms.tables.kinds import alike, apart
-from blowfish_privacy.mechanisms.tables.lattice import lattice
-from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design
-from blowfish_privacy.mechanisms.tables.planning_l2 import best_precisions
+from blowfish_privacy.mechanisms.tables.planning.kinds import alike, apart
+from blowfish_privacy.mechanisms.tables.planning.lattice import lattice
+from blowfish_privacy.mechanisms.tables.planning.planning import Wanted, best_design
+from blowfish_privacy.mechanisms.tables.planning.planning_l2 import best_precisions
 from blowfish_privacy.privacy.sensitivity import Norm
 from effort import examples
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.mechanisms.tables import simulated_error
+from blowfish_privacy.mechanisms.tables.agreeing import simulated_error
 from blowfish_privacy.results import from_text
 from blowfish_privacy.results.pictures.figure import drawn_from, png, start_figure
 from blowfish_privacy.results.pictures.tables import draw_table, fitting_height, start_panels

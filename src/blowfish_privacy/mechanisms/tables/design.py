@@ -13,9 +13,9 @@ from blowfish_privacy.domain import AT
 from blowfish_privacy.graphs.graph import SecretGraph, differing
 from blowfish_privacy.known_facts.theorems.dispatch import crosses
 from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting
-from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design
-from blowfish_privacy.mechanisms.tables.rebalancing import rebalanced
-from blowfish_privacy.mechanisms.tables.strategies import with_rows
+from blowfish_privacy.mechanisms.tables.planning.planning import Wanted, best_design
+from blowfish_privacy.mechanisms.tables.ranges.rebalancing import rebalanced
+from blowfish_privacy.mechanisms.tables.ranges.strategies import with_rows
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries.tables import Objective
 from blowfish_privacy.queries.tables_form import Block, TablesForm, View

@@ -7,8 +7,8 @@ from fractions import Fraction
 from blowfish_privacy.errors import QueryError, SpecError
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.nesting import nesting
-from blowfish_privacy.mechanisms.tables.range_components import RangeComponents
-from blowfish_privacy.mechanisms.tables.table_ranges_error import RangesError
+from blowfish_privacy.mechanisms.tables.ranges.range_components import RangeComponents
+from blowfish_privacy.mechanisms.tables.ranges.table_ranges_error import RangesError
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.noise import variance
 from blowfish_privacy.queries.tables_form import TablesForm

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from blowfish_privacy.errors import RefusalError, SpecError
-from blowfish_privacy.mechanisms.tables.strategies import KINDS, row_kind
+from blowfish_privacy.mechanisms.tables.ranges.strategies import KINDS, row_kind
 from blowfish_privacy.queries.readings import Reading
 from blowfish_privacy.queries.tables_form import Block, TablesForm
 

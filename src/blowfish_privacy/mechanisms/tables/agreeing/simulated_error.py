@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.tables.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.marginals import Marginals
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
 from blowfish_privacy.noise import SimulationSource

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.mechanisms.tables.kinds import Axes, FloatArray, Kinds, Shape, alike, parts
+from blowfish_privacy.mechanisms.tables.planning.kinds import Axes, FloatArray, Kinds, Shape, alike, parts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

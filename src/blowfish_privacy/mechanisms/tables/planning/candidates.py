@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.tables.kinds import Shape, parts
-from blowfish_privacy.mechanisms.tables.lattice import MOST_PAIRS, Lattice, Pairs
+from blowfish_privacy.mechanisms.tables.planning.kinds import Shape, parts
+from blowfish_privacy.mechanisms.tables.planning.lattice import MOST_PAIRS, Lattice, Pairs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from blowfish_privacy.mechanisms.tables.candidates import Measurements
-from blowfish_privacy.mechanisms.tables.lattice import FloatArray, Lattice
+from blowfish_privacy.mechanisms.tables.planning.candidates import Measurements
+from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray, Lattice
 
 ROUNDS = 400
 PATIENCE = 30

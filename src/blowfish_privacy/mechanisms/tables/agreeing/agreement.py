@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.mechanisms.tables.agreeing.parts import Part
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats, Nesting
-from blowfish_privacy.mechanisms.tables.parts import Part
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.tables.kinds import Shape
-from blowfish_privacy.mechanisms.tables.lattice import FloatArray, Lattice
+from blowfish_privacy.mechanisms.tables.planning.kinds import Shape
+from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray, Lattice
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from blowfish_privacy.mechanisms.tables.alternating import Problem, Weights
-from blowfish_privacy.mechanisms.tables.candidates import containment
-from blowfish_privacy.mechanisms.tables.lattice import FloatArray
+from blowfish_privacy.mechanisms.tables.planning.alternating import Problem, Weights
+from blowfish_privacy.mechanisms.tables.planning.candidates import containment
+from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.graphs.graph import SecretGraph
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats, nesting
-from blowfish_privacy.mechanisms.tables.range_components import RangeComponents
+from blowfish_privacy.mechanisms.tables.ranges.range_components import RangeComponents
 from blowfish_privacy.queries.tables import Objective
 from blowfish_privacy.queries.tables_form import Block, TablesForm
 

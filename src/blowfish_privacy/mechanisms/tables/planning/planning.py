@@ -12,11 +12,11 @@ from itertools import combinations
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.tables.candidates import Measurement
-from blowfish_privacy.mechanisms.tables.kinds import Axes, apart
-from blowfish_privacy.mechanisms.tables.lattice import FloatArray, Lattice, Wanted, exact_tables, lattice
-from blowfish_privacy.mechanisms.tables.planning_l1 import best_weights
-from blowfish_privacy.mechanisms.tables.planning_l2 import best_precisions
+from blowfish_privacy.mechanisms.tables.planning.candidates import Measurement
+from blowfish_privacy.mechanisms.tables.planning.kinds import Axes, apart
+from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray, Lattice, Wanted, exact_tables, lattice
+from blowfish_privacy.mechanisms.tables.planning.planning_l1 import best_weights
+from blowfish_privacy.mechanisms.tables.planning.planning_l2 import best_precisions
 from blowfish_privacy.privacy.sensitivity import Norm
 
 MOST_APART = 1000

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.mechanisms.tables.agreement import Agreement
-from blowfish_privacy.mechanisms.tables.interior import moved_inside
+from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.agreeing.interior import moved_inside
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
 
 _ROUNDS = 60

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.tables.alternating import Problem
-from blowfish_privacy.mechanisms.tables.candidates import Measurement, candidates, measurements, unions
-from blowfish_privacy.mechanisms.tables.larger_tables import with_larger_tables
-from blowfish_privacy.mechanisms.tables.lattice import FloatArray, Lattice
+from blowfish_privacy.mechanisms.tables.planning.alternating import Problem
+from blowfish_privacy.mechanisms.tables.planning.candidates import Measurement, candidates, measurements, unions
+from blowfish_privacy.mechanisms.tables.planning.larger_tables import with_larger_tables
+from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray, Lattice
 
 
 def best_weights(lattice: Lattice) -> tuple[list[Measurement], FloatArray, float]:

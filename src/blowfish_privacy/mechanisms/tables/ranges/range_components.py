@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.tables.components import Components, beside
-from blowfish_privacy.mechanisms.tables.groups import Group, groups
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats, Nesting
+from blowfish_privacy.mechanisms.tables.ranges.groups import Group, groups
 from blowfish_privacy.mechanisms.tables.told import Estimates
 from blowfish_privacy.queries.tables_form import Block
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.mechanisms.tables.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import fit_one, fit_two, within
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
-from blowfish_privacy.mechanisms.tables.nonnegative import fit_one, fit_two, within
 from blowfish_privacy.mechanisms.whole_counts import Integers, rounded_in_parts, rounded_to
 from blowfish_privacy.privacy.public_totals import records_total
 

@@ -17,8 +17,8 @@ from math import prod, sqrt
 from blowfish_privacy.graphs.graph import SecretGraph
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
 from blowfish_privacy.mechanisms.ordered.spacings import choose_levels
-from blowfish_privacy.mechanisms.tables.groups import counts_from
-from blowfish_privacy.mechanisms.tables.range_components import in_both
+from blowfish_privacy.mechanisms.tables.ranges.groups import counts_from
+from blowfish_privacy.mechanisms.tables.ranges.range_components import in_both
 from blowfish_privacy.queries.tables_form import Block, TablesForm
 
 KINDS: dict[str, type[Level]] = {"hats": DifferenceLevel, "sums": CumulativeLevel}

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.mechanisms.tables.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.agreeing.parts import Part
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
-from blowfish_privacy.mechanisms.tables.parts import Part
 from blowfish_privacy.support.progress import task
 
 _ROUNDS = 300

@@ -1,0 +1,1 @@
+"""Tables without negative counts, and of whole numbers, that still agree."""
