@@ -22,6 +22,7 @@ from blowfish_privacy.support.file_values import EXACT_SCHEMA, listed
 MOST_CELLS = 10_000_000
 """The largest table of a set."""
 MOST_TABLES = 200_000
+_MOST_TIMES, _FARTHEST = 1_000_000, 10**100
 
 Objective: TypeAlias = Literal["worst", "mean"] | tuple[float, ...]
 """What is to be small: the error of the worst table, or the mean over all cells, or a sum with a weight per table."""
@@ -198,10 +199,16 @@ def _view(own: Domain, name: str) -> View:
 
 
 def _checked_objective(objective: Any, tables: int) -> Objective:
-    if objective in ("worst", "mean"):
+    if isinstance(objective, str) and objective in ("worst", "mean"):
         return objective
     if isinstance(objective, str) or not isinstance(objective, Sequence):
         raise QueryError(f"objective must be worst, mean or a list of weights, got {brief(objective)}.")
     if len(objective) != tables:
         raise QueryError(f"there are {tables:,} tables, but {len(objective):,} weights.", hint="give one for each.")
-    return tuple(float(positive(weight, "the weight of a table", error=QueryError)) for weight in objective)
+    weights = [positive(weight, "the weight of a table", error=QueryError) for weight in objective]
+    if max(weights) > _MOST_TIMES * min(weights) or not 1 / _FARTHEST < min(weights) <= max(weights) < _FARTHEST:
+        raise QueryError(
+            f"the weights of tables are too large, too small, or differ by more than a factor of {_MOST_TIMES:,}.",
+            hint="write them around 1, and leave out what hardly counts.",
+        )
+    return tuple(float(weight) for weight in weights)

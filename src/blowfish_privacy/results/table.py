@@ -78,7 +78,8 @@ class Table:
 
     def interval(self, level: Number = "0.95") -> tuple[Floats, Floats]:
         """Return, for every cell, bounds between which the true count lies with probability ``level``."""
-        width = self.error.interval_of(self.axes, level)
+        widest, errors = self.error.interval_of(self.axes, level), self.standard_errors
+        width = widest * errors / max(float(errors.max()), 1e-300)
         return self.values - width, self.values + width
 
     def subtotal(self, condition: dict[str, Any] | None = None, /, **named: Any) -> tuple[float, float]:

@@ -51,11 +51,11 @@ class TablesResult(Result):
         return mechanism.components.estimate(list(mechanism.measured(self.release.noisy)), self.release.records)
 
     def __getitem__(self, names: str | tuple[str, ...]) -> Table:
-        wanted = (names,) if isinstance(names, str) else tuple(names)
+        wanted = tuple(names) if isinstance(names, tuple | list) else (names,)
         form, components = self._mechanism.form, self._mechanism.components
         unknown = [name for name in wanted if name not in form.names]
         axes = () if unknown else tuple(form.names.index(name) for name in wanted)
-        if unknown or len(set(axes)) < len(axes) or not components.tell(axes):
+        if unknown or not wanted or len(set(axes)) < len(axes) or not components.tell(axes):
             shown = "; ".join(", ".join(table) for table in self.tables[:5])
             raise QueryError(
                 f"there is no table of {brief(names)} here.",
@@ -65,7 +65,10 @@ class TablesResult(Result):
 
     def _counts(self, axes: Axes) -> npt.NDArray[Any]:
         """Estimate the table of some attributes, in this order."""
-        return self._mechanism.components.table(self._components, axes)
+        components = self._mechanism.components
+        counts = components.table(self._components, axes)
+        # What is exact is whole: floats would leave a trace of how it was put together.
+        return np.where(components.cell_variances(axes) == 0, np.rint(counts), counts)
 
     @property
     def tables(self) -> list[tuple[str, ...]]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import Marginals
 from blowfish_privacy.mechanisms.tables.components import Components
-from blowfish_privacy.mechanisms.tables.nesting import nesting
+from blowfish_privacy.mechanisms.tables.nesting import nesting, weighed
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.queries.tables_form import Block, TablesForm, View
 from blowfish_privacy.results import from_text
@@ -119,8 +119,10 @@ def nested(draw):
     blocks = tuple(Block(table) for table in dict.fromkeys([*asked, *more]))
     form = TablesForm(domain, blocks, views)
     variances = tuple(draw(st.sampled_from([0.5, 1.0, 4.0])) for _ in blocks)
-    counted = draw(st.booleans())
-    return form, Components(form.shape, blocks, variances, tuple(asked), counted=counted, nesting=nesting(form))
+    counted, levels = draw(st.booleans()), nesting(form)
+    if draw(st.booleans()):
+        levels = weighed(levels, form.shape, blocks, variances)
+    return form, Components(form.shape, blocks, variances, tuple(asked), counted=counted, nesting=levels)
 
 
 @given(case=nested(), seed=st.integers(0, 10**6))
@@ -252,6 +254,38 @@ def test_the_certificate_is_the_worst_loss_of_all_secret_pairs(policy, data):
 def test_what_is_refused(tables, said):
     with pytest.raises(bp.QueryError, match=said):
         bp.Tables(tables).on(PEOPLE)
+
+
+@pytest.mark.parametrize("objective", [[1, 1e19], ["1e400", 1], [1, -1], [1], np.array([1.0, 2.0]), "best", [1, 0]])
+def test_weights_that_make_no_sense_are_refused_before_anything_is_charged(objective):
+    with pytest.raises(bp.QueryError):
+        bp.Tables([["age"], ["sex"]], objective=objective)
+
+
+def test_an_uneven_tree_costs_nothing_where_its_levels_are_not_asked_for():
+    leaves = ["a", *(f"b{number}" for number in range(30))]
+    kinds = (bp.Categorical(leaves), bp.Hierarchy(["state", "town"], {"A": ["a"], "B": leaves[1:]}))
+    policies = [bp.Policy(bp.Domain(h=kind, s=bp.Integer(0, 1)), secrets=bp.Attributes()) for kind in kinds]
+    for tables in ([["h"]], [["h", "s"]]):
+        made = [Marginals.calibrated(bp.Tables(tables), p, epsilon=Fraction(1), records=9) for p in policies]
+        plain, tree = (mechanism.expected_error().rmse for mechanism in made)
+        assert tree == pytest.approx(plain)
+
+
+def test_exact_cells_are_whole_and_have_no_interval_and_sets_of_one_secret_size_can_be_rounded():
+    place = bp.Hierarchy(["state", "town"], {"A": ["a1"], "B": ["b1", "b2", "b3"]})
+    domain = bp.Domain(place=place, sex=bp.Integer(0, 1), old=bp.Integer(0, 1))
+    counts = np.random.default_rng(1).integers(0, 30, domain.shape)
+    within = bp.PerAttribute(place=bp.Within("state"), sex=bp.Public(), old=bp.FullDomain())
+    session = bp.Session(bp.Counts(counts), bp.Policy(domain, secrets=within), budget=9)
+    table = session.release(bp.Tables([["place", "sex"], ["place@state"]]), epsilon=1)["place", "sex"]
+    low, high = table.interval()
+    assert (low[0] == high[0]).all()
+    assert (low[1:] < high[1:]).all()
+    assert table.values[0].tolist() == counts.sum(axis=2)[0].tolist()
+    secret = bp.Session(bp.Counts(counts), bp.Policy(domain, secrets=bp.Attributes(), size="unknown"), budget=9)
+    whole = secret.release(bp.Tables([["place", "sex", "old"]]), epsilon=1).whole()
+    assert whole["place", "sex", "old"].values.dtype == np.int64
 
 
 def test_a_table_of_too_many_cells_is_refused_before_anything_is_charged():

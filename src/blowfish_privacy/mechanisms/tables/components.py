@@ -98,7 +98,7 @@ class Components:
             if level is None:
                 many *= self.shape[axis]
             elif level != axis:
-                left = 1 - (self.nesting.even(level) if level in self.nesting.parents else 1 / self.shape[level])
+                left = 1 - self.nesting.part(level, self.shape[level])
                 inside = np.bincount(self.nesting.positions(axis, level), minlength=self.shape[level])
                 # A level on which nothing has a sibling tells nothing beyond the next coarser one.
                 left = np.broadcast_to(left, inside.shape)

@@ -172,9 +172,9 @@ def _design(
     blocks: list[Block] = []
     for (axes, signs), weight in zip(design.measured, weights, strict=True):
         counted = tuple(axis for axis in axes if axis not in signs)
-        whole = _whole(weight / largest) if weight < inf else 0
-        if whole or weight == inf:
-            blocks.append(Block((*counted, *signs), signs, whole))
+        # However little a table is worth, others may not tell what it does.
+        whole = max(_whole(weight / largest), 1) if weight < inf else 0
+        blocks.append(Block((*counted, *signs), signs, whole))
     # Tables of one weight stand together, so that their noise is drawn together.
     blocks.sort(key=lambda block: -block.weight)
     # Attributes of one value tell nothing; of nothing else, only how many records there are.

@@ -6,22 +6,27 @@ from fractions import Fraction
 
 from blowfish_privacy.errors import QueryError, SpecError
 from blowfish_privacy.mechanisms.tables.components import Components
-from blowfish_privacy.mechanisms.tables.nesting import nesting
+from blowfish_privacy.mechanisms.tables.nesting import nesting, weighed
 from blowfish_privacy.mechanisms.tables.ranges.range_components import RangeComponents
 from blowfish_privacy.mechanisms.tables.ranges.table_ranges_error import RangesError
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.noise import variance
 from blowfish_privacy.queries.tables_form import TablesForm
 
+_SMALLEST = 1e-60
+
 
 def components_of(form: TablesForm, scales: tuple[Fraction, ...], asked: TablesForm, *, counted: bool) -> Components:
     """Say how precisely the components of the tables asked for are known from those measured."""
-    by_scale = {scale: variance(scale) if scale else 0.0 for scale in set(scales)}
+    # Noise of a tiny scale is almost always 0, but not exact.
+    by_scale = {scale: max(variance(scale), _SMALLEST) if scale else 0.0 for scale in set(scales)}
     tables = tuple(block.axes for block in asked.blocks)
-    known = (form.shape, form.blocks, tuple(by_scale[scale] for scale in scales), tables)
+    variances = tuple(by_scale[scale] for scale in scales)
+    levels = weighed(nesting(form), form.shape, form.blocks, variances)
+    known = (form.shape, form.blocks, variances, tables)
     if asked.ranges:
-        return RangeComponents.of(*known, asked.ranges, counted=counted, nesting=nesting(form))
-    return Components(*known, counted, nesting(form))
+        return RangeComponents.of(*known, asked.ranges, counted=counted, nesting=levels)
+    return Components(*known, counted, levels)
 
 
 def error_of(components: Components, scales: tuple[Fraction, ...], *, worst: bool) -> TablesError:

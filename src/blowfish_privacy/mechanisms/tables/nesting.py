@@ -7,18 +7,20 @@ component on a level is what the counts there tell beyond the next coarser level
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, pairwise, product
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.queries.tables_form import TablesForm
+from blowfish_privacy.queries.tables_form import Block, TablesForm
 
 Axes: TypeAlias = tuple[int, ...]
 Floats = npt.NDArray[np.float64]
 Positions: TypeAlias = npt.NDArray[np.int64]
+_SMALLEST = 1e-60
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,8 @@ class Nesting:
 
     parents: Mapping[int, int] = field(default_factory=dict[int, int])
     above: Mapping[int, Positions] = field(default_factory=dict[int, Positions])
+    weights: Mapping[int, Floats] = field(default_factory=dict[int, Floats])
+    """How the counts of a coarser level, or of all, are split among the values of a level; evenly if not said."""
 
     def chain(self, axis: int) -> Axes:
         """Return an axis and all coarser levels of the same attribute, the coarsest first."""
@@ -79,7 +83,9 @@ class Nesting:
     def contrast(self, values: Floats, at: int, axis: int) -> Floats:
         """Take away along one axis what an even split of the next coarser level would give."""
         if axis not in self.parents:
-            return values - values.mean(axis=at, keepdims=True)
+            shape = [1] * values.ndim
+            shape[at] = -1
+            return values - values.sum(axis=at, keepdims=True) * self.part(axis, values.shape[at]).reshape(shape)
         parent = self.parents[axis]
         return values - self.split(self.summed(values, at, axis, parent), at, parent, axis)
 
@@ -90,21 +96,26 @@ class Nesting:
         halfway = self.split(values, at, coarse, self.parents[fine])
         shape = [1] * values.ndim
         shape[at] = -1
-        return np.take(halfway, self.above[fine], axis=at) * self.even(fine).reshape(shape)
+        return np.take(halfway, self.above[fine], axis=at) * self.part(fine).reshape(shape)
 
-    def even(self, axis: int) -> Floats:
-        """Return the share of its parent that each value of a level has in an even split."""
-        up = self.above[axis]
-        return 1 / np.bincount(up)[up]
+    def part(self, axis: int, size: int = 0) -> Floats:
+        """Return the share of its parent, or of everything, that each value of a level has when that is split."""
+        known = self.weights.get(axis)
+        if known is None and axis not in self.parents:
+            return np.full(size, 1 / size)
+        up = self.above[axis] if axis in self.parents else None
+        if known is None:
+            known = np.ones(len(up if up is not None else ()))
+        return known / (known.sum() if up is None else np.bincount(up, known)[up])
 
     def shares(self, coarse: int | None, fine: int, size: int) -> Floats:
         """Return the share of its ancestor on a coarser level, or of everything, that each value has when split."""
         if coarse == fine:
             return np.ones(size)
         if fine not in self.parents:
-            return np.full(size, 1 / size)
+            return self.part(fine, size)
         up = self.above[fine]
-        return self.even(fine) * self.shares(coarse, self.parents[fine], int(up.max()) + 1)[up]
+        return self.part(fine) * self.shares(coarse, self.parents[fine], int(up.max()) + 1)[up]
 
     def patterns(self, axis: int, measured: int | None, shape: Sequence[int]) -> list[Pattern]:
         """Say how the noise of a measured level gets into each value of an axis, component by component.
@@ -118,19 +129,17 @@ class Nesting:
             return [Pattern(np.ones(size), {None: whole})]
         common = [level for level in self.chain(measured) if level in self.chain(axis)]
         under = [np.full(size, float(shape[measured]))]
-        siblings: list[Floats] = []
+        parts: list[Floats] = []
         for level in common:
             own = np.arange(size) if level == axis else self.positions(axis, level)
             many = np.ones(shape[level]) if level == measured else np.bincount(self.positions(measured, level))
             under.append(many[own].astype(np.float64))
-            siblings.append(
-                (1 / self.even(level) if level in self.parents else np.full(shape[level], shape[level]))[own]
-            )
+            parts.append(self.part(level, shape[level])[own])
         found: list[Pattern] = []
         for depth in range(len(common) + 1):
             factors: dict[int | None, Floats] = {None: whole}
             for number, level in enumerate(common):
-                kept = (depth > number) - (depth >= number) / siblings[number]
+                kept = (depth > number) - (depth >= number) * parts[number]
                 factors[level] = self.shares(level, axis, size) * kept
             found.append(Pattern(under[depth] - (under[depth + 1] if depth < len(common) else 0.0), factors))
         return found
@@ -149,9 +158,9 @@ class Nesting:
         on_level = np.asarray(np.bincount(where, split, minlength=shape[component]), dtype=np.float64)
         if component in self.parents:
             up = self.above[component]
-            on_level = on_level - np.asarray(np.bincount(up, on_level * self.even(component)), dtype=np.float64)[up]
+            on_level = on_level - np.asarray(np.bincount(up, on_level * self.part(component)), dtype=np.float64)[up]
         else:
-            on_level = on_level - on_level.mean()
+            on_level = on_level - float(on_level @ self.part(component, shape[component]))
         return on_level if component == measured else on_level[self.positions(measured, component)]
 
 
@@ -168,3 +177,23 @@ def nesting(form: TablesForm) -> Nesting:
             above[fine][inner.positions] = outer.positions
         parents[attribute], above[attribute] = levels[-1][0], levels[-1][1].positions
     return Nesting(parents, above)
+
+
+def weighed(levels: Nesting, shape: Sequence[int], blocks: Sequence[Block], variances: Sequence[float]) -> Nesting:
+    """Split counts in proportion to how uncertain the values of each level are, given the tables that were measured.
+
+    That is the best split where they were measured on one level; an even one is far from it in uneven trees.
+    """
+    weights: dict[int, Floats] = {}
+    for family in (levels.chain(axis) for axis in levels.parents if axis not in levels.parents.values()):
+        for at, level in enumerate(family):
+            precision = np.zeros(shape[level])
+            for block, variance in zip(blocks, variances, strict=True):
+                measured = next((axis for axis in block.counted if axis in family[at:]), None)
+                if measured is not None:
+                    others = prod(shape[axis] for axis in block.counted if axis != measured)
+                    under = 1 if measured == level else np.bincount(levels.positions(measured, level))
+                    precision += 1 / (max(variance, _SMALLEST) * others * under)
+            if precision.all():
+                weights[level] = 1 / precision
+    return replace(levels, weights=weights)

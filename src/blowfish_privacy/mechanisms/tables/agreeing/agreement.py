@@ -125,6 +125,8 @@ class Agreement:
                 number, part = parts[0]
                 rows.append(summing[0])
                 wanted.append(np.rint(part.sums(tables[number])).reshape(-1))
+        if not rows:
+            return csr_array((0, ends[-1])), np.zeros(0)
         return vstack(rows), np.concatenate(wanted)
 
     def disagreement(self, tables: Sequence[npt.NDArray[Any]]) -> float:
