@@ -9,10 +9,13 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.tables.agreeing import nonnegative as nonnegative_module
 from blowfish_privacy.mechanisms.tables.agreeing import whole as whole_module
 from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
+from blowfish_privacy.mechanisms.tables.nesting import Nesting
 from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import fit_two, nonnegative
 from blowfish_privacy.mechanisms.tables.agreeing.whole import whole
 
-SIZES = (4, 3, 2, 5)
+SIZES = (4, 3, 2, 5, 2)
+"""Of four attributes; the last axis is a coarser level of the first one, with two values for each of its own."""
+LEVELS = Nesting({0: 4}, {0: np.array([0, 0, 1, 1])})
 RECORDS = 400
 
 
@@ -23,9 +26,10 @@ def subsets(axes):
 def counted(tables, seed=0):
     """Count skewed records: the last value of the first attribute is empty, and so is one pair of the first two."""
     random = np.random.default_rng(seed)
-    records = np.stack([(size * random.random(RECORDS) ** 2).astype(int) for size in SIZES])
+    records = np.stack([(size * random.random(RECORDS) ** 2).astype(int) for size in SIZES[:4]])
     records[0] = np.minimum(records[0], SIZES[0] - 2)
     records = records[:, (records[0] != 1) | (records[1] != 2)]
+    records = np.vstack([records, records[:1] // 2])
     shapes = [[SIZES[axis] for axis in axes] for axes in tables]
     return [
         np.bincount(np.ravel_multi_index(records[list(axes)], shape), minlength=np.prod(shape)).reshape(shape) * 1.0
@@ -36,7 +40,9 @@ def counted(tables, seed=0):
 def noisy(tables, exact, scale, seed=0):
     """Return the truth, what agrees, and the nearest agreeing tables to it with noise."""
     truth, random = counted(tables), np.random.default_rng(seed)
-    agreement = Agreement(SIZES, tables, tuple(1.0 + number for number in range(len(tables))), frozenset(exact))
+    precisions = tuple(1.0 + number for number in range(len(tables)))
+    levels = LEVELS if any(4 in axes for axes in tables) else Nesting()
+    agreement = Agreement(SIZES, tables, precisions, frozenset(exact), levels)
     drawn = [table + random.laplace(scale=scale, size=table.shape) for table in truth]
     return truth, agreement, agreement.nearest(drawn, agreement.exact_sums(truth))
 
@@ -51,6 +57,9 @@ CASES = {
     "triples, an empty public value": (TRIPLES, list(subsets((0,)))),
     "triples, an empty public pair": (TRIPLES, list(subsets((0, 1)))),
     "triples and pairs": ((*TRIPLES[:2], (2, 3)), [()]),
+    "levels": (((0, 1), (2, 4), (0, 2), (1, 4), (1, 2)), [()]),
+    "levels, the coarser one public": (((0, 1), (2, 4), (0, 2), (1, 4), (1, 2)), [(), (4,)]),
+    "levels in triples": (((0, 1, 2), (1, 3, 4), (2, 3, 4)), [()]),
 }
 
 
@@ -64,7 +73,8 @@ def test_the_nearest_agreeing_tables_are_those_of_dense_least_squares(case):
     tables, exact = CASES[case]
     truth, agreement, _ = noisy(tables, exact, 5)
     drawn = [table + np.random.default_rng(3).laplace(scale=5, size=table.shape) for table in truth]
-    cells = np.indices(SIZES).reshape(len(SIZES), -1)
+    cells = np.indices(SIZES[:4]).reshape(4, -1)
+    cells = np.vstack([cells, cells[:1] // 2])
 
     def summing(axes):
         shape = [SIZES[axis] for axis in axes]
