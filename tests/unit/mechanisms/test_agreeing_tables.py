@@ -9,9 +9,9 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.tables.agreeing import nonnegative as nonnegative_module
 from blowfish_privacy.mechanisms.tables.agreeing import whole as whole_module
 from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
-from blowfish_privacy.mechanisms.tables.nesting import Nesting
 from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import fit_two, nonnegative
 from blowfish_privacy.mechanisms.tables.agreeing.whole import whole
+from blowfish_privacy.mechanisms.tables.nesting import Nesting
 
 SIZES = (4, 3, 2, 5, 2)
 """Of four attributes; the last axis is a coarser level of the first one, with two values for each of its own."""
@@ -161,6 +161,13 @@ def test_tables_that_public_ones_leave_no_room_for_are_refused(monkeypatch):
     monkeypatch.setattr(interior, "_ROUNDS", 1)
     monkeypatch.setattr(nonnegative_module, "_ROUNDS", 1)
     with pytest.raises(RefusalError, match="negative"):
+        nonnegative(unbiased, agreement)
+
+
+def test_more_cells_than_fit_in_memory_are_refused(monkeypatch):
+    _, agreement, unbiased = noisy(*CASES["pairs"], 5)
+    monkeypatch.setattr(nonnegative_module, "_MOST_CELLS", 50)
+    with pytest.raises(RefusalError, match="too many"):
         nonnegative(unbiased, agreement)
 
 

@@ -38,12 +38,11 @@ class Agreement:
     @classmethod
     def of(cls, components: Components) -> Agreement:
         """Weigh each table by how precisely a cell of it is known."""
-        variances = [components.variance(axes) for axes in components.tables]
         return cls(
             components.shape,
             tuple(tuple(sorted(axes)) for axes in components.tables),
             # What has no noise is exact in all its components: its precision does not matter.
-            tuple(1 / variance if variance else 1.0 for variance in variances),
+            tuple(1 / variance if variance else 1.0 for variance in components.table_variances),
             components.exact,
             components.nesting,
         )

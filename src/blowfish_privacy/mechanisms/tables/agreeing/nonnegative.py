@@ -15,15 +15,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.agreeing.interior import moved_inside
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
 
 _ROUNDS = 60
+_MOST_CELLS = 10_000_000
 
 
 def nonnegative(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]:
     """Return near tables that agree and have no negative count; exact components stay exact."""
+    cells = sum(table.size for table in tables)
+    if cells > _MOST_CELLS:
+        raise RefusalError(
+            f"tables of {cells:,} cells are too many to fit without negative counts; the most is {_MOST_CELLS:,}.",
+            hint="use the unbiased tables, or ask for fewer.",
+        )
     near = _near(tables, agreement)
     if max(map(len, agreement.tables)) > 2:
         return moved_inside(near, agreement)
