@@ -26,12 +26,11 @@ from blowfish_privacy.privacy.certificate import Certificate, is_differential_pr
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.query import LARGEST_ANSWER as LARGEST_ANSWER
 from blowfish_privacy.support.file_kinds import enter
 from blowfish_privacy.support.progress import task
 
 NO_NOISE = "this answer depends on secrets and has no noise: it certifies nothing."
-LARGEST_ANSWER = 2**61
-"""Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added."""
 MOST_SECRET_RECORDS = 2**40
 """Where the number of records is secret, every answer about so many must stay below :data:`LARGEST_ANSWER`."""
 

@@ -22,6 +22,8 @@ from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.selection import Selected, Selection, checked_condition, checked_groups
 from blowfish_privacy.support.file_kinds import kind_of, register
 
+LARGEST_ANSWER = 2**61
+"""Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added."""
 MOST_NUMBERS = 5_000_000
 """The largest matrix that is written out."""
 

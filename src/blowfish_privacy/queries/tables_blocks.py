@@ -13,10 +13,8 @@ import numpy as np
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.graphs.graph import differing
+from blowfish_privacy.queries.query import LARGEST_ANSWER
 from blowfish_privacy.queries.readings import Integers, Reading, matrix, read_along
-
-_LARGEST = 2**61
-"""Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +83,7 @@ class Block:
         """Compare the values of the signs, and read rows, given the counts of all attributes."""
         shape = dict(zip(self.axes, counts.shape, strict=True))
         # Checked against the number of records alone, so that no error depends on anyone's values.
-        if self.readings and int(counts.sum()) * self.heaviest(shape) >= _LARGEST:
+        if self.readings and int(counts.sum()) * self.heaviest(shape) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.")
         for axis, reading in self.readings:
             counts = read_along(counts, self.axes.index(axis), reading)

@@ -218,7 +218,7 @@ class TablesForm(LinearForm):
         return any(len(axes) > 1 and axes <= {*block.signs} for axes, block in zip(met, self.blocks, strict=True))
 
     def heaviest(self) -> Cell:
-        """Return any cell: all weigh the same."""
+        """Return the first cell: all weigh the same, but for sums up to a value, which count the first most often."""
         return (0,) * len(self.domain.shape)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

@@ -21,6 +21,7 @@ from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.queries.tables_form import Block, TablesForm
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
+from estimating import estimating
 
 AGE = {"attribute": "age", "as": "ranges"}
 PEOPLE = bp.Domain(
@@ -172,12 +173,7 @@ def test_ranges_are_unbiased_and_have_the_errors_stated(case, seed):
     form, components, variances = case
     counts = np.random.default_rng(seed).integers(0, 20, form.domain.shape)
 
-    def estimated(rows, records):
-        cuts = np.split(rows, np.cumsum(form.sizes)[:-1])
-        tables = [cut.reshape(form.shape_of(block)) for cut, block in zip(cuts, form.blocks, strict=True)]
-        found = components.estimate(tables, records if components.counted else None)
-        return [components.table(found, axes) for axes in components.tables]
-
+    estimated = estimating(form, components)
     exact = estimated(form.answer(counts), int(counts.sum()))
     for axes, table in zip(components.tables, exact, strict=True):
         assert np.allclose(table.reshape(-1), form.of((Block(axes),)).answer(counts), atol=1e-9)

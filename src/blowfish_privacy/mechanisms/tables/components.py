@@ -24,6 +24,7 @@ from blowfish_privacy.mechanisms.tables import many_tables
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats, Nesting, Pattern
 from blowfish_privacy.mechanisms.tables.told import Estimates, Told
 from blowfish_privacy.queries.tables_form import Block
+from blowfish_privacy.support.progress import task
 
 
 def subsets(axes: Axes) -> Iterator[Axes]:
@@ -115,11 +116,15 @@ class Components:
             for component, told in self._told.items()
             if told.tables > 1 and told.precision < inf
         }
-        for number, block in enumerate(self.blocks):
-            shares = [(each, precision / self._told[each].precision) for each, precision in self._tells(number, held)]
-            values = measured[number].astype(np.float64) if shares else np.zeros(0)
-            for component, share in shares:
-                held[component] += share * self._component(values, block, component)
+        with task("Putting tables together") as report:
+            for number, block in enumerate(self.blocks):
+                told = self._tells(number, held)
+                shares = [(each, precision / self._told[each].precision) for each, precision in told]
+                values = measured[number].astype(np.float64) if shares else np.zeros(0)
+                for component, share in shares:
+                    held[component] += share * self._component(values, block, component)
+                if report:
+                    report(number / len(self.blocks))
         if records is not None or self.counted:
             held[()] = np.asarray(float(records or 0))
         return Estimates(held, self.spread, lambda component: self._told_by_one(measured, component))

@@ -152,6 +152,13 @@ class Marginals(Mechanism):
         for block, place in zip(self.form.blocks, self.places, strict=True):
             yield noisy[place].reshape(self.form.shape_of(block))
 
+    def fits(self, noisy: Integers) -> bool:
+        """Say whether a document's values can be what was drawn: counts without noise are counts of the same people."""
+        if not super().fits(noisy):
+            return False
+        exact = [noisy[place] for block, place in zip(self.form.blocks, self.places, strict=True) if not block.weight]
+        return all(int(table.min()) >= 0 for table in exact) and len({int(table.sum()) for table in exact}) < 2
+
     def simulated_noise(self, source: SimulationSource) -> list[npt.NDArray[np.float64]]:
         """Draw what noise alone makes of the tables asked for, axes ascending."""
         empty = self.measured(np.zeros(self.form.outputs, dtype=np.int64))

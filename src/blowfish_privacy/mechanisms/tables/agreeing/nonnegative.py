@@ -19,6 +19,7 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.agreeing.interior import moved_inside
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
+from blowfish_privacy.support.progress import task
 
 _ROUNDS = 60
 _MOST_CELLS = 10_000_000
@@ -43,11 +44,14 @@ def _near(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]:
     """Project in turn on tables that agree and on tables that are not negative."""
     exact = agreement.exact_sums(tables)
     agreeing, cut = list(tables), [np.zeros(table.shape) for table in tables]
-    for _ in range(_ROUNDS):
-        before = [table + taken for table, taken in zip(agreeing, cut, strict=True)]
-        # Only the cone needs its correction remembered: the other set is a plane.
-        cut = [np.minimum(table, 0) for table in before]
-        agreeing = agreement.nearest([np.maximum(table, 0) for table in before], exact)
+    with task("Moving tables to zero and above") as report:
+        for done in range(_ROUNDS):
+            before = [table + taken for table, taken in zip(agreeing, cut, strict=True)]
+            # Only the cone needs its correction remembered: the other set is a plane.
+            cut = [np.minimum(table, 0) for table in before]
+            agreeing = agreement.nearest([np.maximum(table, 0) for table in before], exact)
+            if report:
+                report(done / _ROUNDS)
     return agreeing
 
 
