@@ -15,7 +15,8 @@ from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BudgetError, DomainError, LedgerError, RefusalError
 from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger
 from blowfish_privacy.privacy.classes import ALL, EVERY, PairClass, changing
-from blowfish_privacy.privacy.loss import EPSILON, Loss
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON
 from unit.ledger.samples import PEOPLE, POLICIES, load, request
 
 Open = Callable[..., Ledger]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import Laplace
 from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, changing, classes_met, one_attribute_at_a_time
-from blowfish_privacy.privacy.loss import EPSILON, Loss, Measure
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON, Measure
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.testing.strategies import policies
 from effort import examples

@@ -9,7 +9,7 @@ from blowfish_privacy.errors import BudgetError
 from blowfish_privacy.ledger.amounts import write_amount
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, chained
 from blowfish_privacy.privacy.classes import PairClass
-from blowfish_privacy.privacy.loss import EPSILON, Measure
+from blowfish_privacy.privacy.measure import EPSILON, Measure
 from blowfish_privacy.support.exact import show
 
 

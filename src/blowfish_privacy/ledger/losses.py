@@ -12,7 +12,8 @@ from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.amounts import read_amount, write_amount
 from blowfish_privacy.privacy.classes import Kind, PairClass
-from blowfish_privacy.privacy.loss import Loss, Measure
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.privacy.regions import EVERYWHERE, Region
 
 _KINDS = get_args(Kind)

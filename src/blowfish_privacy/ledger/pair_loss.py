@@ -14,7 +14,8 @@ from blowfish_privacy.ledger.policy_cache import PolicyCache
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import cells
 from blowfish_privacy.privacy.classes import PRESENCE, PairClass, one_attribute_at_a_time
-from blowfish_privacy.privacy.loss import EPSILON, Loss
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.privacy.regions import Region, region_of
 
 PairLoss: TypeAlias = Fraction | float

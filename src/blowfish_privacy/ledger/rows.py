@@ -10,7 +10,7 @@ from blowfish_privacy.ledger.amounts import read_amount, write_amount
 from blowfish_privacy.ledger.balance import Balance
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
 from blowfish_privacy.ledger.losses import read_class, read_loss, write_class, write_loss
-from blowfish_privacy.privacy.loss import Measure
+from blowfish_privacy.privacy.measure import Measure
 
 VERSIONS = (1, 2)
 """The versions of the way in which the hash of an entry is computed."""

@@ -6,54 +6,15 @@ add up class by class; a budget bounds the largest.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import EVERY, PRESENCE, PairClass, classes_met
+from blowfish_privacy.privacy.measure import EPSILON, Measure
 from blowfish_privacy.privacy.regions import contains, largest_overlap, meet
-from blowfish_privacy.support.exact import show
-
-
-class Measure(ABC):
-    """How the loss on a secret pair is counted. Amounts of one measure add up from release to release."""
-
-    name: ClassVar[str]
-    """What an amount is called, in words and in a ledger."""
-    kinds: ClassVar[dict[str, Measure]] = {}
-    """Every measure, by its name."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Make a measure known by its name."""
-        super().__init_subclass__(**options)
-        if cls.name in Measure.kinds:
-            raise LedgerError(f"there is a measure {cls.name!r} already: budgets would change their meaning.")
-        Measure.kinds[cls.name] = cls()
-
-    @abstractmethod
-    def over(self, amount: Fraction, steps: int) -> Fraction:
-        """Bound the loss between two values several secret pairs apart, where each pair loses the amount."""
-
-    def words(self, amount: Fraction) -> str:
-        """Write an amount with the name of its measure."""
-        return f"{self.name} {show(amount)}"
-
-
-class Epsilon(Measure):
-    """The largest log-ratio of the probabilities of any output [he2014, Definition 4.2]."""
-
-    name = "epsilon"
-
-    def over(self, amount: Fraction, steps: int) -> Fraction:
-        """Log-ratios add up along a chain."""
-        return amount * steps
-
-
-EPSILON = Measure.kinds[Epsilon.name]
 
 
 @dataclass(frozen=True)

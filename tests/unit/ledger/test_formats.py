@@ -17,7 +17,8 @@ from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import SqliteLedger, sqlite_formats
 from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, changing
-from blowfish_privacy.privacy.loss import Loss, Measure
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.session import load_policy
 from unit.ledger.samples import ledger_at, request
 
