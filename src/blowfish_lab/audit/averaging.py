@@ -110,7 +110,7 @@ def attacked(mechanism: Mechanism, counts: Counts, *, runs: int, source: BitSour
     expected = mechanism.expected_error().mse
     return Attacked(
         scale=certificate.scales[0],
-        loss=certificate.epsilon,
+        loss=certificate.amount,
         one_cell=_root_mean_square(noisy - counts),
         one_cell_expected=sqrt(expected),
         averaged=_root_mean_square(off),

@@ -128,7 +128,7 @@ def _calibrate(source: random.Random, kind: type[Mechanism], query: Query, polic
     try:
         mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=records)
         certificate = mechanism.certify(policy)
-        worst = _worst(mechanism, query, policy, source) if certificate.epsilon else []
+        worst = _worst(mechanism, query, policy, source) if certificate.amount else []
     except BlowfishError:
         return None
     cases: list[Case] = []
@@ -138,7 +138,7 @@ def _calibrate(source: random.Random, kind: type[Mechanism], query: Query, polic
         stay = [cells[0]] * (_TOGETHER - len(moves))
         sides = [x for x, _ in moves], [y for _, y in moves if y is not None]
         tables = [crowded + _counts(query, policy.domain, stay + side) for side in sides]
-        cases.append(Case(mechanism, query, policy, certificate.epsilon, (tables[0], tables[1]), tuple(moves), moved))
+        cases.append(Case(mechanism, query, policy, certificate.amount, (tables[0], tables[1]), tuple(moves), moved))
     return max(cases, key=_shown) if len(cases) > 1 else cases[0] if cases else None
 
 

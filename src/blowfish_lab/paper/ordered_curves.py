@@ -136,7 +136,7 @@ def paper_mechanism(size: int, theta: int | None, epsilon: str) -> OrderedFamily
         for share in shares
     ]
     best = min(made, key=lambda each: _range_error(each))
-    if best.certify(policy).epsilon != amount:
+    if best.certify(policy).amount != amount:
         raise ArithmeticError("the paper's mechanism must be compared at the same loss.")
     return best
 

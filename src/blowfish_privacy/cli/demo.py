@@ -134,7 +134,7 @@ def _draw_comparison(loaded: PolicyFile, folder: Path) -> None:
     from blowfish_privacy.results.pictures.figure import png
 
     ask = PublicNumbers(loaded.policy, lambda: open_engine(folder / "census.csv"))
-    compared = compare_plans([plan for plan in plan_releases(loaded, ask) if plan.epsilon])
+    compared = compare_plans([plan for plan in plan_releases(loaded, ask) if plan.amount])
     write_atomically(folder / "accuracy.png", png(compared))
 
 

@@ -24,6 +24,7 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON, Measure
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import LARGEST_ANSWER as LARGEST_ANSWER
@@ -54,6 +55,8 @@ class Mechanism(ABC):
     """The kinds for which it is considered when no mechanism is named; None means all of them."""
     kinds: ClassVar[dict[str, type[Mechanism]]] = {}
     """Every mechanism defined anywhere, by name."""
+    counted_in: ClassVar[Measure] = EPSILON
+    """How its loss is counted."""
     independent_rows: ClassVar[bool] = True
     """Whether the release is exact rows plus independent noise on each."""
 
@@ -74,18 +77,21 @@ class Mechanism(ABC):
         return query.answer in (cls.gives if cls.preferred_for is None else cls.preferred_for)
 
     @classmethod
-    def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """Say whether it should be considered for a query it answers, when no mechanism is named."""
+    def suits(cls, query: Query, policy: Policy, *args: Any, **public: Any) -> bool:
+        """Say whether it should be considered for a query it answers, when no mechanism is named; as ``calibrated``."""
         return True
 
     @classmethod
     @abstractmethod
-    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Choose noise scales from public information only, so that the certificate is exactly ``epsilon``."""
+    def calibrated(cls, query: Query, policy: Policy, *args: Any, **public: Any) -> Self:
+        """Choose noise scales from public information only, so that the certificate is exactly what it may lose.
+
+        That is ``epsilon``, or ``rho`` if that is its measure; beside it ``records``, the public number of records.
+        """
 
     @abstractmethod
     def certify(self, policy: Policy) -> Certificate:
-        """Derive the privacy loss from the scales held; never repeat the epsilon asked for."""
+        """Derive the privacy loss from the scales held; never repeat what was asked for."""
 
     def certified(self, policy: Policy, loss: Loss, sensitivity: Sensitivity, *scales: Fraction) -> Certificate:
         """Build the certificate that :meth:`certify` returns."""
@@ -99,7 +105,10 @@ class Mechanism(ABC):
 
     @abstractmethod
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Return the privacy loss on a record that moves from x to y: the sum of |change| / scale over all rows."""
+        """Return the privacy loss on a record that moves from x to y.
+
+        In epsilon it is the sum of |change| / scale over all rows, in rho that of change^2 / (2 variance).
+        """
 
     def presence(self, x: Cell) -> Fraction:
         """Return the privacy loss on a record at x that comes or goes."""

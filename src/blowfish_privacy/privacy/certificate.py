@@ -8,6 +8,7 @@ from fractions import Fraction
 from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.support.exact import show
 
@@ -28,18 +29,31 @@ class Certificate:
     """Whether the policy is full domain without known facts, so that this is (bounded) differential privacy."""
 
     @property
-    def epsilon(self) -> Fraction:
-        """The largest loss on any secret pair."""
+    def amount(self) -> Fraction:
+        """The largest loss on any secret pair, in the measure of the loss."""
         return self.loss.largest
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """The largest loss, where it is counted in epsilon."""
+        return self.amount if self.loss.measure is EPSILON else None
+
+    @property
+    def rho(self) -> Fraction | None:
+        """The largest loss, where it is counted in rho."""
+        return self.amount if self.loss.measure is RHO else None
 
     @property
     def statement(self) -> str:
         """The guarantee in one line."""
-        if self.epsilon == 0:
+        if self.amount == 0:
             left = "no secret pair that remains possible changes this answer"
             return f"0-loss under Blowfish policy {self.policy_hash[:12]}: {left}"
         bounded = " (which is bounded differential privacy)" if self.differential_privacy else ""
-        return f"({show(self.epsilon)}, {self.policy_hash[:12]})-Blowfish{bounded}"
+        if self.loss.measure is RHO:
+            bounded = " (which is bounded zero-concentrated differential privacy)" if self.differential_privacy else ""
+            return f"(rho {show(self.amount)}, {self.policy_hash[:12]})-zero-concentrated Blowfish{bounded}"
+        return f"({show(self.amount)}, {self.policy_hash[:12]})-Blowfish{bounded}"
 
 
 def is_differential_privacy(policy: Policy) -> bool:

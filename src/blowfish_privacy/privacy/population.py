@@ -75,7 +75,7 @@ class Population:
             amounts[pairs] = max(amounts.get(pairs, 0 * presence), crossing)
         if self.whole.size == "unknown":
             amounts[PRESENCE] = presence
-        return Loss.of({self._inside(pairs): amount for pairs, amount in amounts.items()})
+        return Loss.of({self._inside(pairs): amount for pairs, amount in amounts.items()}, inner.measure)
 
     def _of_the_whole(self, pairs: PairClass) -> tuple[PairClass, ...]:
         """Return the classes of the whole that hold the pairs of one of the selected records' classes."""

@@ -24,7 +24,7 @@ from blowfish_privacy.known_facts.facts import KnownCount, KnownMarginal
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import stated_facts
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
-from blowfish_privacy.queries.query import LinearForm
+from blowfish_privacy.queries.query import CountingForm
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 
@@ -173,7 +173,7 @@ def _in_order(labels: Integers) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockForm(LinearForm):
+class BlockForm(CountingForm):
     """How many records each part of the cells holds."""
 
     domain: Domain

@@ -31,7 +31,7 @@ class Norm(Enum):
     """How a change of several numbers is measured by one."""
 
     L1 = "the sum of the absolute changes"
-    L2 = "the root of the sum of the squared changes"
+    L2 = "the sum of the squared changes"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ def sensitivity_of(form: LinearForm, policy: Policy) -> Sensitivity:
 
         together = under_facts(form, policy)
         if together is not None:
-            return _together(form, policy, together)
+            witness = witness_of(form, policy, together)
+            return Sensitivity(form.unit * together.value, together.exact, together.method, witness)
     edge, is_worst = form.worst_edge(policy.graph.project(form.domain.names))
     largest = Sensitivity(Fraction(0), is_worst, "no secret pair changes the query [he2014, section 5]", None)
     if edge is not None and form.change(*edge) > 0:
@@ -103,13 +104,12 @@ def sensitivity_by_class(form: LinearForm, policy: Policy, largest: Fraction) ->
     return changes
 
 
-def _together(form: LinearForm, policy: Policy, change: LargestChange) -> Sensitivity:
+def witness_of(form: LinearForm, policy: Policy, change: LargestChange) -> tuple[Records, Records] | None:
     """Write what moves together as records, before and after."""
     from blowfish_privacy.known_facts.classes.fact_model import relevant_domain
 
-    witness = None
-    if change.moves and change.value:
-        domain = relevant_domain(policy, form.domain.names)
-        before, after = zip(*change.moves, strict=True)
-        witness = (tuple(map(domain.record, before)), tuple(map(domain.record, after)))
-    return Sensitivity(form.unit * change.value, change.exact, change.method, witness)
+    if not change.moves or not change.value:
+        return None
+    domain = relevant_domain(policy, form.domain.names)
+    before, after = zip(*change.moves, strict=True)
+    return tuple(map(domain.record, before)), tuple(map(domain.record, after))

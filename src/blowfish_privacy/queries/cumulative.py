@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
-from blowfish_privacy.queries.query import LinearForm, Pattern, Query
+from blowfish_privacy.queries.query import CountingForm, Pattern, Query
 from blowfish_privacy.queries.selection import checked_attribute
 from blowfish_privacy.support.file_forms import Form
 from blowfish_privacy.support.file_values import Name
@@ -65,7 +65,7 @@ class Cumulative(Query):
 
 
 @dataclass(frozen=True)
-class CumulativeForm(LinearForm):
+class CumulativeForm(CountingForm):
     """A record at position x adds one to every output from x on."""
 
     domain: Domain

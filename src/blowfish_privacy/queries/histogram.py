@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
-from blowfish_privacy.queries.query import LinearForm, Pattern, Query, named, some_edge
+from blowfish_privacy.queries.query import CountingForm, Pattern, Query, named, some_edge
 from blowfish_privacy.queries.selection import checked_attribute
 from blowfish_privacy.support.file_forms import Form
 from blowfish_privacy.support.file_values import Names
@@ -60,7 +60,7 @@ class Histogram(Query):
 
 
 @dataclass(frozen=True)
-class HistogramForm(LinearForm):
+class HistogramForm(CountingForm):
     """The identity: a record adds one to its own cell."""
 
     domain: Domain

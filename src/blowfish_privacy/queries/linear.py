@@ -147,6 +147,21 @@ class LinearMatrix(LinearForm):
             )
         return self._widest_pair(), False
 
+    def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
+        """Compare all edges if they are few; otherwise bound them by how far the weights of each output are apart."""
+        size = self.domain.size
+        if size * (size - 1) // 2 <= MOST_PAIRS:
+            return super().largest_squares(graph)
+        spans = self.matrix.max(axis=1) - self.matrix.min(axis=1)
+        # No pair moves an output by more than its span.
+        widest = self.matrix[int(spans.argmax())]
+        edge = self.domain.unflat(int(widest.argmax())), self.domain.unflat(int(widest.argmin()))
+        return edge, self.unit**2 * sum(int(span) ** 2 for span in spans), False
+
+    def largest_squared_weight(self) -> Fraction:
+        """Compare all cells, in integers of arbitrary precision."""
+        return self.unit**2 * max(int(square) for square in (self.matrix.astype(object) ** 2).sum(axis=0))
+
     def _widest_pair(self) -> Edge:
         """Find the pair of cells with the largest L1 distance: for some choice of signs it spans the signed sum."""
         signs = [[1]]

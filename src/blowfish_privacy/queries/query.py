@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import DomainError, QueryError, RefusalError
-from blowfish_privacy.graphs.graph import Edge, SecretGraph
+from blowfish_privacy.graphs.graph import MOST_PAIRS, Edge, SecretGraph
 from blowfish_privacy.queries.selection import Selected, Selection, checked_condition, checked_groups
 from blowfish_privacy.support.file_kinds import kind_of, register
 
@@ -144,9 +144,24 @@ class LinearForm(ABC):
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
         """Return an edge with the largest change, and whether it is known to be the largest."""
 
+    def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
+        """Return an edge, a bound on the squared change along any, and whether that edge attains it."""
+        size = self.domain.size
+        if size * (size - 1) // 2 > MOST_PAIRS:
+            raise QueryError(
+                f"a query over {size:,} cells is too large to compare the squared changes of all secret pairs.",
+                hint="ask for Laplace noise, or for fewer cells.",
+            )
+        worst = max(graph.edges(), key=lambda edge: self.squared_change(*edge), default=None)
+        return worst, Fraction(0) if worst is None else self.squared_change(*worst), True
+
     @abstractmethod
     def heaviest(self) -> Cell:
         """Return a cell with the largest weight, for policies in which records are added and removed."""
+
+    def largest_squared_weight(self) -> Fraction:
+        """Bound the squared change of the outputs when any record is added or removed."""
+        return max((self.squared_weight(cell) for cell in self.domain.cells()), default=Fraction(0))
 
     @abstractmethod
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
@@ -159,6 +174,14 @@ class LinearForm(ABC):
     def weight(self, x: Cell) -> Fraction:
         """Return the total change of the outputs when a record is added or removed: the L1 norm of W_x."""
         return self.unit * sum(abs(a) for a in self.column(x))
+
+    def squared_change(self, x: Cell, y: Cell) -> Fraction:
+        """Return the sum of the squared changes of the outputs when a record moves, in squares of what they count."""
+        return self.unit**2 * sum((a - b) ** 2 for a, b in zip(self.column(x), self.column(y), strict=True))
+
+    def squared_weight(self, x: Cell) -> Fraction:
+        """Return the sum of the squared changes of the outputs when a record is added or removed."""
+        return self.unit**2 * sum(a**2 for a in self.column(x))
 
     def net_change(self, net: Mapping[Cell, int]) -> int:
         """Return the total change of the outputs, in units, when the cells gain or lose these numbers of records."""
@@ -176,6 +199,27 @@ class LinearForm(ABC):
                 hint="ask for fewer outputs, or query fewer values.",
             )
         return np.array([self.column(cell) for cell in self.domain.cells()], dtype=np.int64).T
+
+
+class CountingForm(LinearForm):
+    """A linear form whose outputs each count a record once or not: squares of changes are the changes themselves."""
+
+    def squared_change(self, x: Cell, y: Cell) -> Fraction:
+        """Return the change: every output changes by one, or not."""
+        return self.change(x, y)
+
+    def squared_weight(self, x: Cell) -> Fraction:
+        """Return the weight: every output changes by one, or not."""
+        return self.weight(x)
+
+    def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
+        """Return the edge with the largest change."""
+        edge, is_worst = self.worst_edge(graph)
+        return edge, Fraction(0) if edge is None else self.change(*edge), is_worst
+
+    def largest_squared_weight(self) -> Fraction:
+        """Return the largest weight."""
+        return self.weight(self.heaviest())
 
 
 def named(attributes: Sequence[str]) -> str:

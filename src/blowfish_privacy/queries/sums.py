@@ -91,6 +91,15 @@ class SumForm(LinearForm):
         """Return the widest edge: the change is the distance."""
         return graph.widest_edge(self.domain.names[0]), True
 
+    def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
+        """Return the widest edge: there is one output."""
+        edge, is_worst = self.worst_edge(graph)
+        return edge, Fraction(0) if edge is None else self.change(*edge) ** 2, is_worst
+
+    def largest_squared_weight(self) -> Fraction:
+        """Return the square of the largest value."""
+        return self.weight(self.heaviest()) ** 2
+
     def heaviest(self) -> Cell:
         """Return the value furthest from zero."""
         return max(((0,), (self.domain.size - 1,)), key=self.weight)

@@ -56,7 +56,7 @@ class Calibration:
         """
         mechanism, amount = first, epsilon
         for _ in range(_MOST_TRIES):
-            lost = self.population.certificate(mechanism.certify(self.population.policy)).epsilon
+            lost = self.population.certificate(mechanism.certify(self.population.policy)).amount
             if lost in (0, epsilon):
                 return mechanism
             amount *= epsilon / lost

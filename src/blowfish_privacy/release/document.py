@@ -53,7 +53,7 @@ def write(plan: Plan, noisy: Noisy, *, source: Randomness, time: str, entry: int
         "error": {"of": error.of, "mse": error.mse, "rmse": error.rmse, "within_95_in_100": error.interval("0.95")},
         "mechanism": plan.mechanism.to_document(),
         "guarantee": {
-            "epsilon": str(certificate.epsilon),
+            "epsilon": str(certificate.amount),
             "statement": certificate.statement if source.private else "none: made with predictable noise",
             "policy_hash": certificate.policy_hash,
             "bounded_differential_privacy": certificate.differential_privacy,

@@ -63,7 +63,7 @@ def draw(
 
 def _blocks(plan: Plan, mechanism: Mechanism) -> npt.NDArray[np.int64] | None:
     """Return the block of each cell, where counts of blocks are published beside the noisy answers."""
-    return published(plan.query, plan.population.policy, mechanism) if plan.epsilon else None
+    return published(plan.query, plan.population.policy, mechanism) if plan.amount else None
 
 
 def _draw_groups(

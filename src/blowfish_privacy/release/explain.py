@@ -36,19 +36,19 @@ def explain_plan(plan: Plan) -> str:
 def notices(plan: Plan) -> list[str]:
     """Say loudly what must not be overlooked."""
     said: list[str] = []
-    if plan.epsilon == 0 and plan.policy.known and plan.policy.graph.project(plan.query.attributes).has_edges:
+    if plan.amount == 0 and plan.policy.known and plan.policy.graph.project(plan.query.attributes).has_edges:
         said.append(
             "NO NOISE: no secret pair that the known facts leave possible changes this answer, so it will be "
             "published exactly. It may tell any other values apart."
         )
-    elif plan.epsilon == 0:
+    elif plan.amount == 0:
         attributes = ", ".join(map(quoted, plan.query.attributes))
         said.append(
             f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
             "published exactly. If that is not what you want, change the policy."
         )
     said += plan.mechanism.notices()
-    if plan.policy.known and plan.epsilon and crosses(plan.policy):
+    if plan.policy.known and plan.amount and crosses(plan.policy):
         said.append(
             "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
             "a comparison with it is one of accuracy only."
@@ -94,7 +94,7 @@ def _groups(plan: Plan) -> Iterator[str]:
 
 def _noise(plan: Plan) -> Iterator[str]:
     worst = plan.certificate.sensitivity
-    if not plan.epsilon:
+    if not plan.amount:
         return
     bound = "" if worst.exact else " at most"
     answer = plan.query.changed if plan.query.divided else "the answer"
@@ -179,4 +179,4 @@ def _totals(plan: Plan, error: Error) -> Iterator[str]:
 
 def _cost(plan: Plan) -> Iterator[str]:
     usual = " (which is add-or-remove differential privacy)" if presence_only(plan.policy) else ""
-    yield f"Cost: {plan.certificate.loss.measure.words(plan.epsilon)}. Guarantee: {plan.certificate.statement}{usual}."
+    yield f"Cost: {plan.certificate.loss.measure.words(plan.amount)}. Guarantee: {plan.certificate.statement}{usual}."

@@ -87,7 +87,7 @@ def together(selection: Selection, populations: Populations, made: Mapping[Cell,
     first = next(iter(made.values()))
     if not selection.by:
         return first
-    costliest = max(made.values(), key=lambda plan: plan.epsilon)
+    costliest = max(made.values(), key=lambda plan: plan.amount)
     certificate = replace(costliest.certificate, loss=total_loss(populations, made))
     whole = replace(costliest, certificate=certificate, records=None, population=populations.whole, key=first.key)
     cells = ((cell, populations.public_part(cell)) for cell in selection.groups(first.policy.domain))

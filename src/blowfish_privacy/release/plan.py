@@ -44,9 +44,19 @@ class Plan:
     """For a release of groups, the plan of each, by the positions of the attributes they are made by."""
 
     @property
-    def epsilon(self) -> Fraction:
-        """What the release will cost."""
+    def amount(self) -> Fraction:
+        """What the release will cost, in epsilon or in rho."""
+        return self.certificate.amount
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """What the release will cost, where that is counted in epsilon."""
         return self.certificate.epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        """What the release will cost, where that is counted in rho."""
+        return self.certificate.rho
 
     def asked(self) -> dict[str, Any]:
         """Write what is asked in the form of a policy file."""

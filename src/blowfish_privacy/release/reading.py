@@ -135,7 +135,7 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None, folder: Path | None
     certificate = population.certificate(mechanism.certify(population.policy))
     blocks = None
     if public_totals.KEY in stated:
-        labels = public_totals.published(query, population.policy, mechanism) if certificate.epsilon else None
+        labels = public_totals.published(query, population.policy, mechanism) if certificate.amount else None
         blocks = public_totals.read(stated[public_totals.KEY], labels, records)
     return Release(
         *(stated["name"], query, selection, policy, population, mechanism, certificate, records, noisy, group, stated),

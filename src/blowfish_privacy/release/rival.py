@@ -46,7 +46,7 @@ def comparison(plan: Plan) -> list[Part]:
 
 def _rival(plan: Plan) -> Plan | None:
     """Plan the same question at the same epsilon under plain differential privacy."""
-    if not plan.epsilon:
+    if not plan.amount:
         return None
     if plan not in _RIVALS:
         _RIVALS[plan] = _planned(plan)
@@ -64,6 +64,6 @@ def _planned(plan: Plan) -> Plan | None:
     named = None if kind.default_for(plan.query) else kind.name
     try:
         asked = joined(plan.query, plan.selection)
-        return make_plan(asked, usual, epsilon=plan.epsilon, mechanism=named, records=plan.records)
+        return make_plan(asked, usual, epsilon=plan.amount, mechanism=named, records=plan.records)
     except BlowfishError:
         return None

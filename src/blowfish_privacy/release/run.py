@@ -54,7 +54,7 @@ class ReleaseRunner:
             policy=self.policy,
             key=plan.key,
             description=checks.describe(plan),
-            mechanism=plan.certificate.mechanism if plan.epsilon else NO_MECHANISM,
+            mechanism=plan.certificate.mechanism if plan.amount else NO_MECHANISM,
             policy_text=self.policy_text,
         )
         handed_out = self.ledger.document(plan.key)

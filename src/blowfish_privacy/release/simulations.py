@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def typical_errors(plan: Plan) -> dict[str, float]:
     """Say how wrong a random range typically is after ordering, on shapes with as many records as the data."""
-    if not isinstance(plan.mechanism, OrderedFamily) or plan.records is None or not plan.epsilon:
+    if not isinstance(plan.mechanism, OrderedFamily) or plan.records is None or not plan.amount:
         return {}
     return ordered.typical_errors(plan.mechanism, plan.records)
 
 
 def typical_ratios(plan: Plan) -> dict[str, float]:
     """Say how much larger private clusters' squared distances typically are, on about as many points."""
-    if not isinstance(plan.mechanism, Synopsis) or not plan.records or not plan.epsilon:
+    if not isinstance(plan.mechanism, Synopsis) or not plan.records or not plan.amount:
         return {}
     with task("Simulating on public synthetic points"):
         return clusters.typical_ratios(plan.mechanism, getattr(plan.query, "k", 1), plan.records)

@@ -108,7 +108,7 @@ def _part_problems(release: Release) -> list[str]:
     stated = release.policy.records
     if stated is not None and release.records != stated and not release.selection:
         defects.append("The number of records is not the one that the policy states.")
-    if not release.certificate.epsilon and release.query.adds_up:
+    if not release.certificate.amount and release.query.adds_up:
         counts = release.noisy
         if counts.min(initial=0) < 0 or (release.records is not None and int(counts.sum()) != release.records):
             defects.append("Its exact counts are not counts of its records.")

@@ -55,7 +55,7 @@ class ClustersResult(Result):
         with task("Finding where the records lie"):
             points = mechanism.points(self.release.noisy, self.release.records)
         points = replace(points, places=_inside(self.domain, points.places, whole=False))
-        if not mechanism.whole or not self.release.certificate.epsilon or self.domain.size > MOST_CELLS:
+        if not mechanism.whole or not self.release.certificate.amount or self.domain.size > MOST_CELLS:
             return points
         constraints = self.release.constraints
         return points if constraints is None else meet_totals(points, self.domain, constraints)
@@ -150,7 +150,7 @@ class ClustersResult(Result):
 
     def remarks(self) -> list[str]:
         """Say that the estimate behind the clusters is biased."""
-        if not self.release.certificate.epsilon:
+        if not self.release.certificate.amount:
             return []
         return ["Centres and sizes come from an estimate that is nowhere negative: they are biased."]
 

@@ -190,7 +190,7 @@ class CumulativeResult(Result):
 
     def remarks(self) -> list[str]:
         """Say that the ordered estimate is biased."""
-        if not self.release.certificate.epsilon:
+        if not self.release.certificate.amount:
             return []
         return [
             "Tables, pictures, ranges and quantiles never decrease and meet every public total. They are nearer to the "

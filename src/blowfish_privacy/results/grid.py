@@ -50,7 +50,7 @@ class GridResult(Result):
         shape = self.domain.shape
         if self._correction is not None and isinstance(mechanism, _GRIDS):
             return self._correction(mechanism.estimate(self.release.noisy).reshape(-1)).reshape(shape)
-        if constraints is not None and self.release.certificate.epsilon:
+        if constraints is not None and self.release.certificate.amount:
             return constraints.nearest(self.noisy).reshape(shape)
         cells = (mechanism.estimate(self.release.noisy) if isinstance(mechanism, _GRIDS) else self.noisy).reshape(shape)
         # What a condition does not select is empty, whatever noise it got.
@@ -59,7 +59,7 @@ class GridResult(Result):
     @cached_property
     def _correction(self) -> Correction | None:
         mechanism, constraints = self.release.mechanism, self.release.constraints
-        if constraints is None or not self.release.certificate.epsilon or not isinstance(mechanism, _GRIDS):
+        if constraints is None or not self.release.certificate.amount or not isinstance(mechanism, _GRIDS):
             return None
         return Correction(constraints, mechanism.spread)
 
@@ -136,7 +136,7 @@ class GridResult(Result):
 
     def remarks(self) -> list[str]:
         """State the error of what is shown, and that pictures cut at zero."""
-        if self.release.constraints is None or not self.release.certificate.epsilon:
+        if self.release.constraints is None or not self.release.certificate.amount:
             return []
         error = self.error()
         return [

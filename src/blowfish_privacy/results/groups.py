@@ -45,7 +45,7 @@ class GroupsResult(Mapping[Any, Result]):
     @property
     def certificate(self) -> Certificate:
         """The certificate of the costliest group."""
-        return max((result.certificate for result in self.values()), key=lambda certificate: certificate.epsilon)
+        return max((result.certificate for result in self.values()), key=lambda certificate: certificate.amount)
 
     @property
     def statement(self) -> str:

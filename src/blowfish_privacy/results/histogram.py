@@ -44,7 +44,7 @@ class HistogramResult(Result):
     @property
     def _constraints(self) -> Constraints | None:
         """The public totals, where there is noise to take away."""
-        return self.release.constraints if self.release.certificate.epsilon else None
+        return self.release.constraints if self.release.certificate.amount else None
 
     @property
     def values(self) -> npt.NDArray[Any]:

@@ -111,7 +111,7 @@ class TablesResult(Result):
 
     def remarks(self) -> list[str]:
         """Say that all tables agree, and that some counts may be negative."""
-        if not self.certificate.epsilon:
+        if not self.certificate.amount:
             return []
         return [
             "All tables agree, and meet what is public. Counts are unbiased, so some may be negative; those of "

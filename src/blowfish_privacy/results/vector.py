@@ -32,7 +32,7 @@ class VectorResult(Result):
         """What public totals say of a cumulative histogram whose counts up to each value have independent noise."""
         made = self.release
         form, error = made.query.on(made.policy.domain), made.mechanism.expected_error()
-        if form.pattern is not Pattern.RANKS or made.constraints is None or not made.certificate.epsilon:
+        if form.pattern is not Pattern.RANKS or made.constraints is None or not made.certificate.amount:
             return None
         return Correction(made.constraints, _between_neighbours) if isinstance(error, ExpectedError) else None
 

@@ -111,11 +111,11 @@ class _CardWriter:
     @property
     def main(self) -> Release:
         """The release, or its costliest group."""
-        return max(self.releases, key=lambda release: release.certificate.epsilon)
+        return max(self.releases, key=lambda release: release.certificate.amount)
 
     @property
     def epsilon(self) -> Fraction:
-        return self.main.certificate.epsilon
+        return self.main.certificate.amount
 
     def _summary(self) -> str:
         if not self.epsilon:
@@ -238,7 +238,7 @@ class _CardWriter:
         if not self.epsilon:
             yield Item("Error", "None.")
             return
-        errors = [release.body["error"] for release in self.releases if release.certificate.epsilon]
+        errors = [release.body["error"] for release in self.releases if release.certificate.amount]
         worst = max(errors, key=lambda error: error["rmse"])
         least = min(float(error["rmse"]) for error in errors)
         alike = len(errors) == 1 or about(least) == about(float(worst["rmse"]))

@@ -30,7 +30,7 @@ def what(release: Release) -> str:
 
 
 def _synopsis(release: Release) -> str:
-    noisy = "noisy " if release.certificate.epsilon else ""
+    noisy = "noisy " if release.certificate.amount else ""
     if getattr(release.mechanism, "whole", True):
         return f", from a {noisy}synopsis of where the records lie, which also gives any other number of centres"
     return f", from the {noisy}sizes and means of clusters, and nothing else about where the records lie"
@@ -108,7 +108,7 @@ def odds(release: Release) -> str:
 def disclosed(release: Release) -> bool:
     """Say whether an answer is exact because of the known facts."""
     policy, names = release.policy, release.query.attributes
-    return not release.certificate.epsilon and bool(policy.known) and policy.graph.project(names).has_edges
+    return not release.certificate.amount and bool(policy.known) and policy.graph.project(names).has_edges
 
 
 def why_exact(release: Release) -> str:
@@ -129,7 +129,7 @@ def others(release: Release) -> str:
 def made_with(releases: Sequence[Release]) -> str:
     """Say what noise went where: once where all groups are alike, else for the costliest and the cheapest."""
     alike: dict[str, list[Release]] = {}
-    for release in sorted(releases, key=lambda release: release.certificate.epsilon, reverse=True):
+    for release in sorted(releases, key=lambda release: release.certificate.amount, reverse=True):
         alike.setdefault(f"{release.mechanism.name}. {release.mechanism.words()}", []).append(release)
     (words, _), *more = alike.items()
     if not more:
@@ -149,7 +149,7 @@ def year(time: str) -> str:
 
 def together(costliest: Release, left_out: int) -> str:
     """Say what all groups of a release cost together, and why."""
-    secret, cost = costliest.population.groups, show(costliest.certificate.epsilon)
+    secret, cost = costliest.population.groups, show(costliest.certificate.amount)
     nothing = f" Nothing was released for {left_out:,} other group{'s' * (left_out > 1)}." if left_out else ""
     if secret:
         changed = " and ".join(map(quoted, secret))
@@ -167,7 +167,7 @@ def together(costliest: Release, left_out: int) -> str:
 def _parts(group: Sequence[Release]) -> str:
     shared = " and ".join(f"{quoted(each)} {worded(name(str(value)))}" for each, value in group[0].group.items())
     more = f" and {len(group) - 1:,} more" if len(group) > 1 else ""
-    epsilon = show(group[0].certificate.epsilon)
+    epsilon = show(group[0].certificate.amount)
     return f"{shared}{more} (epsilon {epsilon})"
 
 

@@ -40,8 +40,8 @@ def plan_view(plan: Plan) -> dict[str, Any]:
     return {
         "name": plan.name,
         "query": f"{plan.query.keyword} of {', '.join(plan.query.attributes)}{selected(plan.selection)}",
-        "mechanism": plan.certificate.mechanism if plan.epsilon else "none (exact)",
-        "epsilon": show(plan.epsilon),
+        "mechanism": plan.certificate.mechanism if plan.amount else "none (exact)",
+        "epsilon": show(plan.amount),
         "lost_on": lost_on(plan.certificate.loss, plan.policy),
         "scale": _scales(plan, show),
         "sensitivity": show(plan.certificate.sensitivity.value),

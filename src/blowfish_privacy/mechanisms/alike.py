@@ -1,0 +1,140 @@
+"""Independent noise of one scale on every output of a linear query, whichever law it follows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
+from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
+from blowfish_privacy.noise import BitSource
+from blowfish_privacy.noise.law import Law
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.sensitivity import Sensitivity
+from blowfish_privacy.queries import LinearForm, Query
+from blowfish_privacy.support.exact import exact
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseAlike(Mechanism):
+    """Adds independent noise of one scale to every output; subclasses say of which law, and what that hides."""
+
+    form: LinearForm
+    scale: Fraction
+    """What the law calls its scale, in units; 0 means that no noise is added."""
+    divisor: int = 1
+    """What answers are divided by after the noise: the public number of records for a mean."""
+    of: str = "an output"
+
+    law: ClassVar[Law]
+    scale_key: ClassVar[str]
+    """What a document calls the scale."""
+    gives = ("numbers", "cumulative", "grid")
+
+    @abstractmethod
+    def sensitivity(self, policy: Policy) -> Sensitivity:
+        """Derive how much the answers change between neighbours."""
+
+    @abstractmethod
+    def changes(self, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
+        """Derive how much the answers change along the secret pairs of each class."""
+
+    @abstractmethod
+    def change(self, x: Cell, y: Cell | None) -> Fraction:
+        """Say how much the answers change when a record moves, or comes or goes."""
+
+    @abstractmethod
+    def hidden(self, change: Fraction) -> Fraction:
+        """Say what is lost on a change, which is not in units."""
+
+    @abstractmethod
+    def noise(self, count: int, source: BitSource) -> npt.NDArray[np.int64]:
+        """Draw noise of the scale held."""
+
+    @classmethod
+    def suits(cls, query: Query, policy: Policy, *args: Any, **public: Any) -> bool:
+        """Leave means to others where the number of records is secret."""
+        return not (query.divided and policy.size == "unknown")
+
+    @classmethod
+    def of_query(cls, query: Query, policy: Policy, scale: Fraction, records: int | None) -> Self:
+        """Put together what answers a query with noise of a scale."""
+        form = query.on(policy.domain)
+        check_secret_size(policy, _heaviest(form))
+        return cls(form, scale, _divisor(query, policy, records), query.error_of)
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Derive the sensitivity again and compare it with the scale held."""
+        sensitivity = self.sensitivity(policy)
+        if sensitivity.value and not self.scale:
+            raise PolicyError(NO_NOISE)
+        changes = self.changes(policy, sensitivity.value) if sensitivity.value else {}
+        loss = Loss.of({pairs: self.hidden(change) for pairs, change in changes.items()}, self.counted_in)
+        return self.certified(policy, loss, sensitivity, self.scale)
+
+    @property
+    def rows(self) -> int:
+        """As many as the query has outputs."""
+        return self.form.outputs
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Compare the change of the answers with the scale."""
+        return self.hidden(self.change(x, y)) if self.scale else Fraction(0)
+
+    def presence(self, x: Cell) -> Fraction:
+        """Compare what a record adds to the answers with the scale."""
+        return self.hidden(self.change(x, None)) if self.scale else Fraction(0)
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Answer exactly, then add the noise."""
+        # Checked against the number of records alone, so that no error depends on anyone's values.
+        if int(counts.sum()) * _heaviest(self.form) >= LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.", hint="count in larger units.")
+        answers = self.form.answer(counts).astype(np.int64)
+        return answers + self.noise(len(answers), source) if self.scale else answers
+
+    def expected_error(self) -> ExpectedError:
+        """Give the error of one output."""
+        return ExpectedError(self.scale, self.form.unit / self.divisor, self.of, self.law)
+
+    def to_document(self) -> dict[str, Any]:
+        """Write the scale."""
+        return {"name": self.name, self.scale_key: str(self.scale)}
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read the scale; the certificate is derived from it, not from what the document claims."""
+        scale = exact(written.get(cls.scale_key), f"the noise {cls.scale_key}", error=SpecError)
+        return cls(query.on(policy.domain), scale, _divisor(query, policy, records), query.error_of)
+
+
+def _heaviest(form: LinearForm) -> int:
+    return int(form.weight(form.heaviest()) / form.unit)
+
+
+def _divisor(query: Query, policy: Policy, records: int | None) -> int:
+    if not query.divided:
+        return 1
+    if policy.size == "unknown":
+        raise RefusalError(
+            "a mean divides by the number of records, which this policy keeps secret.",
+            hint='use mechanism="mean-offsets", which measures it too.',
+        )
+    if records is None:
+        raise RefusalError(
+            "a mean divides by the number of records, which is not known here.",
+            hint="state size, or give data that can be read.",
+        )
+    if not isinstance(records, int) or isinstance(records, bool) or records < 1:
+        raise RefusalError("a mean of no records does not exist.", hint="state size, or give data with rows.")
+    return records
