@@ -20,7 +20,6 @@ from blowfish_privacy.support.logarithm import enclosed_log
 
 _DIGITS = 6
 """How many digits results have."""
-_ORDER_DIGITS = 5
 _LEAST, _MOST = -30.0, 60.0
 """Where the logarithm of the best order minus 1 is searched for."""
 _THIRDS = 120
@@ -43,7 +42,7 @@ def epsilon_at(order: Fraction, rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=256)
 def best_order(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the order at which (epsilon, delta) leaves the largest rho: a short fraction."""
+    """Return the order at which (epsilon, delta) leaves the largest rho; its inverse is a short decimal."""
     allowed, unlikely = _float(epsilon), _log(delta)
     return _order(lambda order: (_float_offset(order, unlikely) - allowed) / order)
 
@@ -95,14 +94,13 @@ def _order(cost: Callable[[float], float]) -> Fraction:
     for _ in range(_THIRDS):
         left, right = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, right) if cost(1 + exp(left)) <= cost(1 + exp(right)) else (left, high)
-    above = Fraction(exp((low + high) / 2))
-    unit = _unit(above, _ORDER_DIGITS)
-    return 1 + max(above // unit, 1) * unit
+    # Amounts are divided by orders: with an inverse of few digits they stay short decimals.
+    return 1 / round_down(1 / (1 + Fraction(exp((low + high) / 2))))
 
 
-def _unit(number: Fraction, digits: int = _DIGITS) -> Fraction:
+def _unit(number: Fraction) -> Fraction:
     """Return the unit in the last of a number's leading digits."""
-    return Fraction(10) ** (_magnitude(number) - digits + 1)
+    return Fraction(10) ** (_magnitude(number) - _DIGITS + 1)
 
 
 def _magnitude(number: Fraction) -> int:

@@ -40,7 +40,7 @@ class Loss:
         """Add up class by class: what several releases lose together."""
         sums: dict[PairClass, Fraction] = {}
         for loss in losses:
-            if loss.measure is not measure:
+            if loss.measure != measure:
                 raise LedgerError(f"losses in {measure.name} and in {loss.measure.name} do not add up.")
             for pairs, amount in loss:
                 sums[pairs] = sums.get(pairs, Fraction(0)) + amount
@@ -88,6 +88,20 @@ class Loss:
     def over(self, steps: int) -> Loss:
         """Bound the loss along chains of so many secret pairs of the same class."""
         return Loss.of({pairs: self.measure.over(amount, steps) for pairs, amount in self}, self.measure)
+
+    def measured_in(self, measure: Measure) -> Loss:
+        """Say what is lost in another measure, class by class.
+
+        A pair may lie in several classes: each takes its share of what all of them cost together, which is never less
+        than the sum of what they would cost alone.
+        """
+        if measure == self.measure:
+            return self
+        costs = dict[PairClass, Fraction]()
+        for pairs, amount in self:
+            together = self.largest if pairs == EVERY else self.on(pairs)
+            costs[pairs] = measure.converted(together, self.measure) * amount / together
+        return Loss.of(costs, measure)
 
 
 NOTHING = Loss(EPSILON, ())

@@ -1,24 +1,34 @@
-"""How the loss on a secret pair is counted: in epsilon, or in rho.
+"""How the loss on a secret pair is counted: in epsilon, in rho, or in rho for the sake of an epsilon and a delta.
 
 Losses in epsilon bound the log-ratio of the probabilities of any output; losses in rho bound the Renyi divergence of
-every order a by rho a (zero-concentrated, [bun2016]). Amounts of one measure add up from release to release.
+every order a by rho a (zero-concentrated, [bun2016]). Amounts of one measure add up from release to release, also where
+somebody chooses the next release by what earlier ones said [feldman2021].
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from itertools import combinations
+from math import isqrt
+from typing import Any, ClassVar, TypeAlias
 
-from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.errors import LedgerError, RefusalError
+from blowfish_privacy.privacy.conversion import best_order, epsilon_at, pure_of, rho_of, round_up
 from blowfish_privacy.support.exact import show
+
+Stretch: TypeAlias = tuple[Fraction, int]
+"""Some steps of a chain of secret pairs, each of which loses the amount."""
 
 
 class Measure(ABC):
     """How the loss on a secret pair is counted."""
 
     name: str
-    """What an amount is called, in words and in a ledger."""
+    """What identifies the measure, in a ledger too."""
     kinds: ClassVar[dict[str, Measure]] = {}
     """Every measure of one kind only, by its name."""
 
@@ -32,13 +42,42 @@ class Measure(ABC):
             raise LedgerError(f"there is a measure {name!r} already: budgets would change their meaning.")
         Measure.kinds[name] = cls()
 
+    @staticmethod
+    def named(name: str) -> Measure:
+        """Find a measure by its name."""
+        measure = Measure.kinds.get(name) or Approximate.read(name)
+        if measure is None:
+            raise LedgerError("a loss or a budget has an unknown measure.", hint="use a newer version.")
+        return measure
+
+    @property
+    def unit(self) -> str:
+        """What an amount is called in a sentence."""
+        return self.name
+
     @abstractmethod
+    def along(self, chain: Iterable[Stretch]) -> Fraction:
+        """Bound the loss between the two ends of a chain of secret pairs."""
+
     def over(self, amount: Fraction, steps: int) -> Fraction:
         """Bound the loss between two values several secret pairs apart, where each pair loses the amount."""
+        return self.along([(amount, steps)])
+
+    @abstractmethod
+    def converted(self, amount: Fraction, measure: Measure) -> Fraction:
+        """Say what a loss in another measure costs in this one; refuse where no amount bounds it."""
+
+    @abstractmethod
+    def pure(self, amount: Fraction) -> Fraction:
+        """Return the largest loss in epsilon, rounded down, that costs no more than an amount."""
 
     def words(self, amount: Fraction) -> str:
         """Write an amount with the name of its measure."""
-        return f"{self.name} {show(amount)}"
+        return f"{self.unit} {show(amount)}"
+
+    def brief(self, amount: Fraction) -> str:
+        """Write an amount; epsilon is what a number alone means."""
+        return show(amount) if self is EPSILON else self.words(amount)
 
 
 class Epsilon(Measure):
@@ -46,9 +85,23 @@ class Epsilon(Measure):
 
     name = "epsilon"
 
-    def over(self, amount: Fraction, steps: int) -> Fraction:
+    def along(self, chain: Iterable[Stretch]) -> Fraction:
         """Log-ratios add up along a chain."""
-        return amount * steps
+        return sum((amount * steps for amount, steps in chain), Fraction(0))
+
+    def converted(self, amount: Fraction, measure: Measure) -> Fraction:
+        """Refuse all others, unless nothing is lost: they leave a small probability of any log-ratio."""
+        if measure is self or not amount:
+            return amount
+        raise RefusalError(
+            "the budget is one of pure epsilon, which promises that nothing fails; Gaussian noise has a small "
+            "probability of losing more than any epsilon. Nothing was charged, and no value was read.",
+            hint="use Laplace noise, or a ledger with a budget of {rho: ..} or {epsilon: .., delta: ..}.",
+        )
+
+    def pure(self, amount: Fraction) -> Fraction:
+        """Return the amount, which is one."""
+        return amount
 
 
 class Rho(Measure):
@@ -56,10 +109,99 @@ class Rho(Measure):
 
     name = "rho"
 
-    def over(self, amount: Fraction, steps: int) -> Fraction:
-        """Divergences grow with the square of the length of a chain [bun2016, Proposition 1.9]."""
-        return amount * steps**2
+    def along(self, chain: Iterable[Stretch]) -> Fraction:
+        """Let the square roots add up, as they do by the triangle inequality of [bun2016, Proposition 11]."""
+        squares: dict[Fraction, int] = {}
+        for amount, steps in chain:
+            squares[amount] = squares.get(amount, 0) + steps
+        whole = [amount * steps**2 for amount, steps in squares.items()]
+        mixed = (2 * _root_above(first * second) for first, second in combinations(whole, 2))
+        return sum(whole, Fraction(0)) + sum(mixed, Fraction(0))
+
+    def converted(self, amount: Fraction, measure: Measure) -> Fraction:
+        """Half its square is what a loss of epsilon costs at most [bun2016, Proposition 1.4]."""
+        if measure is EPSILON:
+            return amount**2 / 2
+        if measure.unit != self.unit:
+            raise RefusalError(f"no rule tells what a loss in {measure.name} means in {self.name}.")
+        if measure is not self:
+            raise RefusalError("an amount that was counted at one order only bounds no other.")
+        return amount
+
+    def pure(self, amount: Fraction) -> Fraction:
+        """Return the epsilon whose square is twice the amount."""
+        return pure_of(amount)
+
+
+@dataclass(frozen=True)
+class Approximate(Measure):
+    """The Renyi divergence of one order, divided by the order: what a promise of (epsilon, delta) is kept by.
+
+    The order is fixed when the promise is made, so sums bound the divergence of whatever is chosen in between. A
+    release that loses epsilon costs epsilon / order where that is less than half its square.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    order: Fraction
+
+    @classmethod
+    def of(cls, epsilon: Fraction, delta: Fraction) -> Approximate:
+        """Choose the best order for a promise."""
+        return cls(epsilon, delta, best_order(epsilon, delta))
+
+    @classmethod
+    def read(cls, name: str) -> Approximate | None:
+        """Read a measure back from its name."""
+        stated = _APPROXIMATE.fullmatch(name)
+        measure = None if stated is None else cls(*map(Fraction, stated.groups()))
+        right = measure is not None and measure.name == name and measure.order > 1 and 0 < measure.delta < 1
+        return measure if right else None
+
+    @property
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  # one for each promise
+        """The promise and the order, exactly: amounts of different orders must never be added."""
+        return f"rho for epsilon {self.epsilon} at delta {self.delta}, order {self.order}"
+
+    @property
+    def unit(self) -> str:
+        """Gaussian noise costs its rho."""
+        return RHO.name
+
+    @property
+    def allowed(self) -> Fraction:
+        """The largest amount, rounded down, that keeps the promise."""
+        return rho_of(self.epsilon, self.delta)
+
+    def epsilon_of(self, amount: Fraction) -> Fraction:
+        """Say which epsilon an amount means at the delta of the promise, by the order that it was counted at."""
+        return epsilon_at(self.order, amount, self.delta) if amount else Fraction(0)
+
+    def along(self, chain: Iterable[Stretch]) -> Fraction:
+        """Bound it as if all of it were rho: what costs epsilon / order grows with the steps, not with their square."""
+        return RHO.along(chain)
+
+    def converted(self, amount: Fraction, measure: Measure) -> Fraction:
+        """Take the smaller bound of the divergence of this order: by the square of epsilon, or epsilon itself."""
+        if measure == self or measure is RHO:
+            return amount
+        return min(RHO.converted(amount, measure), amount / self.order)
+
+    def pure(self, amount: Fraction) -> Fraction:
+        """Return the larger of the epsilons of both bounds."""
+        return max(pure_of(amount), amount * self.order)
 
 
 EPSILON = Measure.kinds[Epsilon.name]
 RHO = Measure.kinds[Rho.name]
+_NUMBER = r"([1-9][0-9]{0,1000}(?:/[1-9][0-9]{0,1000})?)"
+_APPROXIMATE = re.compile(rf"rho for epsilon {_NUMBER} at delta {_NUMBER}, order {_NUMBER}", re.ASCII)
+
+
+def _root_above(number: Fraction) -> Fraction:
+    """Return the square root of a number: exactly if it is a fraction, else rounded up."""
+    top, bottom = isqrt(number.numerator), isqrt(number.denominator)
+    if top**2 == number.numerator and bottom**2 == number.denominator:
+        return Fraction(top, bottom)
+    scale = 10**20 * (bottom // (top + 1) + 1)
+    return round_up(Fraction(isqrt(int(number * scale**2)) + 1, scale))
