@@ -1,86 +1,80 @@
 """One random digit, drawn exactly and many at a time.
 
-A digit D takes the values 0, 1, 2, ... with ``P(D = k)`` proportional to ``exp(-rate k)``. It is drawn by
-inversion: D is the number of k with ``F_k = P(D <= k) <= U`` for a uniform U. Only the first 32 bits of U are
-drawn at first. They settle D unless they equal the first 32 bits of some ``F_k``; then, and only then,
-further bits of the same U are drawn until the comparison is certain. See ``docs/proofs/discrete_laplace.md``.
+A digit D takes the values 0, 1, 2, ... with probabilities that its law encloses. It is drawn by inversion: D is
+the number of k with ``F_k = P(D <= k) <= U`` for a uniform U. Only the first 32 bits of U are drawn at first.
+They settle D unless they equal the first 32 bits of some ``F_k``; then, and only then, further bits of the same
+U are drawn until the comparison is certain. See ``docs/proofs/discrete_laplace.md``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TypeAlias
+from functools import partial
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from blowfish_privacy.noise.exponential import Interval, exp_negative, multiply
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.noise.exponential import Interval
 from blowfish_privacy.noise.source import WORD_BITS, BitSource, Words
+from blowfish_privacy.noise.uniform import GUARD_BITS, Uniform
 
 Values: TypeAlias = NDArray[np.int16]
 
 _GUIDE_BITS = 16
 _UNSETTLED = -1
-_GUARD_BITS = 64
+_LARGEST_VALUE = np.iinfo(np.int16).max
+# A table that more bits than these do not settle is refused.
+_MOST_BITS = 4096
 
 
-@dataclass(frozen=True)
-class DigitLaw:
-    """``P(D = k)`` proportional to ``exp(-rate k)`` on 0 .. size - 1, or on all k >= 0 when size is None."""
+class DigitLaw(Protocol):
+    """The distribution of a digit, known by enclosures as narrow as anybody asks for.
 
-    rate: Fraction
-    size: int | None = None
+    The lower end of an enclosure is always below the true probability, never equal to it.
+    """
+
+    searched_past_the_table: ClassVar[bool]
+    """Whether a draw past the table is searched for with the same bits; otherwise its value is ``beyond``."""
 
     def survival(self, index: int, bits: int) -> Interval:
         """Enclose ``2^bits * P(D > index)``."""
-        return self._truncate(exp_negative(self.rate * (index + 1), bits), self._end(bits), bits)
+        ...
 
     def survivals(self, count: int, bits: int) -> Iterator[Interval]:
-        """Enclose ``2^bits * P(D > index)`` for index 0 .. count - 1, far faster than one at a time."""
-        ratio = power = exp_negative(self.rate, bits)
-        end = self._end(bits)
-        for _ in range(count):
-            yield self._truncate(power, end, bits)
-            power = multiply(power, ratio, bits)
-
-    def _end(self, bits: int) -> Interval:
-        return Interval(0, 0) if self.size is None else exp_negative(self.rate * self.size, bits)
-
-    def _truncate(self, power: Interval, end: Interval, bits: int) -> Interval:
-        """Enclose ``(power - end) / (1 - end)``, which falls as ``end`` grows."""
-        if self.size is None:
-            return power
-        one = 1 << bits
-        # Positive for every scale allowed: 1 - end is above 2^-50 and is known to 2^-90.
-        low = (max(0, power.low - end.high) << bits) // (one - end.high)
-        return Interval(low, -((end.low - power.high << bits) // (one - end.low)))
+        """Enclose ``2^bits * P(D > index)`` for index 0 .. count - 1."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Digit:
     """A distribution and its table.
 
-    ``thresholds[k]`` is the true ``floor(2^32 F_k)``. ``guide[h]`` is the digit of every word that begins
-    with the 16 bits h, or -1 where a threshold begins with them. A value past the table is ``beyond``.
+    ``thresholds[k]`` holds the first 32 bits of ``F_k`` and ``following[k]`` the next 32, both exact.
+    ``guide[h]`` is the digit of every word that begins with the 16 bits h, or -1 where a threshold begins with
+    them. A value past the table is ``beyond``, or is searched for, as the law says.
     """
 
     law: DigitLaw
     thresholds: Words
+    following: Words
     guide: Values
 
     @classmethod
     def tabulate(cls, law: DigitLaw, count: int) -> Digit:
         """Build the table of the first ``count`` thresholds (at most 32,767)."""
-        thresholds = np.array(_thresholds(law, count), dtype=np.uint32)
+        floors = np.array(_floors(law, count), dtype=np.uint64)
+        thresholds = (floors >> np.uint64(WORD_BITS)).astype(np.uint32)
         within = np.bincount(thresholds >> (WORD_BITS - _GUIDE_BITS), minlength=1 << _GUIDE_BITS)
         before = np.cumsum(within) - within
         guide = np.where(within == 0, before, _UNSETTLED).astype(np.int16)
+        digit = cls(law, thresholds, floors.astype(np.uint32), guide)
         # The tables are cached and shared between threads.
-        thresholds.setflags(write=False)
-        guide.setflags(write=False)
-        return cls(law, thresholds, guide)
+        for table in (digit.thresholds, digit.following, digit.guide):
+            table.setflags(write=False)
+        return digit
 
     @property
     def beyond(self) -> int:
@@ -98,36 +92,53 @@ class Digit:
 
     def _search(self, words: Words, source: BitSource) -> Values:
         values = np.searchsorted(self.thresholds, words, side="left")
-        equal = np.searchsorted(self.thresholds, words, side="right") != values
+        equal = self.thresholds.take(values, mode="clip") == words
         for index in np.flatnonzero(equal):
             values[index] = self._resolve(int(values[index]), int(words[index]), source)
         return values.astype(np.int16)
 
     def _resolve(self, index: int, word: int, source: BitSource) -> int:
         """Settle a draw U whose first bits are those of ``F_index``, and of no threshold before it."""
-        drawn, bits = word, WORD_BITS  # drawn <= 2^bits U < drawn + 1
-        while index < self.beyond:
-            survival = self.law.survival(index, bits + _GUARD_BITS)
-            one = 1 << bits + _GUARD_BITS
-            if drawn + 1 << _GUARD_BITS <= one - survival.high:
-                return index
-            if drawn << _GUARD_BITS >= one - survival.low:
-                index += 1
-            else:
-                drawn = drawn << WORD_BITS | int(source.words(1)[0])
-                bits += WORD_BITS
+        following = int(source.words(1)[0])
+        while index < self.beyond and self.thresholds[index] == word and self.following[index] < following:
+            index += 1
+        if index < self.beyond:
+            settled = self.thresholds[index] != word or self.following[index] != following
+        else:
+            settled = not self.law.searched_past_the_table
+        return index if settled else self._search_on(index, Uniform(word << WORD_BITS | following, 64, source))
+
+    def _search_on(self, index: int, uniform: Uniform) -> int:
+        """Settle a draw that 64 bits do not settle, from ``index`` on."""
+        end = _LARGEST_VALUE if self.law.searched_past_the_table else self.beyond
+        while index < end and not uniform.below(partial(self._cumulative, index)):
+            index += 1
+        if index == _LARGEST_VALUE:
+            raise QueryError(
+                f"a digit of a noise draw is {_LARGEST_VALUE:,} or more.",
+                hint="this has a probability below exp(-500); check the source of random bits.",
+            )
         return index
 
+    def _cumulative(self, index: int, bits: int) -> Interval:
+        """Enclose ``2^bits F_index``."""
+        one, survival = 1 << bits, self.law.survival(index, bits)
+        return Interval(one - survival.high, one - survival.low)
 
-def _thresholds(law: DigitLaw, count: int) -> list[int]:
-    """Compute the true ``floor(2^32 F_k)``, with as many bits as it takes to be certain of every one."""
-    bits = WORD_BITS + _GUARD_BITS
-    while True:
-        shift, one = bits - WORD_BITS, 1 << bits
+
+def _floors(law: DigitLaw, count: int) -> list[int]:
+    """Compute the true ``floor(2^64 F_k)``, with as many bits as it takes to be certain of every one."""
+    bits = 2 * WORD_BITS + GUARD_BITS
+    while bits <= _MOST_BITS:
+        shift, one = bits - 2 * WORD_BITS, 1 << bits
         enclosures = list(law.survivals(count, bits))
         lower = [one - survival.high >> shift for survival in enclosures]
-        # F_k is irrational, so it lies strictly below the upper end.
+        # F_k lies strictly below the upper end.
         upper = [one - survival.low - 1 >> shift for survival in enclosures]
         if lower == upper:
             return lower
         bits *= 2
+    raise QueryError(
+        "a probability of this noise is too close to a multiple of 2^-64 to be tabulated.",
+        hint="no such noise is known; change a far digit of its scale.",
+    )

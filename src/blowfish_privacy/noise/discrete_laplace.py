@@ -9,23 +9,19 @@ the number of digits only. No floating-point number decides a probability.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import SupportsIndex, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.noise.digit import Digit, DigitLaw
+from blowfish_privacy.noise.batches import Integers, in_batches
+from blowfish_privacy.noise.digit import Digit
+from blowfish_privacy.noise.geometric import GeometricLaw
 from blowfish_privacy.noise.source import BitSource, SystemSource
-from blowfish_privacy.support.exact import Number, positive
-
-Integers: TypeAlias = NDArray[np.int64]
+from blowfish_privacy.support.exact import Number, positive, scientific
 
 # Up to this scale a draw exceeds 64 bits with a probability below exp(-4000); such a draw is refused.
 LARGEST_SCALE = 2**50
@@ -34,8 +30,6 @@ _LARGEST_MAGNITUDE = 2**62
 _RADIX = 1024
 # The leading table ends where a probability of 2^-20 is left: the rest is too rare to cost time.
 _TAIL = 20 * math.log(2)
-# Temporary arrays of this length stay in the processor's cache, however many samples are asked for.
-_BATCH = 1 << 16
 
 
 def discrete_laplace(scale: Number, size: int | Sequence[int], *, source: BitSource | None = None) -> Integers:
@@ -50,14 +44,9 @@ def discrete_laplace(scale: Number, size: int | Sequence[int], *, source: BitSou
     Numerics: exact; integers and intervals of integers decide every comparison.
     Proof: ``docs/proofs/discrete_laplace.md``.
     """
-    shape = _shape(size)
     sampler = _sampler(checked_scale(scale))
     bits = SystemSource() if source is None else source
-    result = np.empty(math.prod(shape), dtype=np.int64)
-    for start in range(0, len(result), _BATCH):
-        batch = result[start : start + _BATCH]
-        batch[:] = sampler.draw(len(batch), bits)
-    return result.reshape(shape)
+    return in_batches(size, lambda count: sampler.draw(count, bits))
 
 
 def checked_scale(scale: object) -> Fraction:
@@ -65,7 +54,7 @@ def checked_scale(scale: object) -> Fraction:
     number = positive(scale, "the noise scale", error=QueryError)
     if number > LARGEST_SCALE:
         raise QueryError(
-            f"the noise scale must be at most 2^50 (about 1.1e15), got {_scientific(number)}.",
+            f"the noise scale must be at most 2^50 (about 1.1e15), got {scientific(number)}.",
             hint="larger noise would not fit 64-bit integers; spend more epsilon or count in larger units.",
         )
     return number
@@ -114,30 +103,9 @@ def _sampler(scale: Fraction) -> _Sampler:
     digits: list[Digit] = []
     weight = 1
     while scale / weight > _RADIX:
-        digits.insert(0, Digit.tabulate(DigitLaw(weight / scale, _RADIX), _RADIX - 1))
+        digits.insert(0, Digit.tabulate(GeometricLaw(weight / scale, _RADIX), _RADIX - 1))
         weight *= _RADIX
     # Any length is exact: a float may choose it.
     length = 1 + int(_TAIL * float(scale / weight))
-    leading = Digit.tabulate(DigitLaw(weight / scale), length)
-    return _Sampler(leading, tuple(digits), Digit.tabulate(DigitLaw(1 / scale, 2), 1))
-
-
-def _shape(size: int | Sequence[int]) -> tuple[int, ...]:
-    """Read a count or a shape."""
-    return tuple(_length(length) for length in size) if isinstance(size, tuple | list) else (_length(size),)
-
-
-def _length(length: object) -> int:
-    try:
-        number = -1 if isinstance(length, bool) else operator.index(cast(SupportsIndex, length))
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise QueryError(
-            f"the number of noise draws must be a whole number, 0 or above, or a shape of such numbers; got {length!r}."
-        )
-    return number
-
-
-def _scientific(number: Fraction) -> str:
-    return f"{Decimal(number.numerator) / number.denominator:.2e}"
+    leading = Digit.tabulate(GeometricLaw(weight / scale), length)
+    return _Sampler(leading, tuple(digits), Digit.tabulate(GeometricLaw(1 / scale, 2), 1))

@@ -67,6 +67,11 @@ def about(number: float) -> str:
     return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
+def scientific(number: Fraction) -> str:
+    """Write a number that is too large to be written out."""
+    return f"{Decimal(number.numerator) / number.denominator:.2e}"
+
+
 def plain(number: Fraction) -> int | str:
     """Write a fraction as a policy file does: a whole number, or text that is read back exactly."""
     return int(number) if number.denominator == 1 else show(number)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from blowfish_privacy.noise.digit import DigitLaw
+from blowfish_privacy.noise.geometric import GeometricLaw
 
 # The decimal module rounds exp correctly, so 200 digits leave an error far below 10^-190 for what follows.
 DIGITS = 200
@@ -31,7 +31,7 @@ class ScriptedSource:
         return np.array(taken, dtype=np.uint32)
 
 
-def cumulative(law: DigitLaw, index: int) -> Decimal:
+def cumulative(law: GeometricLaw, index: int) -> Decimal:
     """P(D <= index), from the decimal module."""
     with localcontext() as context:
         context.prec = DIGITS + 50
@@ -49,7 +49,7 @@ def floor_times_power_of_two(number: Decimal, bits: int) -> int:
     return only
 
 
-def invert(law: DigitLaw, uniform: Fraction, count: int) -> int:
+def invert(law: GeometricLaw, uniform: Fraction, count: int) -> int:
     """The number of k < count with F_k <= uniform: the digit that inversion gives."""
     return sum(Fraction(cumulative(law, index)) <= uniform for index in range(count))
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from blowfish_privacy import noise
 from blowfish_privacy.errors import BlowfishError, QueryError
-from blowfish_privacy.noise.digit import Digit, DigitLaw
+from blowfish_privacy.noise.digit import Digit
 from blowfish_privacy.noise.discrete_laplace import _sampler
+from blowfish_privacy.noise.geometric import GeometricLaw
 from blowfish_privacy.testing.seeded import SeededSource
 from unit.noise.reference import ScriptedSource
 
@@ -64,10 +65,10 @@ def test_the_digits_make_the_number(scale: Fraction, data: st.DataObject) -> Non
 )
 def test_each_digit_has_the_law_of_its_weight(scale: Fraction, weights: list[int]) -> None:
     sampler = _sampler(scale)
-    assert sampler.sign.law == DigitLaw(1 / scale, 2)
-    assert [digit.law for digit in sampler.digits] == [DigitLaw(weight / scale, 1024) for weight in weights]
+    assert sampler.sign.law == GeometricLaw(1 / scale, 2)
+    assert [digit.law for digit in sampler.digits] == [GeometricLaw(weight / scale, 1024) for weight in weights]
     assert all(digit.beyond == 1023 for digit in sampler.digits)
-    assert sampler.leading.law == DigitLaw(1024 ** len(weights) / scale)
+    assert sampler.leading.law == GeometricLaw(1024 ** len(weights) / scale)
 
 
 def test_a_draw_past_the_table_continues_behind_it() -> None:

@@ -11,8 +11,9 @@ import pytest
 from scipy import stats
 
 from blowfish_privacy import noise
-from blowfish_privacy.noise.digit import Digit, DigitLaw
+from blowfish_privacy.noise.digit import Digit
 from blowfish_privacy.noise.discrete_laplace import _Sampler, _sampler
+from blowfish_privacy.noise.geometric import GeometricLaw
 
 pytestmark = pytest.mark.fresh_bits
 
@@ -87,7 +88,7 @@ def test_restarting_behind_a_short_table_changes_nothing(length: int) -> None:
     """With so short a table most draws restart, many of them several times."""
     scale = Fraction(5)
     usual = _sampler(scale)
-    short = _Sampler(Digit.tabulate(DigitLaw(1 / scale), length), (), usual.sign)
+    short = _Sampler(Digit.tabulate(GeometricLaw(1 / scale), length), (), usual.sign)
     assert p_value(short.draw(300_000, noise.SystemSource()), scale) > FALSE_ALARM
     # The mutant that forgets where it restarted: the magnitude is folded back into the table.
     draws = usual.draw(300_000, noise.SystemSource())
