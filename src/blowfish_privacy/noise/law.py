@@ -6,13 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from blowfish_privacy.noise.gaussian_spread import gaussian_quantile, gaussian_variance
 from blowfish_privacy.noise.spread import quantile, variance
 from blowfish_privacy.support.exact import Number
 
 
 @dataclass(frozen=True)
 class Law:
-    """The distribution of noise of a scale, on whole numbers, around zero."""
+    """The distribution of noise of a scale, on whole numbers, around zero.
+
+    The scale is that of the discrete Laplace distribution, and sigma^2 of the discrete Gaussian.
+    """
 
     name: str
     variance: Callable[[Fraction], float]
@@ -21,3 +25,4 @@ class Law:
 
 
 DISCRETE_LAPLACE = Law("discrete Laplace", variance, quantile)
+DISCRETE_GAUSSIAN = Law("discrete Gaussian", gaussian_variance, gaussian_quantile)

@@ -27,16 +27,22 @@ def variance(scale: Number) -> float:
 def quantile(scale: Number, level: Number) -> int:
     """Return the smallest integer t with ``P(|Z| <= t) >= level``, for 0 < level < 1, exactly."""
     rate = 1 / checked_scale(scale)
-    miss = 1 - exact(level, "the level", error=QueryError)
-    if not 0 < miss < 1:
-        given = show(1 - miss)
-        raise QueryError(f"the level must lie between 0 and 1, got {given}.", hint="write it as 0.95, for example.")
+    miss = checked_miss(level)
     bound = _hint(rate, miss)
     while not _covers(bound, rate, miss):
         bound += 1
     while bound > 0 and _covers(bound - 1, rate, miss):
         bound -= 1
     return bound
+
+
+def checked_miss(level: Number) -> Fraction:
+    """Return 1 - level, for a level between 0 and 1."""
+    miss = 1 - exact(level, "the level", error=QueryError)
+    if not 0 < miss < 1:
+        given = show(1 - miss)
+        raise QueryError(f"the level must lie between 0 and 1, got {given}.", hint="write it as 0.95, for example.")
+    return miss
 
 
 def _hint(rate: Fraction, miss: Fraction) -> int:
