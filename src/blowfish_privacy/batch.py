@@ -14,6 +14,7 @@ from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.privacy.classes import classes_met
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 from blowfish_privacy.queries.asked import looked_at
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
@@ -75,7 +76,8 @@ class Batch:
         entries = session.ledger.entries()
         if check:
             _refuse_unaffordable(file, session, [] if fresh else entries)
-        plans = plan_releases(file, ask or PublicNumbers(file.policy, lambda: session.engine))
+        ask = ask or PublicNumbers(file.policy, lambda: session.engine)
+        plans = plan_releases(file, ask, session.ledger.measure)
         plans = plans if fresh else [_with_key(plan, file) for plan in plans]
         keys = {plan.key for plan in plans}
         earlier = {entry.key: entry for entry in entries if entry.key in keys}
@@ -109,14 +111,13 @@ def ledger_location(file: PolicyFile, folder: Path) -> str | Path | None:
     return file.ledger if file.ledger is None or is_address(file.ledger) else folder / file.ledger
 
 
-def plan_releases(file: PolicyFile, ask: PublicNumbers) -> list[Plan]:
-    """Plan every release of a file."""
+def plan_releases(file: PolicyFile, ask: PublicNumbers, ledger: Measure | None = None) -> list[Plan]:
+    """Plan every release of a file, for a ledger that counts like this; by default as the file's budget does."""
     return [
         make_plan(
             release.query,
             file.policy,
-            epsilon=release.epsilon,
-            error=release.error,
+            spending=release.spending if ledger is None else replace(release.spending, ledger=ledger),
             mechanism=release.mechanism,
             records=ask.records(release.query),
             sizes=ask.sizes(release.query),
@@ -133,15 +134,19 @@ def _with_key(plan: Plan, file: PolicyFile) -> Plan:
 
 def _refuse_unaffordable(file: PolicyFile, session: Session, entries: Sequence[Entry]) -> None:
     """Refuse what is sure to exceed the budget before the data are asked for anything."""
+    measure = EPSILON if session.ledger.measure is EPSILON else RHO
+    stated = [(release, release.spending.certain) for release in file.releases]
     due = [
-        (release.query, release.epsilon)
-        for release in file.releases
-        if release.epsilon
-        and not may_be_paid(entries, file.policy, name=release.name, query=release.query, epsilon=release.epsilon)
+        (release.query, certain[1])
+        for release, certain in stated
+        # What is counted otherwise than the budget is worked out with the plans.
+        if certain is not None
+        and certain[0] is measure
+        and not may_be_paid(entries, file.policy, name=release.name, query=release.query, amount=certain[1])
     ]
-    met = [(query, classes_met(file.policy, looked_at(query)), epsilon) for query, epsilon in due]
+    met = [(query, classes_met(file.policy, looked_at(query)), amount) for query, amount in due]
     # One that meets several classes loses as much on one of them, and may lose less on the others.
-    certain = [(query, Loss.alike(classes, epsilon)) for query, classes, epsilon in met if len(classes) == 1]
-    if not session.ledger.quote(Loss.total(loss for _, loss in certain), file.policy).fits:
+    certain = [(query, Loss.alike(classes, amount, measure)) for query, classes, amount in met if len(classes) == 1]
+    if not session.ledger.quote(Loss.total((loss for _, loss in certain), measure), file.policy).fits:
         certain = [(query, loss) for query, loss in certain if costs(query, file.policy)]
-        session.ledger.quote(Loss.total(loss for _, loss in certain), file.policy).check(_WHAT)
+        session.ledger.quote(Loss.total((loss for _, loss in certain), measure), file.policy).check(_WHAT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,7 @@ from blowfish_privacy.release.keys import MADE_BEFORE, SessionKeys, may_be_paid
 from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.release.run import ReleaseRunner
+from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.support.exact import positive, show
 
 
@@ -114,7 +114,10 @@ class Session:
         query: Asked,
         *,
         epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         error: Any = None,
+        noise: str | None = None,
         mechanism: str | None = None,
         name: str = "release",
         key: str | None = None,
@@ -122,22 +125,26 @@ class Session:
     ) -> Plan:
         """Choose a mechanism and say what it proves, costs and how wrong it will be. Reads no values, spends nothing.
 
-        Give ``epsilon``, or ``error`` (root mean squared) to solve for it. Where the number of rows is needed and the
-        policy makes it public without stating it, the data are asked for that number alone; an ``epsilon`` above what
-        is left is refused before that. A plan of the same content is a plan for the same release, unless ``new=True``
-        asks for another one, with noise of its own; ``key`` names the release by a text of your own instead.
+        Give ``epsilon``, ``rho``, or ``error`` (root mean squared) to solve for it; ``delta`` beside epsilon allows
+        noise that keeps it up to that probability; ``noise`` is ``"laplace"`` or ``"gaussian"``, by default the more
+        accurate that is allowed. Where the number of rows is needed and the policy makes it public without stating
+        it, the data are asked for that number alone; what exceeds the budget is refused before that. A plan of the same
+        content is a plan for the same release, unless ``new=True`` asks for another one, with noise of its own; ``key``
+        names the release by a text of your own instead.
         """
         plain, selection = split(query)
+        spending = Spending.of(
+            epsilon=epsilon, rho=rho, delta=delta, error=error, noise=noise, ledger=self.ledger.measure
+        )
         records, sizes = self.policy.records, None
         if plain.needs_records and self.policy.size != "unknown" and (selection or records is None):
-            self._check_affordable(query, epsilon, name, key, new=new)
+            self._check_affordable(query, spending, name, key, new=new)
             ask = PublicNumbers(self.policy, lambda: self.engine)
             records, sizes = ask.records(query), ask.sizes(query)
         plan = make_plan(
             query,
             self.policy,
-            epsilon=epsilon,
-            error=error,
+            spending=spending,
             mechanism=mechanism,
             records=records,
             sizes=sizes,
@@ -185,18 +192,18 @@ class Session:
         """Release for each value of attributes that no secret pair changes, at the cost of the costliest group."""
         return Parallel(self, attributes)
 
-    def _check_affordable(self, query: Asked, epsilon: Any, name: str, key: str | None, *, new: bool) -> None:
+    def _check_affordable(self, query: Asked, spending: Spending, name: str, key: str | None, *, new: bool) -> None:
         """Refuse what will cost too much before the data are asked for anything; a retry costs nothing."""
-        if epsilon is None or isinstance(epsilon, Mapping):
+        if spending.certain is None:
             return
-        amount = positive(epsilon, "epsilon", error=QueryError)
+        measure, amount = spending.certain
         # It will lose as much on one of the classes it meets, and may lose less on the others.
         met = classes_met(self.policy, looked_at(query))
-        quotes = [self.ledger.quote(Loss.alike((pairs,), amount), self.policy) for pairs in met]
+        quotes = [self.ledger.quote(Loss.alike((pairs,), amount, measure), self.policy) for pairs in met]
         if any(quote.fits for quote in quotes):
             return
         entries = () if new else self.ledger.entries()
-        if key is None and may_be_paid(entries, self.policy, name=name, query=query, epsilon=amount):
+        if key is None and may_be_paid(entries, self.policy, name=name, query=query, amount=spending.charged):
             return
         if quotes and not any(entry.key == key for entry in entries) and costs(query, self.policy):
             quotes[0].check()

@@ -353,7 +353,7 @@ def test_json_does_not_spend_without_yes(folder, capsys):
         (("histogram: age", "histogram: agee"), 2, "did you mean 'age'"),
         (("histogram: age", "histogramm: age"), 2, "did you mean 'histogram'"),
         (("epsilon: 0.5", "epsilon: 0"), 2, "above 0"),
-        (("epsilon: 0.5", "epsilon: 0.5, error: 2"), 2, "either epsilon or error"),
+        (("epsilon: 0.5", "epsilon: 0.5, error: 2"), 2, "one of epsilon, rho and error"),
         (("epsilon: 0.5", "eps: 0.5"), 2, "did you mean 'epsilon'"),
         (("name: ages", "name: ../ages"), 2, "letter, digit"),
         (("name: ages", "name: mean age"), 2, "same name"),

@@ -22,6 +22,7 @@ import blowfish_privacy.mechanisms
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.queries import Cumulative, Histogram, Mean, Query, Sum
 from blowfish_privacy.testing.oracle import ABSENT, moves_together, neighbours
 from blowfish_privacy.testing.strategies import policies
@@ -35,11 +36,12 @@ INDEPENDENT = pytest.mark.parametrize(
 )
 """Flows and what is measured in two steps are checked in tests/unit/mechanisms: test_grid.py, test_soft_grid.py."""
 NOISY = [
-    found.name
+    f"{found.name}.{sampler}"
     for found in walk_packages(blowfish_privacy.mechanisms.__path__, "blowfish_privacy.mechanisms.")
-    if hasattr(import_module(found.name), "discrete_laplace")
+    for sampler in ("discrete_laplace", "discrete_gaussian")
+    if hasattr(import_module(found.name), sampler)
 ]
-"""The modules that draw noise."""
+"""The names under which modules draw noise."""
 SIZES = ("known", "unknown")
 EPSILONS = st.sampled_from([Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(5, 2)])
 
@@ -63,10 +65,15 @@ def query_for(kind, domain):
     return None
 
 
+def losing(kind, amount, query, policy, records):
+    """Calibrate for an amount of what the mechanism's losses are counted in."""
+    return kind.calibrated(query, policy, **{kind.counted_in.name: amount}, records=records)
+
+
 def calibrated(kind, query, policy, epsilon, records):
     """Calibrate; None where the mechanism is for a public number of records only, or for a secret one only."""
     try:
-        return kind.calibrated(query, policy, epsilon=epsilon, records=None if policy.size == "unknown" else records)
+        return losing(kind, epsilon, query, policy, None if policy.size == "unknown" else records)
     except bp.RefusalError as refused:
         said = "public number of records" if policy.size == "unknown" else "the number of records is public"
         assert said in str(refused), refused
@@ -118,7 +125,7 @@ def test_calibrated_certifies_exactly_what_was_asked(kind, policy, epsilon):
     mechanism = calibrated(kind, query, policy, epsilon, 5)
     assume(mechanism is not None)
     found = mechanism.certify(policy)
-    assert found.epsilon == (epsilon if found.sensitivity.value else 0)
+    assert found.amount == (epsilon if found.sensitivity.value else 0)
     assert found.policy_hash == policy.hash
 
 
@@ -146,15 +153,15 @@ def zeros(scale, size, source=None):
 
 @pytest.fixture
 def silent(monkeypatch):
-    for module in NOISY:
-        monkeypatch.setattr(f"{module}.discrete_laplace", zeros)
+    for sampler in NOISY:
+        monkeypatch.setattr(sampler, zeros)
 
 
 def measured_with(noise, mechanism, counts):
     """What is measured when the noise comes from this function."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in NOISY:
-            patch.setattr(f"{module}.discrete_laplace", noise)
+        for sampler in NOISY:
+            patch.setattr(sampler, noise)
         return mechanism.measure(counts, NoNoise())
 
 
@@ -178,11 +185,14 @@ def scales_of(mechanism, rows):
 
 
 def loss_between(mechanism, own, axes, scales, tables):
-    """The worst log-ratio of probabilities between two tables."""
+    """The worst log-ratio of probabilities between two tables, or the largest Renyi divergence over its order."""
     rows = [noisy_rows(mechanism, own, table, axes) for table in tables]
     changes = [abs(int(a) - int(b)) for a, b in zip(*rows, strict=True)]
     assert all(scale or not change for change, scale in zip(changes, scales, strict=True)), "a secret without noise"
-    return sum((change / scale for change, scale in zip(changes, scales, strict=True) if change), Fraction(0))
+    hidden = (each for each in zip(changes, scales, strict=True) if each[0])
+    if mechanism.counted_in is RHO:
+        return sum((Fraction(change**2) / (2 * variance) for change, variance in hidden), Fraction(0))
+    return sum((change / scale for change, scale in hidden), Fraction(0))
 
 
 @INDEPENDENT
@@ -192,18 +202,18 @@ def test_known_facts_never_push_the_loss_above_the_certificate(kind, policy, eps
     query = query_for(kind, policy.domain)
     assume(query is not None and policy.known)
     try:
-        mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=5)
+        mechanism = losing(kind, epsilon, query, policy, 5)
     except bp.RefusalError as refused:
         assert "cross each other" in str(refused)
         return
     axes = [policy.domain.axis(name) for name in query.attributes]
     own = policy.domain.project(query.attributes)
     certificate = mechanism.certify(policy)
-    assert certificate.epsilon in (0, epsilon)
+    assert certificate.amount in (0, epsilon)
     scales = scales_of(mechanism, mechanism.rows)
     for moves in moves_together(policy, 4):
         tables = [[x for x, _ in moves], [y for _, y in moves]]
-        assert loss_between(mechanism, own, axes, scales, tables) <= certificate.epsilon
+        assert loss_between(mechanism, own, axes, scales, tables) <= certificate.amount
 
 
 @INDEPENDENT
@@ -211,7 +221,8 @@ def test_known_facts_never_push_the_loss_above_the_certificate(kind, policy, eps
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_loss_on_every_neighbour_is_within_the_certificate(kind, policy, epsilon, silent):
     # Rows are exact whole numbers plus discrete Laplace noise, so the worst log-ratio of probabilities between two
-    # tables is the sum over rows of |difference| / scale. It must never exceed the certificate, and reach it somewhere.
+    # tables is the sum over rows of |difference| / scale; for Gaussian noise, the divergence over its order is the sum
+    # of difference^2 / (2 variance). It must never exceed the certificate, and reach it somewhere.
     query = query_for(kind, policy.domain)
     assume(query is not None)
     mechanism = calibrated(kind, query, policy, epsilon, 5)
@@ -228,9 +239,9 @@ def test_the_loss_on_every_neighbour_is_within_the_certificate(kind, policy, eps
         assert loss == (mechanism.loss(*ends) if len(ends) == 2 else mechanism.presence(*ends))
         assert loss <= certificate.loss.on(class_of(policy, *moved[0]))
         worst = max(worst, loss)
-    assert worst <= certificate.epsilon
+    assert worst <= certificate.amount
     if certificate.sensitivity.exact:
-        assert worst == certificate.epsilon
+        assert worst == certificate.amount
 
 
 def check_draws(mechanism, policy, counts):
@@ -259,10 +270,10 @@ def test_the_noise_drawn_is_the_noise_certified(kind, policy, epsilon, data):
     counts = np.array(data.draw(st.lists(st.integers(0, 3), min_size=own.size, max_size=own.size)))
     records = None if policy.size == "unknown" else max(1, int(counts.sum()))
     try:
-        mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=records)
+        mechanism = losing(kind, epsilon, query, policy, records)
     except bp.RefusalError:
         assume(condition=False)
-    assume(mechanism.certify(policy).epsilon)
+    assume(mechanism.certify(policy).amount)
     check_draws(mechanism, policy, counts.reshape(own.shape))
 
 
@@ -356,11 +367,11 @@ def test_halving_any_scale_is_noticed(kind, policy):
     query = bp.KMeans(["v", "w"], k=2) if kind.name == "lloyd" else query_for(kind, policy.domain)
     mechanism = calibrated(kind, query, policy, Fraction(1), 5)
     written = mechanism.to_document()
-    scales = re.findall(r'"(?:scale|edge_loss)": "([^"]+)"', json.dumps(written))
+    scales = re.findall(r'"(?:scale|variance|edge_loss)": "([^"]+)"', json.dumps(written))
     assert scales
     for place in range(len(scales)):
         weaker = kind.from_document(query, policy, halved(written, place), None if policy.size == "unknown" else 5)
-        assert weaker.certify(policy).epsilon > 1
+        assert weaker.certify(policy).amount > 1
 
 
 def halved(written, place):
@@ -369,17 +380,19 @@ def halved(written, place):
 
     def replacement(found):
         # Noise is proportional to a scale, and inversely to the loss of an edge.
-        factor = 1 if next(numbers) != place else Fraction(1, 2) if found[1] == "scale" else 2
+        factor = 1 if next(numbers) != place else 2 if found[1] == "edge_loss" else Fraction(1, 2)
         return f'"{found[1]}": "{Fraction(found[2]) * factor}"'
 
-    return json.loads(re.sub(r'"(scale|edge_loss)": "([^"]+)"', replacement, json.dumps(written)))
+    return json.loads(re.sub(r'"(scale|variance|edge_loss)": "([^"]+)"', replacement, json.dumps(written)))
 
 
 @pytest.mark.parametrize(("kind", "policy"), sized(bp.FullDomain(), 10))
 def test_a_mechanism_without_noise_certifies_nothing_secret(kind, policy):
     query = query_for(kind, policy.domain)
     mechanism = calibrated(kind, query, policy, Fraction(1), 500)
-    silenced = json.loads(re.sub(r'"(scale|edge_loss)": "[^"]+"', r'"\1": "0"', json.dumps(mechanism.to_document())))
+    silenced = json.loads(
+        re.sub(r'"(scale|variance|edge_loss)": "[^"]+"', r'"\1": "0"', json.dumps(mechanism.to_document()))
+    )
     with pytest.raises(bp.PolicyError, match="certifies nothing"):
         kind.from_document(query, policy, silenced, None if policy.size == "unknown" else 5).certify(policy)
 
@@ -411,11 +424,16 @@ def agrees(share, probability):
     return abs(share - probability) <= SIGMAS * (probability * (1 - probability) / SAMPLES) ** 0.5
 
 
-def mean_size_agrees(drawn, scale):
-    """Compare the mean size of draws of noise with that of a scale."""
-    q = exp(-1 / float(scale))
-    mean = 2 * q / (1 - q**2)
-    return abs(np.abs(drawn).mean() - mean) <= SIGMAS * ((2 * q / (1 - q) ** 2 - mean**2) / len(drawn)) ** 0.5
+def mean_size_agrees(drawn, scale, measure=EPSILON):
+    """Compare the mean size of draws of noise with that of a scale, or of a variance."""
+    if measure is RHO:
+        steps = np.arange(60 * (1 + int(scale**0.5)))
+        chances = np.exp(-(steps**2) / (2 * float(scale))) * np.where(steps, 2, 1)
+        mean, square = (float((steps**power * chances).sum() / chances.sum()) for power in (1, 2))
+    else:
+        q = exp(-1 / float(scale))
+        mean, square = 2 * q / (1 - q**2), 2 * q / (1 - q) ** 2
+    return abs(np.abs(drawn).mean() - mean) <= SIGMAS * ((square - mean**2) / len(drawn)) ** 0.5
 
 
 @pytest.mark.parametrize(("kind", "policy"), [each for each in sized(width=7) if each.values[0].independent_rows])
@@ -428,9 +446,11 @@ def test_sampled_rows_have_the_noise_that_the_certificate_speaks_of(kind, policy
     scales = np.array(scales_of(mechanism, mechanism.rows))
     for scale in {scale for scale in scales if scale}:
         drawn = rows[:, scales == scale].reshape(-1)
-        assert mean_size_agrees(drawn, scale)
+        assert mean_size_agrees(drawn, scale, kind.counted_in)
         for mutant in (scale / 2, scale * 2):
-            assert not mean_size_agrees(drawn, mutant), "the test must notice too little and too much noise"
+            assert not mean_size_agrees(drawn, mutant, kind.counted_in), (
+                "the test must notice too little and too much noise"
+            )
 
 
 def test_sampled_releases_have_the_probabilities_that_the_certificate_speaks_of():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Integer
+from blowfish_privacy.privacy.squared_sensitivity import squared_by_class, squared_sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.testing.oracle import linear_sensitivity
 from blowfish_privacy.testing.strategies import policies, views
@@ -46,9 +47,10 @@ def make_query(data, kind, domain):
 
 
 @pytest.mark.parametrize("kind", [*Query.kinds.values()], ids=lambda kind: kind.keyword)
+@pytest.mark.parametrize("power", [1, 2], ids=["sums", "squares"])
 @given(data=st.data())
 @settings(max_examples=examples(120), deadline=None)
-def test_sensitivity_equals_the_oracle(kind, data):
+def test_sensitivity_equals_the_oracle(kind, power, data):
     policy = data.draw(policies(most_cells=9, most_attributes=2))
     rows, size = data.draw(st.sampled_from([1, 2])), data.draw(st.sampled_from(["known", "unknown"]))
     with warnings.catch_warnings():
@@ -57,22 +59,22 @@ def test_sensitivity_equals_the_oracle(kind, data):
     query = make_query(data, kind, policy.domain)
     if query is None:
         return
-    found = bp.sensitivity(query, policy)
     form = query.on(policy.domain)
+    found = bp.sensitivity(query, policy) if power == 1 else squared_sensitivity(form, policy)
     seen = policy.domain.seen(query.attributes)
 
     def contribution(cell):
         return [form.unit * number for number in form.column(seen(cell))]
 
-    true = linear_sensitivity(policy, 2, contribution)
+    true = linear_sensitivity(policy, 2, contribution, power)
     assert found.exact
     assert found.value == true.value
     if found.witness is not None:
         first, second = (
             form.column(form.domain.cell(side[0])) if side else [0] * form.outputs for side in found.witness
         )
-        change = form.unit * sum(abs(a - b) for a, b in zip(first, second, strict=True))
-        assert change * rows == found.value
+        change = form.unit**power * sum(abs(a - b) ** power for a, b in zip(first, second, strict=True))
+        assert change * rows**power == found.value
 
 
 def test_a_bound_is_never_too_small_and_says_so(monkeypatch):
@@ -85,6 +87,24 @@ def test_a_bound_is_never_too_small_and_says_so(monkeypatch):
     assert near.value == full.value
     with pytest.raises(bp.QueryError, match="too large to calibrate"):
         bp.sensitivity(bp.Linear([[1] * 10] * 11, ["v"]), bp.Policy(domain, secrets=bp.FullDomain()))
+
+
+def test_a_bound_on_squares_is_never_too_small_and_says_so(monkeypatch):
+    monkeypatch.setattr("blowfish_privacy.queries.linear.MOST_PAIRS", 0)
+    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 9)), secrets=bp.FullDomain())
+    found = squared_sensitivity(bp.Linear(lambda v: [v, v * v, -v], ["v"]).on(policy.domain), policy)
+    assert (found.value, found.exact) == (Fraction(9**2 + 81**2 + 9**2), False)
+    monkeypatch.setattr("blowfish_privacy.queries.query.MOST_PAIRS", 0)
+    with pytest.raises(bp.QueryError, match="too large to compare the squared changes"):
+        squared_sensitivity(bp.Tables([["v"]]).on(policy.domain), policy)
+
+
+def test_squares_are_told_apart_by_class():
+    domain = bp.Domain(age=bp.Integer(0, 19), zone=bp.Integer(0, 9))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(age=bp.DistanceThreshold(5), zone=bp.Public()))
+    form = bp.Linear(lambda age, zone: [age, 3 * zone], ["age", "zone"]).on(domain)
+    largest = squared_sensitivity(form, policy).value
+    assert {pairs.attribute: value for pairs, value in squared_by_class(form, policy, largest).items()} == {"age": 25}
 
 
 def test_a_query_sees_only_its_own_attributes():

@@ -231,10 +231,10 @@ def test_epsilon_is_solved_for_a_wanted_error(session):
     slightly_less = session.plan(bp.Histogram("age"), epsilon=plan.epsilon - step)
     assert slightly_less.expected_error().rmse > 25
     wide = bp.Policy(bp.Domain(v=bp.Integer(0, 10**9)), secrets=bp.FullDomain())
-    with pytest.raises(bp.RefusalError, match="no epsilon up to a million"):
+    with pytest.raises(bp.RefusalError, match="no amount up to a million"):
         bp.Session("unread.csv", wide, budget=1).plan(bp.Sum("v"), error="0.001")
     for options in ({}, {"epsilon": 1, "error": 1}):
-        with pytest.raises(bp.QueryError, match="either epsilon or error"):
+        with pytest.raises(bp.QueryError, match="one of epsilon, rho and error"):
             session.plan(bp.Histogram("age"), **options)
     for amount in (0, -1, "x", float("nan")):
         with pytest.raises(bp.QueryError):

@@ -82,8 +82,7 @@ def _plan(planned: spec.PlannedRelease, loaded: spec.PolicyFile) -> None:
     made = make_plan(
         planned.query,
         loaded.policy,
-        epsilon=planned.epsilon,
-        error=planned.error,
+        spending=planned.spending,
         mechanism=planned.mechanism,
         records=loaded.policy.records or _RECORDS,
         name=planned.name,

@@ -31,6 +31,7 @@ from blowfish_privacy.ledger.verification import Report, Rows, price_problems, v
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import EVERY
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import Measure
 
 Result = TypeVar("Result")
 Clock: TypeAlias = Callable[[], datetime]
@@ -68,6 +69,12 @@ class Ledger(ABC):
         """Run an action in a new transaction. The action itself must check whether it was already done."""
         with self._writing() as store:
             return action(store)
+
+    @property
+    def measure(self) -> Measure:
+        """How losses are counted."""
+        with self._reading() as store:
+            return store.account().measure
 
     @property
     def lost(self) -> Loss:

@@ -10,6 +10,7 @@ from blowfish_privacy.mechanisms.clusters.soft_grid import SoftGrid
 from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
 from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis
 from blowfish_privacy.mechanisms.error import Error, ExpectedError
+from blowfish_privacy.mechanisms.gaussian import Gaussian
 from blowfish_privacy.mechanisms.grid.grid_flow import GridFlow
 from blowfish_privacy.mechanisms.grid.grid_hierarchy import GridHierarchy
 from blowfish_privacy.mechanisms.laplace import Laplace
@@ -42,6 +43,7 @@ __all__ = [
     "CountedGrid",
     "Error",
     "ExpectedError",
+    "Gaussian",
     "GridFlow",
     "GridHierarchy",
     "Laplace",

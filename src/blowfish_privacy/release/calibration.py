@@ -1,8 +1,8 @@
-"""Choosing a mechanism, and the smallest epsilon for an error."""
+"""Choosing a mechanism, and the smallest amount for an error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log10
@@ -11,17 +11,19 @@ from typing import Any
 from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
 from blowfish_privacy.mechanisms import Mechanism, TooFewError
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.measure import RHO, Measure
 from blowfish_privacy.privacy.population import Population
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Asked, Query
 from blowfish_privacy.queries.asked import split
+from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.support.exact import show
 from blowfish_privacy.support.progress import task
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Finds the mechanism for an epsilon: the most accurate of several, for all groups of records together."""
+    """Finds the mechanism for what may be lost: the most accurate of several, for all groups of records together."""
 
     query: Query
     population: Population
@@ -29,45 +31,64 @@ class Calibration:
     records: int | None
     named: bool
     """Whether the mechanism was asked for by name, so that it is taken even where others suit better."""
+    spending: Spending
 
-    def __call__(self, epsilon: Fraction) -> Mechanism:
-        """Choose and calibrate such that the records' release loses epsilon."""
-        best = self._chosen(epsilon)
-        if self.population.box or self.population.groups:
-            best = self._spending_all(best, epsilon)
+    def __call__(self, amount: Fraction) -> Chosen:
+        """Choose and calibrate such that the records' release loses what may be lost, in one measure or another."""
+        made: dict[Measure, Mechanism] = {}
+        refusal: BlowfishError | None = None
+        for measure, lost in self.spending.choices(amount).items():
+            try:
+                made[measure] = self._made(measure, lost)
+            except (RefusalError, QueryError) as error:
+                # What is said of the noise that was asked for comes first.
+                refusal = refusal or error
+        if not made:
+            raise refusal or RefusalError("nothing may be lost, so there is no release.")
+        best = min(made.values(), key=lambda mechanism: mechanism.expected_error().mse)
         if best.blind:
-            raise TooFewError.of(self.records or 0, epsilon)
-        return best
+            raise TooFewError.of(self.records or 0, amount)
+        return Chosen(best, {measure: each.expected_error().rmse for measure, each in made.items()})
 
     def solve(self, error: Fraction) -> Fraction:
-        """Find the smallest epsilon of three digits for a root mean squared error."""
+        """Find the smallest amount of three digits for a root mean squared error."""
         if self.query.divided and self.population.policy.size == "unknown":
             raise RefusalError(
                 "how wrong a mean is depends on the number of records, which is secret here.",
                 hint="state epsilon instead of error.",
             )
-        with task("Solving for epsilon"):
-            return solve_epsilon(self, error)
+        with task(f"Solving for {self.spending.unit.name}"):
+            return smallest_amount(lambda amount: self(amount).mechanism, error)
 
-    def _spending_all(self, first: Mechanism, epsilon: Fraction) -> Mechanism:
-        """Give one group as much as lets all groups together lose epsilon.
+    def _made(self, measure: Measure, amount: Fraction) -> Mechanism:
+        kinds = [kind for kind in self.kinds if kind.counted_in is measure]
+        if not kinds:
+            noise = "Gaussian" if measure is RHO else "Laplace"
+            raise QueryError(f"there is no mechanism with {noise} noise for this query.", hint="allow the other noise.")
+        first = self._chosen(kinds, measure, amount)
+        if self.population.box or self.population.groups:
+            return self._spending_all(kinds, first, amount)
+        return first
+
+    def _spending_all(self, kinds: Sequence[type[Mechanism]], first: Mechanism, wanted: Fraction) -> Mechanism:
+        """Give one group as much as lets all groups together lose what they may.
 
         Losses grow in proportion to what one group is given, but for the choice between mechanisms.
         """
-        mechanism, amount = first, epsilon
+        mechanism, amount = first, wanted
         for _ in range(_MOST_TRIES):
             lost = self.population.certificate(mechanism.certify(self.population.policy)).amount
-            if lost in (0, epsilon):
+            if lost in (0, wanted):
                 return mechanism
-            amount *= epsilon / lost
-            mechanism = self._chosen(amount)
+            amount *= wanted / lost
+            mechanism = self._chosen(kinds, first.counted_in, amount)
         # A record that moves is one that goes and one that comes.
-        return self._chosen(epsilon / 2)
+        return self._chosen(kinds, first.counted_in, wanted / 2)
 
-    def _chosen(self, epsilon: Fraction) -> Mechanism:
+    def _chosen(self, kinds: Sequence[type[Mechanism]], measure: Measure, amount: Fraction) -> Mechanism:
         policy = self.population.policy
-        given: dict[str, Any] = {"epsilon": epsilon, "records": self.records}
-        suited = [kind for kind in self.kinds if self.named or kind.suits(self.query, policy, **given)]
+        given: dict[str, Any] = {measure.name: amount, "records": self.records}
+        suited = [kind for kind in kinds if self.named or kind.suits(self.query, policy, **given)]
         if len(suited) == 1:
             return suited[0].calibrated(self.query, policy, **given)
         made: list[Mechanism] = []
@@ -82,11 +103,19 @@ class Calibration:
         return min(made, key=lambda mechanism: mechanism.expected_error().mse)
 
 
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The mechanism that was chosen, and the typical errors of the kinds of noise that it was chosen from."""
+
+    mechanism: Mechanism
+    errors: Mapping[Measure, float]
+
+
 _MOST_TRIES = 4
 
 
-def solve_epsilon(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
-    """Find the smallest epsilon of three digits whose root mean squared error is at most what is wanted."""
+def smallest_amount(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
+    """Find the smallest amount of three digits whose root mean squared error is at most what is wanted."""
 
     def good(amount: Fraction) -> bool:
         try:
@@ -94,7 +123,7 @@ def solve_epsilon(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) 
         except (QueryError, TooFewError):  # noise too large to be drawn is too large to be wanted
             return False
 
-    # Errors shrink about as fast as epsilon grows, so the error at 1 says where to look.
+    # Errors shrink about as fast as the amount grows, or its root, so the error at 1 says where to look.
     power = _power_of_ten(calibrate, wanted)
     while power > _SMALLEST and good(power / 10):
         power /= 10
@@ -102,9 +131,9 @@ def solve_epsilon(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) 
         power *= 10
         if power > _LARGEST:
             raise RefusalError(
-                f"no epsilon up to a million makes the error as small as {show(wanted)}.", hint="allow a larger error."
+                f"no amount up to a million makes the error as small as {show(wanted)}.", hint="allow a larger error."
             )
-    # Now power / 10 < epsilon <= power; search among 101, 102, .., 1000 thousandths of power.
+    # Now power / 10 < amount <= power; search among 101, 102, .., 1000 thousandths of power.
     low, high = 100, 1000
     while high - low > 1:
         middle = (low + high) // 2

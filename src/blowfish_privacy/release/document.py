@@ -14,9 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from blowfish_privacy.privacy.budget import meanings, short
+from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.kept_values import KeptValues, Noisy
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.support.exact import show
 from blowfish_privacy.version import __version__
 
 FORMAT = "blowfish-privacy release"
@@ -53,7 +56,7 @@ def write(plan: Plan, noisy: Noisy, *, source: Randomness, time: str, entry: int
         "error": {"of": error.of, "mse": error.mse, "rmse": error.rmse, "within_95_in_100": error.interval("0.95")},
         "mechanism": plan.mechanism.to_document(),
         "guarantee": {
-            "epsilon": str(certificate.amount),
+            **_lost(certificate),
             "statement": certificate.statement if source.private else "none: made with predictable noise",
             "policy_hash": certificate.policy_hash,
             "bounded_differential_privacy": certificate.differential_privacy,
@@ -96,6 +99,13 @@ def _seal(lines: Mapping[str, str]) -> str:
     for key in sorted(lines):
         digest.update(f"{json.dumps(key)}: {lines[key]}\n".encode())
     return digest.hexdigest()
+
+
+def _lost(certificate: Certificate) -> dict[str, Any]:
+    """Write how much is lost, and what a loss in rho means."""
+    measure, amount = certificate.loss.measure, certificate.amount
+    meant = {short(delta): show(epsilon) for epsilon, delta in meanings(measure, amount)}
+    return {measure.name: str(amount), **({"epsilon_at_delta": meant} if meant else {})}
 
 
 def _witness(plan: Plan) -> Any:

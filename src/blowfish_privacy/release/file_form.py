@@ -19,6 +19,7 @@ from blowfish_privacy.graphs.graph import SECRETS_FORM, Secrets
 from blowfish_privacy.known_facts.facts.fact import FACT_FORM, Fact
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.selection import SELECTION_FORM
+from blowfish_privacy.release.spending import Noise
 from blowfish_privacy.support.file_forms import OUR_ERROR, TAG, Form, Published, Several, Wanted, wrong
 from blowfish_privacy.support.file_kinds import OneOf
 from blowfish_privacy.support.file_values import Above0, Positive
@@ -76,7 +77,7 @@ class _MechanismName:
 
 # As in Python, but only with syntax that all languages agree on: letters beyond ASCII are not told apart.
 _NAME_SCHEMA = {"type": "string", "pattern": r"^[^\x00-/:-@\[-^`{-\x7f][^\x00-\x1f!-,/:-@\[-^`{-\x7f]{0,99}$"}
-_SHARED = ("name", "epsilon", "error", "mechanism", *SELECTION_FORM)
+_SHARED = ("name", "epsilon", "rho", "delta", "error", "noise", "mechanism", *SELECTION_FORM)
 
 
 def query_form(kind: type[Query]) -> Any:
@@ -98,11 +99,14 @@ def release_form(kind: type[Query]) -> Any:
             **form.optional,
             **SELECTION_FORM,
             "epsilon": Positive,
+            "rho": Positive,
+            "delta": Positive,
             "error": Positive,
+            "noise": Annotated[Noise, Wanted("'laplace' or 'gaussian'")],
             "mechanism": _MechanismName(kind.answer),
         },
         example=f"{{name: .., {(form.example or '').strip('{}')}, epsilon: 0.1}}",
-        schema={**form.schema, "oneOf": [{"required": ["epsilon"]}, {"required": ["error"]}]},
+        schema={**form.schema, "oneOf": [{"required": [key]} for key in ("epsilon", "rho", "error")]},
     )
 
 

@@ -16,24 +16,26 @@ from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import PolicyError, QueryError, RefusalError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.population import Population, Populations
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.asked import check_asked
 from blowfish_privacy.release.plan import Plan, plan_population
 from blowfish_privacy.release.public_sizes import PublicSizes
+from blowfish_privacy.release.spending import Noise, Spending
 from blowfish_privacy.support.progress import task
 
 
 def plan_groups(
-    query: Query, selection: Selection, policy: Policy, *, sizes: PublicSizes | None, epsilon: Any, **options: Any
+    query: Query, selection: Selection, policy: Policy, *, sizes: PublicSizes | None, spending: Spending, **options: Any
 ) -> Plan:
     """Plan a release of the records that are selected, once or for each group.
 
-    ``epsilon`` may map the values of a public group to what it may spend; nothing is released for groups not named.
+    What may be spent may map the values of a public group to amounts; nothing is released for groups not named.
     """
     check_asked(query, selection, policy.domain)
     populations = Populations(policy, selection, divided=query.divided)
-    amounts = _amounts(populations, policy.domain, epsilon)
+    amounts = _amounts(populations, policy.domain, spending)
     made: dict[Cell, Plan] = {}
     with task("Planning the groups"):
         for group, amount in amounts.items():
@@ -42,22 +44,23 @@ def plan_groups(
             if query.of_some and records == 0 and selection.by:
                 # That a group has no records is public, and then it has no mean.
                 continue
-            same = None if isinstance(epsilon, Mapping) else _like(made, population, records)
+            same = None if isinstance(spending.amount, Mapping) else _like(made, population, records)
+            alike = replace(amount, noise=_noise(made) or amount.noise)
             made[group] = same or plan_population(
-                query, population, records=records, selection=selection, epsilon=amount, **options
+                query, population, records=records, selection=selection, spending=alike, **options
             )
     if not made:
         raise RefusalError("there is no record in any group.", hint="choose other groups.")
     return together(selection, populations, made)
 
 
-def _amounts(populations: Populations, domain: Domain, epsilon: Any) -> dict[Cell, Any]:
+def _amounts(populations: Populations, domain: Domain, spending: Spending) -> dict[Cell, Spending]:
     """Say what each public group may spend."""
-    if not isinstance(epsilon, Mapping):
-        return dict.fromkeys(populations, epsilon)
+    if not isinstance(spending.amount, Mapping):
+        return dict.fromkeys(populations, spending)
     names, groups = populations.open, {*populations}
-    amounts: dict[Cell, Any] = {}
-    for values, amount in cast("Mapping[Any, Any]", epsilon).items():
+    amounts: dict[Cell, Spending] = {}
+    for values, amount in cast("Mapping[Any, Any]", spending.amount).items():
         each = values if isinstance(values, tuple) and len(names) > 1 else (values,)
         if len(each) != len(names):
             raise QueryError(
@@ -67,10 +70,16 @@ def _amounts(populations: Populations, domain: Domain, epsilon: Any) -> dict[Cel
         group = tuple(domain[name].position(value) for name, value in zip(names, each, strict=True))
         if group not in groups:
             raise QueryError("an epsilon is given for a group that is not selected.", hint="select it with where.")
-        amounts[group] = amount
+        amounts[group] = spending.of_group(amount)
     if not amounts:
         raise QueryError("no group is given an epsilon.", hint="one epsilon for all, or {value: epsilon}.")
     return amounts
+
+
+def _noise(made: Mapping[Cell, Plan]) -> Noise | None:
+    """Return the kind of noise that the first group got: losses of all groups add up in one measure."""
+    first = next(iter(made.values()), None)
+    return None if first is None else "gaussian" if first.mechanism.counted_in is RHO else "laplace"
 
 
 def _like(made: Mapping[Cell, Plan], population: Population, records: int | None) -> Plan | None:

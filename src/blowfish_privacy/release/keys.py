@@ -32,11 +32,11 @@ def content_key(data: str | None, policy: Policy, description: str) -> str:
     return f"{kind}-{sha256(f'{data} {policy.hash} {description}'.encode()).hexdigest()[:32]}"
 
 
-def may_be_paid(entries: Iterable[Entry], policy: Policy, *, name: str, query: Asked, epsilon: Fraction) -> bool:
+def may_be_paid(entries: Iterable[Entry], policy: Policy, *, name: str, query: Asked, amount: Fraction) -> bool:
     """Say whether one of the charges may be that of a release which is not planned yet; its plan will tell."""
     start = f"{title(name, *split(query))} ["
     return any(
-        entry.epsilon == epsilon and entry.policy.hash == policy.hash and entry.description.startswith(start)
+        entry.epsilon == amount and entry.policy.hash == policy.hash and entry.description.startswith(start)
         for entry in entries
     )
 

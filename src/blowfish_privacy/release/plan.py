@@ -13,11 +13,13 @@ from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms import Error, Mechanism, candidates
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.privacy.population import Population
 from blowfish_privacy.queries import ALL_RECORDS, Asked, Query, Selection
 from blowfish_privacy.queries.asked import asked_to_file, split
 from blowfish_privacy.release.calibration import Calibration
 from blowfish_privacy.release.public_sizes import PublicSizes
+from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.support.exact import positive
 
 
@@ -42,6 +44,8 @@ class Plan:
     selection: Selection = ALL_RECORDS
     parts: Mapping[Cell, Plan] = field(default_factory=dict[Cell, "Plan"])
     """For a release of groups, the plan of each, by the positions of the attributes they are made by."""
+    errors: Mapping[Measure, float] = field(default_factory=dict[Measure, float])
+    """The typical errors of the kinds of noise that it was chosen from, by what they lose."""
 
     @property
     def amount(self) -> Fraction:
@@ -101,26 +105,27 @@ def make_plan(
     asked: Asked,
     policy: Policy,
     *,
-    epsilon: Any = None,
-    error: Any = None,
+    spending: Spending | None = None,
     mechanism: str | None = None,
     records: int | None = None,
     sizes: PublicSizes | None = None,
     name: str = "release",
     key: str | None = None,
+    **stated: Any,
 ) -> Plan:
-    """Choose and calibrate a mechanism; exactly one of ``epsilon`` and ``error`` (root mean squared) is given.
+    """Choose and calibrate a mechanism for what may be spent, stated as in :meth:`.Spending.of`.
 
     ``records`` is the public number of records, and ``sizes`` that of each part with a size of its own, where known.
     """
     if not isinstance(name, str) or (mechanism is not None and not isinstance(mechanism, str)):
         raise QueryError("the names of a release and of a mechanism are text.")
-    if (epsilon is None) == (error is None):
-        raise QueryError("give either epsilon or error.", hint='epsilon="0.1" to spend, error=25 to solve for it.')
     query, selection = split(asked)
-    options: dict[str, Any] = {"epsilon": epsilon, "error": error, "mechanism": mechanism, "name": name}
-    if key is not None:
-        options["key"] = key
+    options: dict[str, Any] = {
+        "spending": spending or Spending.of(**stated),
+        "mechanism": mechanism,
+        "name": name,
+        **({} if key is None else {"key": key}),
+    }
     if selection:
         from blowfish_privacy.release.groups import plan_groups
 
@@ -132,18 +137,19 @@ def plan_population(
     query: Query,
     population: Population,
     *,
-    epsilon: Any,
-    error: Any,
+    spending: Spending,
     mechanism: str | None,
     records: int | None,
     **labels: Any,
 ) -> Plan:
     """Plan one release of some records."""
-    calibrate = Calibration(query, population, candidates(query, mechanism), records, named=mechanism is not None)
-    if epsilon is None:
-        chosen = calibrate.solve(positive(error, "error", error=QueryError))
+    kinds, named = candidates(query, mechanism), mechanism is not None
+    calibrate = Calibration(query, population, kinds, records, named, spending)
+    if spending.error is not None:
+        amount = calibrate.solve(spending.error)
     else:
-        chosen = positive(epsilon, "epsilon", error=QueryError)
-    calibrated = calibrate(chosen)
-    certificate = population.certificate(calibrated.certify(population.policy))
-    return Plan(query, population.whole, calibrated, certificate, records, population, **labels)
+        amount = positive(spending.amount, spending.unit.name, error=QueryError)
+    chosen = calibrate(amount)
+    certificate = population.certificate(chosen.mechanism.certify(population.policy))
+    labels["errors"] = chosen.errors
+    return Plan(query, population.whole, chosen.mechanism, certificate, records, population, **labels)

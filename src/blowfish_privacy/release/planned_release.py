@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 from unicodedata import normalize
 
 from blowfish_privacy.errors import SpecError, brief
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.queries import Asked
 from blowfish_privacy.queries.asked import check_asked, read_asked, split
-from blowfish_privacy.support.exact import positive
+from blowfish_privacy.release.spending import Spending
 
 _LONGEST_NAME = 200
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
@@ -24,24 +24,26 @@ class PlannedRelease:
 
     name: str
     query: Asked
-    epsilon: Fraction | None
-    error: Fraction | None
+    spending: Spending
     mechanism: str | None
 
 
-def read_release(entry: dict[str, Any], policy: Policy) -> PlannedRelease:
-    """Read an entry whose form is checked."""
+def read_release(entry: dict[str, Any], policy: Policy, ledger: Measure | None) -> PlannedRelease:
+    """Read an entry whose form is checked; ``ledger`` is how the file's budget counts, if it states one."""
     name = entry["name"]
     if not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
         # The name becomes a file name.
         said = "must begin with a letter, digit or underscore and go on with these, spaces, dots and dashes"
         raise SpecError(f"the name {brief(name)} {said}.", hint="it becomes a file name: at most 100 characters.")
-    if ("epsilon" in entry) == ("error" in entry):
-        raise SpecError("a release states either epsilon or error.", hint="epsilon: 0.1, or error: 25 to solve for it.")
+    if sum(key in entry for key in ("epsilon", "rho", "error")) != 1:
+        raise SpecError(
+            "a release states one of epsilon, rho and error.", hint="epsilon: 0.1, or error: 25 to solve for it."
+        )
     query = read_asked(entry, policy.domain)
     check_asked(*split(query), policy.domain)
-    spend = {key: positive(entry[key], key, error=SpecError) if key in entry else None for key in ("epsilon", "error")}
-    return PlannedRelease(name, query, spend["epsilon"], spend["error"], entry.get("mechanism"))
+    stated = {key: entry.get(key) for key in ("epsilon", "rho", "delta", "error", "noise")}
+    spending = Spending.of(**stated, ledger=ledger, problem=SpecError)
+    return PlannedRelease(name, query, spending, entry.get("mechanism"))
 
 
 def check_names(names: list[str]) -> None:

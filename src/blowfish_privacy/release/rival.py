@@ -11,6 +11,7 @@ from blowfish_privacy.graphs import AddRemove, FullDomain
 from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries.asked import joined
+from blowfish_privacy.release.spending import Spending
 
 if TYPE_CHECKING:
     from blowfish_privacy.release.plan import Plan
@@ -64,6 +65,7 @@ def _planned(plan: Plan) -> Plan | None:
     named = None if kind.default_for(plan.query) else kind.name
     try:
         asked = joined(plan.query, plan.selection)
-        return make_plan(asked, usual, epsilon=plan.amount, mechanism=named, records=plan.records)
+        spending = Spending(plan.mechanism.counted_in, plan.amount, noise="gaussian" if plan.rho else "laplace")
+        return make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
     except BlowfishError:
         return None

@@ -14,6 +14,7 @@ from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.known_facts.facts.fact import Fact
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.release.file_form import Path, check_file, check_policy, dotted, no_line, schema
 from blowfish_privacy.release.planned_release import PlannedRelease, check_names, read_release
 from blowfish_privacy.support import yaml_text
@@ -60,7 +61,8 @@ def loads(text: str, folder: FilePath | None = None) -> PolicyFile:
     policy = _read_policy(body["policy"], at, folder)
     budget = None if body.get("budget") is None else positive(body["budget"], "budget", error=SpecError)
     entries = enumerate(body.get("releases", []))
-    releases = [at(("releases", number), read_release, entry, policy) for number, entry in entries]
+    measure = None if budget is None else EPSILON
+    releases = [at(("releases", number), read_release, entry, policy, measure) for number, entry in entries]
     check_names([planned.name for planned in releases])
     return PolicyFile(policy, body.get("data"), body.get("ledger"), budget, tuple(releases))
 

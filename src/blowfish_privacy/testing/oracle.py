@@ -91,13 +91,13 @@ def known_counts(policy: Policy, database: Database) -> list[int]:
     return [_count(policy.domain, fact, database) for fact in _facts(policy)]
 
 
-def linear_sensitivity(policy: Policy, size: int, contribution: Contribution) -> Worst:
-    """Find the largest L1 change of a linear query between neighbours, and neighbours that attain it."""
+def linear_sensitivity(policy: Policy, size: int, contribution: Contribution, power: int = 1) -> Worst:
+    """Find the largest sum of changes (of their powers) of a linear query between neighbours, and who attains it."""
     added = {cell: tuple(map(Fraction, contribution(cell))) for cell in policy.domain.cells()}
     added[ABSENT] = tuple(Fraction(0) for _ in next(iter(added.values())))
     worst = Worst(Fraction(0), None)
     for first, second in neighbours(policy, size):
-        change = _l1_change(added, first, second)
+        change = _change(added, first, second, power)
         if worst.witness is None or change > worst.value:
             worst = Worst(change, (first, second))
     return worst
@@ -143,8 +143,8 @@ def move_together(policy: Policy, moves: Sequence[tuple[Cell, Cell]]) -> bool:
     return _same_counts(policy, before, after) and not any(_same_counts(policy, before, each) for each in between)
 
 
-def largest_changes(policy: Policy, size: int, contributions: Sequence[Contribution]) -> list[Fraction]:
-    """Find the largest L1 change of several linear queries over all sets of moves together."""
+def largest_changes(policy: Policy, size: int, contributions: Sequence[Contribution], power: int = 1) -> list[Fraction]:
+    """Find the largest sum of changes (of their powers) of several linear queries over all sets of moves together."""
     added = [{c: tuple(map(Fraction, each(c))) for c in policy.domain.cells()} for each in contributions]
     worst = [Fraction(0)] * len(added)
     nets: set[frozenset[tuple[Cell, int]]] = set()
@@ -155,14 +155,14 @@ def largest_changes(policy: Policy, size: int, contributions: Sequence[Contribut
     for net in nets:
         for number, columns in enumerate(added):
             rows = zip(*([count * each for each in columns[cell]] for cell, count in net), strict=True)
-            worst[number] = max(worst[number], sum((abs(sum(row, Fraction(0))) for row in rows), Fraction(0)))
+            worst[number] = max(worst[number], sum((abs(sum(row, Fraction(0))) ** power for row in rows), Fraction(0)))
     return worst
 
 
-def _l1_change(added: dict[Cell, tuple[Fraction, ...]], first: Database, second: Database) -> Fraction:
+def _change(added: dict[Cell, tuple[Fraction, ...]], first: Database, second: Database, power: int) -> Fraction:
     moved = [(added[x], added[y]) for x, y in zip(first, second, strict=True) if x != y]
     outputs = range(len(added[ABSENT]))
-    return sum((abs(sum((y[i] - x[i] for x, y in moved), Fraction(0))) for i in outputs), Fraction(0))
+    return sum((abs(sum((y[i] - x[i] for x, y in moved), Fraction(0))) ** power for i in outputs), Fraction(0))
 
 
 def _facts(policy: Policy) -> list[CountedBox]:

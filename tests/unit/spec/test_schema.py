@@ -133,7 +133,14 @@ def test_every_kind_of_query_is_tried():
 
 @pytest.mark.parametrize("kind", RELEASES)
 def test_good_releases_are_accepted(kind):
-    for spending in ({"epsilon": 0.5}, {"epsilon": "1/3"}, {"error": 25}):
+    either = {"epsilon": 1, "delta": 1e-9}
+    for spending in (
+        {"epsilon": 0.5},
+        {"epsilon": "1/3"},
+        {"error": 25},
+        {"rho": 0.05},
+        {**either, "noise": "laplace"},
+    ):
         body = with_release(name="r", **RELEASES[kind], **spending)
         assert schema_accepts(body)
         assert refusal(json.dumps(body)) is None

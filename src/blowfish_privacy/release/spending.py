@@ -1,0 +1,120 @@
+"""What a release may lose: so much epsilon, so much rho, or (epsilon, delta), of which the best use is made.
+
+Laplace noise loses epsilon and Gaussian noise rho. Who allows rho may get either: at rho Gaussian noise, or Laplace
+noise at the epsilon that costs the same. Who allows epsilon up to a probability delta may get Laplace noise at that
+epsilon, or Gaussian noise at the rho that implies it. Who allows epsilon alone gets Laplace noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias, get_args
+
+from blowfish_privacy.errors import BlowfishError, QueryError, brief
+from blowfish_privacy.privacy.budget import checked_delta
+from blowfish_privacy.privacy.conversion import rho_of
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
+from blowfish_privacy.support.exact import positive
+
+Noise: TypeAlias = Literal["laplace", "gaussian"]
+NOISES: tuple[str, ...] = get_args(Noise)
+_EXAMPLES = 'epsilon="0.1" or rho="0.005" to spend, error=25 to solve for it.'
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What a release may lose, or how wrong it may be, as somebody stated it.
+
+    ``amount`` may map the values of a public group to what each may spend.
+    """
+
+    unit: Measure
+    """What the amount counts."""
+    amount: Any = None
+    delta: Fraction | None = None
+    """The probability with which epsilon may be exceeded."""
+    error: Fraction | None = None
+    """The root mean squared error to solve for, if no amount is stated."""
+    noise: Noise | None = None
+    ledger: Measure | None = None
+    """How the ledger counts that will be charged, if there is one."""
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
+        error: Any = None,
+        noise: Any = None,
+        ledger: Measure | None = None,
+        problem: type[BlowfishError] = QueryError,
+    ) -> Spending:
+        """Check what was stated: one of epsilon, rho and error; delta beside epsilon, or beside error."""
+        stated = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("error", error)) if value is not None]
+        if len(stated) != 1:
+            raise problem("give one of epsilon, rho and error.", hint=_EXAMPLES)
+        if noise is not None and noise not in NOISES:
+            raise problem(f"noise is 'laplace' or 'gaussian', got {brief(noise)}.")
+        if delta is not None:
+            if rho is not None:
+                raise problem("delta stands beside epsilon.", hint="rho says all by itself.")
+            delta = checked_delta(delta, "delta", error=problem)
+        concentrated = rho is not None or (error is not None and delta is None and _counts_in_rho(noise, ledger))
+        if noise == "gaussian" and not concentrated and delta is None:
+            raise problem("Gaussian noise loses rho, not epsilon.", hint="give rho, or delta beside epsilon.")
+        amount = rho if rho is not None else epsilon
+        if amount is not None and not isinstance(amount, Mapping):
+            amount = positive(amount, "rho" if rho is not None else "epsilon", error=problem)
+        wanted = None if error is None else positive(error, "error", error=problem)
+        return cls(RHO if concentrated else EPSILON, amount, delta, wanted, noise, ledger)
+
+    def of_group(self, amount: Any) -> Spending:
+        """Return what one group may spend."""
+        name = "rho" if self.unit is RHO else "epsilon"
+        return replace(self, amount=None if amount is None else positive(amount, name, error=QueryError))
+
+    def choices(self, amount: Fraction) -> dict[Measure, Fraction]:
+        """Return what may be lost in each measure: any one of them, not all together."""
+        if self.unit is RHO:
+            found = {RHO: amount, EPSILON: _pure(amount, self.ledger)}
+        elif self.delta is not None:
+            found = {EPSILON: amount, RHO: rho_of(amount, self.delta)}
+        else:
+            found = {EPSILON: amount}
+        if self.noise is not None:
+            found.pop(EPSILON if self.noise == "gaussian" else RHO, None)
+        if self.ledger is EPSILON and (self.unit is RHO or EPSILON not in found):
+            # Refuses, unless Laplace noise was asked for.
+            _ = EPSILON.converted(found.get(RHO, Fraction(0)), RHO)
+        if self.ledger is EPSILON:
+            found.pop(RHO, None)
+        return {measure: lost for measure, lost in found.items() if lost > 0}
+
+    @property
+    def certain(self) -> tuple[Measure, Fraction] | None:
+        """What will be lost, if that can be told before planning: the measure, and how much.
+
+        Who allows rho may lose less in the end, where no mechanism with Gaussian noise answers: never more.
+        """
+        if self.amount is None or isinstance(self.amount, Mapping) or self.delta is not None:
+            return None
+        return self.unit, self.amount
+
+    @property
+    def charged(self) -> Fraction:
+        """What a ledger will have charged for what is certain, under its own policy."""
+        measure, amount = self.certain or (EPSILON, Fraction(0))
+        return amount if self.ledger is None else self.ledger.converted(amount, measure)
+
+
+def _counts_in_rho(noise: Noise | None, ledger: Measure | None) -> bool:
+    return noise == "gaussian" or (noise is None and ledger not in (None, EPSILON))
+
+
+def _pure(rho: Fraction, ledger: Measure | None) -> Fraction:
+    """Return the largest epsilon that costs a ledger no more than rho does."""
+    return (RHO if ledger in (None, EPSILON) else ledger).pure(rho)
