@@ -17,11 +17,12 @@ from markdown_it import MarkdownIt
 
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
+from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release import document, reading
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown, page
 from blowfish_privacy.statements.card_registry import registry
-from blowfish_privacy.statements.card_words import certainty, factor
 from blowfish_privacy.testing.seeded import SeededSource
 
 HOSTILE = [
@@ -72,12 +73,13 @@ def test_the_card_says_what_the_document_proves(policy):
 @settings(deadline=None)
 @given(st.fractions(Fraction(1, 1000), 15), st.integers(1, 3))
 def test_stated_odds_and_certainty_are_never_below_the_true_ones(epsilon, hops):
-    stated = factor(hops, epsilon)
+    strength = Strength(EPSILON, epsilon)
+    stated = strength.factor(hops)
     exponent = hops * float(epsilon)
     worth = 10.0 ** int(stated[3:]) if stated.startswith("10^") else float(stated.replace(",", ""))
     assert worth >= exp(exponent) * (1 - 1e-9)
     assert stated.startswith("10^") or worth <= exp(exponent) * 1.15
-    assert 100 * exp(float(epsilon)) / (1 + exp(float(epsilon))) <= int(certainty(epsilon)) + 1e-9
+    assert 100 * exp(float(epsilon)) / (1 + exp(float(epsilon))) <= int(strength.certainty) + 1e-9
 
 
 def test_what_is_exact_public_or_assumed_is_named():
@@ -144,10 +146,10 @@ def test_a_parallel_release_is_one_statement_of_its_costliest_part():
     session = bp.Session(bp.Counts(np.full((2, 10), 3)), policy, budget=1)
     both = session.release(bp.Histogram("age").by("zone"), epsilon={"A": "0.25", "B": "0.5"}, name="by zone")
     card = make_card(both.text)
-    assert card.epsilon == "0.5"
+    assert card.parameters == {"epsilon": "0.5"}
     text = markdown(card)
     assert "for each “zone” (20 numbers)" in text
-    assert "the costliest, 0.5, not the sum" in text
+    assert "what the costliest does, epsilon 0.5, not the sum" in text
     assert "The number of records of each “zone”." in text
     # Scales 2 / 0.25 = 8 and 2 / 0.5 = 4: roots of their variances 11.3 and 5.64.
     assert "11.3 (root mean squared) for a cell in the least exact group, 5.64 in the most exact" in text

@@ -129,7 +129,7 @@ def test_exact_clusters_are_not_called_noisy():
     domain = bp.Domain(east=bp.Integer(0, 7), north=bp.Integer(0, 7), sex=bp.Categorical(["F", "M"]))
     policy = bp.Policy(domain, secrets=bp.PerAttribute(east=bp.Public(), north=bp.Public(), sex=bp.FullDomain()))
     made = card(policy, bp.KMeans(["east", "north"], k=2))
-    assert made.epsilon == "0"
+    assert made.parameters == {"epsilon": "0"}
     assert "noisy" not in markdown(made)
     assert "from a synopsis of where" in markdown(made)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import zip_longest
-from math import isclose
+from math import inf, isclose
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +14,14 @@ from blowfish_privacy.known_facts.theorems.dispatch import crosses
 from blowfish_privacy.mechanisms import Error, ExpectedError
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.policies.explain import presence_only
+from blowfish_privacy.privacy.budget import meaning_words
+from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.public_totals import Totals
-from blowfish_privacy.privacy.sensitivity import Records
+from blowfish_privacy.privacy.sensitivity import Norm, Records
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.release import public_totals
 from blowfish_privacy.release.rival import comparison
+from blowfish_privacy.release.whole_record import whole_record
 from blowfish_privacy.support.exact import about, rounded
 
 if TYPE_CHECKING:
@@ -101,7 +104,8 @@ def _noise(plan: Plan) -> Iterator[str]:
     if plan.query.divided and plan.population.policy.size == "unknown":
         answer = "count and sum of offsets together"
     step = "one secret step, with the records that must move along," if plan.policy.known else "one secret step"
-    yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer} by{bound} {rounded(worst.value)}"
+    squared = ", squared and added up," if worst.norm is Norm.L2 else ""
+    yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer}{squared} by{bound} {rounded(worst.value)}"
     if worst.witness is not None:
         how = "for example" if worst.exact else "nothing changes it more than"
         yield f"  ({how} {_moves(*worst.witness)}; {worst.theorem})."
@@ -141,6 +145,7 @@ def _error(plan: Plan) -> Iterator[str]:
     if plain is not None and not plan.certificate.differential_privacy and not presence_only(plan.policy):
         kind = "plain add-or-remove" if plan.policy.size == "unknown" else "plain"
         yield f"The same under {kind} differential privacy: {about(plain.rmse)}; this policy is {compare(plan)}."
+    yield from _chosen(plan)
     yield from _parts(plan)
     yield from plan.mechanism.promises(plan.population.policy)
 
@@ -177,6 +182,33 @@ def _totals(plan: Plan, error: Error) -> Iterator[str]:
         yield f"Tables and pictures will meet every public total, which leaves an error of {about(met)}."
 
 
+def _chosen(plan: Plan) -> Iterator[str]:
+    """Say what other noise would have done, where there was a choice."""
+    error = plan.expected_error().rmse
+    for measure, other in plan.errors.items():
+        if measure is not plan.mechanism.counted_in and plan.amount:
+            mine, theirs = ("Gaussian", "Laplace") if plan.rho else ("Laplace", "Gaussian")
+            chosen = f"{mine} noise was chosen, with a typical error of {about(error)}"
+            yield f"{chosen}; for as much, {theirs} noise would have {about(other)}."
+
+
 def _cost(plan: Plan) -> Iterator[str]:
     usual = " (which is add-or-remove differential privacy)" if presence_only(plan.policy) else ""
-    yield f"Cost: {plan.certificate.loss.measure.words(plan.amount)}. Guarantee: {plan.certificate.statement}{usual}."
+    measure = plan.certificate.loss.measure
+    meant = ", ".join(meaning_words(measure, plan.amount)) if plan.amount else ""
+    cost = measure.words(plan.amount) + (f" ({meant})" if meant else "")
+    yield f"Cost: {cost}. Guarantee: {plan.certificate.statement}{usual}."
+    if plan.rho:
+        yield from _steps(plan)
+
+
+def _steps(plan: Plan) -> Iterator[str]:
+    """Say what becomes of a loss in rho between values several steps apart, and on a whole record."""
+    furthest = max((hops for *_, hops in plan.policy.ends if hops < inf), default=0)
+    most = whole_record(plan.mechanism, plan.population.policy, plan.selection)
+    whole = f"rho {rounded(most)} ({next(meaning_words(RHO, most))})" if most else ""
+    if furthest > 1:
+        bound = f", but by the numbers measured never more than {whole}" if whole else ""
+        yield f"Values d secret steps apart lose up to d^2 times as much, d up to {furthest:,} here{bound}."
+    elif whole and most != plan.amount:
+        yield f"Against somebody who doubts a person's whole record, the same noise keeps {whole}."

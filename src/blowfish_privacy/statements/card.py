@@ -8,40 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.domain import quoted, worded
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.graphs.graph import Hops
-from blowfish_privacy.policies.distances import furthest, furthest_together
-from blowfish_privacy.policies.explain import hidden, neighbouring, presence_only, unprotected
+from blowfish_privacy.policies.explain import presence_only, unprotected
 from blowfish_privacy.policies.fact_words import what_facts_disclose
+from blowfish_privacy.privacy.budget import meanings, short
+from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release import reading, verification
 from blowfish_privacy.release.public_totals import words
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results import Result, from_text
 from blowfish_privacy.statements.card_layout import Card, Item, Section
+from blowfish_privacy.statements.card_strength import lost, protected
 from blowfish_privacy.statements.card_words import (
-    FURTHER_UNDER_FACTS,
-    certainty,
     definition,
     disclosed,
     domain,
-    factor,
-    few,
     flavour,
     made_with,
     moved,
     name,
-    odds,
-    others,
-    strength,
     tidy,
     together,
     undecided,
-    unit,
     what,
     why_exact,
     year,
@@ -87,7 +79,7 @@ class _CardWriter:
     def card(self) -> Card:
         sections = (
             Section("What was released", tuple(self._released())),
-            Section("What is protected, and how strongly", tuple(self._protected())),
+            Section("What is protected, and how strongly", tuple(protected(self.main))),
             Section("What is not protected", tuple(self._unprotected())),
             Section("How exact it is", tuple(self._error())),
             Section("How it was made", tuple(self._made())),
@@ -101,7 +93,7 @@ class _CardWriter:
             name(self.main.name),
             self._summary(),
             tidied,
-            epsilon=show(self.epsilon),
+            parameters=self._parameters,
             time=name(str(self.body["time"])),
             publisher=None if self.publisher is None else name(self.publisher),
             differential_privacy=self.main.certificate.differential_privacy,
@@ -114,17 +106,24 @@ class _CardWriter:
         return max(self.releases, key=lambda release: release.certificate.amount)
 
     @property
-    def epsilon(self) -> Fraction:
-        return self.main.certificate.amount
+    def _lost(self) -> Strength:
+        return lost(self.main)
+
+    @property
+    def _parameters(self) -> dict[str, str]:
+        """The measure and the amount, and what they mean as epsilon at some deltas."""
+        measure, amount = self._lost.measure, self._lost.amount
+        meant = {f"epsilon at delta {short(delta)}": show(epsilon) for epsilon, delta in meanings(measure, amount)}
+        return {measure.name: show(amount), **meant}
 
     def _summary(self) -> str:
-        if not self.epsilon:
+        strength = self._lost
+        if not strength.amount:
             return f"Published exactly: {why_exact(self.main)}, so the numbers are the exact ones, without noise."
-        how = f" {strength(self.epsilon)}," if strength(self.epsilon) else ""
-        return (
-            f"Noise protects each person{how} with epsilon {show(self.epsilon)}: whoever is undecided "
-            f"{undecided(self.main)} can become at most {certainty(self.epsilon)} % sure by reading this release."
-        )
+        how = f" {strength.grade}," if strength.grade else ""
+        sure = f"can become at most {strength.certainty} % sure by reading this release{strength.but}"
+        who = f"whoever is undecided {undecided(self.main)} {sure}"
+        return f"Noise protects each person{how} with {strength.words}: {who}."
 
     @property
     def _shared(self) -> str:
@@ -141,53 +140,9 @@ class _CardWriter:
         by = f", by {name(self.publisher)}" if self.publisher else ""
         yield Item("Published", f"{name(str(self.body['time']))}{by}.")
 
-    def _protected(self) -> Iterator[Item]:
-        policy, words = self.main.policy, self.main.policy.words()
-        yield Item("Privacy unit", unit(self.main))
-        for sentence in [*few([str(rule) for rule in words.protected]), *words.added]:
-            yield Item("Protected", sentence)
-        if not words.sentences:
-            yield Item("Protected", "Nothing: the policy has no secret values.")
-        elif self.epsilon:
-            yield Item("Protected", hidden(policy, "Strength"))
-        if not self.epsilon:
-            yield Item("Strength", f"None: this answer has no noise, since {why_exact(self.main)}.")
-        elif policy.known:
-            yield Item(
-                "Strength",
-                f"No output is more than {factor(1, self.epsilon)} times as likely on one table as on another "
-                f"{neighbouring(policy)}.",
-            )
-        else:
-            yield Item(
-                "Strength",
-                f"The odds {odds(self.main)} change by at most a factor "
-                f"{factor(1, self.epsilon)} (e to the epsilon), even for somebody who knows {others(self.main)}.",
-            )
-        if self.epsilon:
-            yield from (Item("Further apart", sentence) for sentence in self._further())
-        if strength(self.epsilon):
-            yield Item(
-                "Warning",
-                f"Epsilon {show(self.epsilon)} is large: one release may change odds {factor(1, self.epsilon)} times, "
-                f"which protects {strength(self.epsilon)}.",
-            )
-
-    def _further(self) -> Iterator[str]:
-        policy = self.main.policy
-        together = furthest_together(policy)
-        yield from few([self._apart(pair, hops) for pair, hops in furthest(policy)])
-        if together is not None:
-            yield self._apart(*together)
-        if not policy.steps_add_up:
-            yield FURTHER_UNDER_FACTS
-
-    def _apart(self, pair: str, hops: Hops) -> str:
-        return f"{pair} are {hops:,} secret steps apart and protected less: a factor {factor(hops, self.epsilon)}."
-
     def _unprotected(self) -> Iterator[Item]:
         policy = self.main.policy
-        if not self.epsilon:
+        if not self._lost.amount:
             why = why_exact(self.main)
             yield Item("No noise", f"{why[0].upper()}{why[1:]}, so it is as it is.")
         else:
@@ -204,12 +159,13 @@ class _CardWriter:
                 "Weaker than usual",
                 "Only attackers who already know each record up to secret values are guarded against (secret-moves).",
             )
-        if self.epsilon and not policy.known and not self.main.certificate.differential_privacy:
+        if self._lost.amount and not policy.known and not self.main.certificate.differential_privacy:
             bounded = "bounded " if policy.size == "unknown" else ""
+            held = "presence" if presence_only(policy) else "its secret pairs"
             yield Item(
                 f"Less than {bounded}differential privacy",
-                f"With the same epsilon it would hold all values of a person to the factor {factor(1, self.epsilon)}; "
-                f"this policy holds only {'presence' if presence_only(policy) else 'its secret pairs'} to it.",
+                f"With the same {self._lost.measure.name} it would hold all values of a person to the factor "
+                f"{self._lost.factor()}; this policy holds only {held} to it.",
             )
         yield Item(
             "Beyond any noise",
@@ -225,7 +181,7 @@ class _CardWriter:
             yield f"The number of records of each {self._shared}."
         elif self.main.records is not None:
             yield f"The number of records: {self.main.records:,}."
-        for shown in dict.fromkeys(each.mechanism.without_noise() for each in self.releases if self.epsilon):
+        for shown in dict.fromkeys(each.mechanism.without_noise() for each in self.releases if self._lost.amount):
             if shown is not None:
                 yield f"In this release, exactly: {shown}."
         for shown in dict.fromkeys(words(each.query, each.blocks.labels) for each in self.releases if each.blocks):
@@ -235,7 +191,7 @@ class _CardWriter:
             yield "No known facts about the data were assumed beyond this."
 
     def _error(self) -> Iterator[Item]:
-        if not self.epsilon:
+        if not self._lost.amount:
             yield Item("Error", "None.")
             return
         errors = [release.body["error"] for release in self.releases if release.certificate.amount]
@@ -253,14 +209,16 @@ class _CardWriter:
     def _made(self) -> Iterator[Item]:
         main = self.main
         yield Item("Definition", definition(main))
-        yield Item("Epsilon", show(self.epsilon))
+        for name_of, amount in self._parameters.items():
+            yield Item(f"{name_of[0].upper()}{name_of[1:]}", amount)
         exact = "None: the numbers are the exact ones."
-        yield Item("Mechanism", made_with(self.releases) if self.epsilon else exact)
+        yield Item("Mechanism", made_with(self.releases) if self._lost.amount else exact)
         most = max(self.releases, key=lambda release: release.certificate.sensitivity.value)
         yield Item("Sensitivity", f"A secret change moves {moved(most)} ({most.certificate.sensitivity.theorem}).")
         yield Item("Proof", f"In the documentation of {self._software}: {main.certificate.proof}")
         yield Item(
-            "Randomness", f"{self.body['randomness']}; exact integer noise" if self.epsilon else "None: without noise."
+            "Randomness",
+            f"{self.body['randomness']}; exact integer noise" if self._lost.amount else "None: without noise.",
         )
         yield Item("Software", self._software)
 

@@ -32,7 +32,8 @@ class Card:
     name: str
     summary: str
     sections: tuple[Section, ...]
-    epsilon: str
+    parameters: dict[str, str]
+    """How much is lost, by the name of the measure; for rho also what it means as epsilon at some deltas."""
     time: str
     publisher: str | None
     differential_privacy: bool

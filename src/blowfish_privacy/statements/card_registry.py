@@ -14,7 +14,8 @@ from blowfish_privacy.statements.card_layout import Card
 
 def card_view(card: Card) -> dict[str, Any]:
     """Show a card as plain values for JSON, with the registry's fields."""
-    return {**asdict(card), "registry": registry(card)}
+    view = asdict(card)
+    return {**view.pop("parameters"), **view, "registry": registry(card)}
 
 
 def registry(card: Card) -> dict[str, Any]:
@@ -35,9 +36,9 @@ def registry(card: Card) -> dict[str, Any]:
         "privacy_loss": {
             "privacy_unit": "Person-level",
             "privacy_unit_description": " ".join(card.said("Privacy unit", "Protected")).replace(
-                "as strongly as Strength says", "as strongly as epsilon says"
+                "as strongly as Strength says", f"as strongly as {next(iter(card.parameters))} says"
             ),
-            "privacy_parameters": {"epsilon": card.epsilon},
+            "privacy_parameters": card.parameters,
             "privacy_parameters_description": " ".join(card.said("Strength", "Further apart", "Warning")),
         },
         "model": {"model_name": "Central", "release_type": "One release", "access_type": "Non-interactive"},

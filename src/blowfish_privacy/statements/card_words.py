@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from fractions import Fraction
-from math import ceil, exp, log
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_line, quoted, worded
 from blowfish_privacy.domain.quotation import LONGEST_NAME
 from blowfish_privacy.policies.explain import presence_only
+from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.privacy.sensitivity import Norm
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.support.exact import rounded, show
+from blowfish_privacy.support.exact import rounded
 
 FURTHER_UNDER_FACTS = (
     "No statement is made on values several secret steps apart beyond these: with known facts steps need not add up."
 )
 MOST_LISTED = 6
 _LONGEST = 1200
-LARGE = 3
-"""Above this epsilon odds may change by more than 20 times."""
-NO_PROTECTION = 10
-"""Above this epsilon odds may change by more than 20,000 times."""
 
 
 def what(release: Release) -> str:
@@ -39,7 +35,10 @@ def _synopsis(release: Release) -> str:
 def moved(release: Release) -> str:
     """Say by how much a secret change moves what is released, in words that fit the noise."""
     sensitivity, query = release.certificate.sensitivity, release.query
-    worst = f"{'at worst by' if sensitivity.exact else 'by no more than'} {rounded(sensitivity.value)}"
+    most = "at worst by" if sensitivity.exact else "by no more than"
+    if sensitivity.norm is Norm.L2:
+        return f"{query.changed}, squared and added up, {most} {rounded(sensitivity.value)}"
+    worst = f"{most} {rounded(sensitivity.value)}"
     if not query.counts_records:
         return f"{query.changed} {worst}"
     if release.mechanism.name == "lloyd":
@@ -149,7 +148,7 @@ def year(time: str) -> str:
 
 def together(costliest: Release, left_out: int) -> str:
     """Say what all groups of a release cost together, and why."""
-    secret, cost = costliest.population.groups, show(costliest.certificate.amount)
+    secret, cost = costliest.population.groups, lost_by(costliest)
     nothing = f" Nothing was released for {left_out:,} other group{'s' * (left_out > 1)}." if left_out else ""
     if secret:
         changed = " and ".join(map(quoted, secret))
@@ -159,28 +158,26 @@ def together(costliest: Release, left_out: int) -> str:
         )
     shared = " and ".join(map(quoted, costliest.selection.by))
     return (
-        f"Each person is in one group, and no secret pair changes {shared}: the groups together cost the epsilon of "
-        f"the costliest, {cost}, not the sum.{nothing}"
+        f"Each person is in one group, and no secret pair changes {shared}: the groups together cost what "
+        f"the costliest does, {cost}, not the sum.{nothing}"
     )
 
 
 def _parts(group: Sequence[Release]) -> str:
     shared = " and ".join(f"{quoted(each)} {worded(name(str(value)))}" for each, value in group[0].group.items())
     more = f" and {len(group) - 1:,} more" if len(group) > 1 else ""
-    epsilon = show(group[0].certificate.amount)
-    return f"{shared}{more} (epsilon {epsilon})"
+    return f"{shared}{more} ({lost_by(group[0])})"
 
 
-def strength(epsilon: Fraction) -> str:
-    """Say in a few words what a large epsilon means; nothing for others."""
-    if epsilon <= LARGE:
-        return ""
-    return "weakly" if epsilon <= NO_PROTECTION else "in effect not at all"
+def lost_by(release: Release) -> str:
+    """Write what a release loses, with the name of its measure."""
+    return release.certificate.loss.measure.words(release.certificate.amount)
 
 
 def definition(release: Release) -> str:
     """Say which definition of privacy the release meets."""
-    said, full = "Blowfish privacy, pure epsilon (no delta)", release.certificate.differential_privacy
+    pure, full = release.certificate.loss.measure is EPSILON, release.certificate.differential_privacy
+    said = "Blowfish privacy, pure epsilon (no delta)" if pure else "Zero-concentrated Blowfish privacy (rho)"
     if release.policy.size == "unknown":
         both = "of bounded differential privacy (a person's values change) and of" if full else "of"
         return f"{said}; here it meets the definition {both} unbounded differential privacy (a person comes or goes)."
@@ -192,23 +189,12 @@ def definition(release: Release) -> str:
 def flavour(release: Release) -> str:
     """Name the definition of privacy in a few words."""
     full = release.certificate.differential_privacy
+    kind = "" if release.certificate.loss.measure is EPSILON else " (zero-concentrated)"
     if release.policy.size == "unknown":
-        return "Bounded and unbounded differential privacy" if full else "Unbounded differential privacy"
-    return "Bounded differential privacy" if full else "Blowfish privacy"
-
-
-def factor(hops: float, epsilon: Fraction) -> str:
-    """Write the largest change of odds over some steps, never less than it is."""
-    exponent = hops * float(epsilon)
-    if exponent > 20:
-        return f"10^{ceil(exponent / log(10))}"
-    value = exp(exponent)
-    return f"{ceil(100 * value) / 100:.2f}" if value < 10 else f"{ceil(value):,}"
-
-
-def certainty(epsilon: Fraction) -> str:
-    """Write how sure, in hundredths, somebody undecided between two values can become, never less than it is."""
-    return str(ceil(100 / (1 + exp(-float(epsilon)))))
+        said = "Bounded and unbounded differential privacy" if full else "Unbounded differential privacy"
+    else:
+        said = "Bounded differential privacy" if full else "Blowfish privacy"
+    return f"{said}{kind}"
 
 
 def name(text: str) -> str:

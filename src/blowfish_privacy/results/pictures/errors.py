@@ -46,7 +46,10 @@ def compare_plans(plans: Sequence[Plan]) -> Any:
         if not error.rmse:
             # There is no place for zero on a logarithmic scale.
             axes.text(0.01, position + 0.2, "exact", transform=axes.get_yaxis_transform(), va="center", fontsize=8)
-    axes.set_yticks(positions, [plain_text(f"{plan.name}\n(epsilon {float(plan.amount):g})") for plan in plans])
+    axes.set_yticks(
+        positions,
+        [plain_text(f"{plan.name}\n({plan.certificate.loss.measure.name} {float(plan.amount):g})") for plan in plans],
+    )
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.margins(x=0.15)

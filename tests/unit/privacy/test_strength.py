@@ -1,0 +1,59 @@
+"""What a loss means for odds is never less than it is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import erfc, exp, log, sqrt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blowfish_privacy.privacy.measure import EPSILON, RHO
+from blowfish_privacy.privacy.strength import UNLIKELY, Strength
+
+AMOUNTS = st.fractions(Fraction(1, 10**6), 20)
+
+
+@given(rho=AMOUNTS, steps=st.integers(1, 40))
+def test_gaussian_noise_exceeds_the_stated_exponent_as_rarely_as_said(rho, steps):
+    # On a pair d steps apart the log-ratio of continuous Gaussian noise is normal: mean d^2 rho, variance 2 d^2 rho.
+    lost = steps**2 * float(rho)
+    exponent = Strength(RHO, rho).exponent(steps)
+    assert erfc((exponent - lost) / sqrt(2 * lost) / sqrt(2)) / 2 <= UNLIKELY
+    # Half as far from the mean it would be exceeded far more often.
+    assert erfc((exponent - lost) / 2 / sqrt(2 * lost) / sqrt(2)) / 2 > UNLIKELY
+
+
+@given(amount=AMOUNTS)
+def test_words_round_to_the_safe_side(amount):
+    for measure in (EPSILON, RHO):
+        strength = Strength(measure, amount)
+        exponent = strength.exponent()
+        assert int(strength.certainty) >= 100 / (1 + exp(-exponent)) - 1e-9
+        if exponent <= 20:
+            assert float(strength.factor().replace(",", "")) >= exp(exponent) - 1e-9
+        else:
+            assert int(strength.factor().removeprefix("10^")) >= exponent / log(10)
+
+
+def test_what_rows_show_bounds_what_steps_add_up_to():
+    strength = Strength(RHO, Fraction(1, 20))
+    assert strength.exponent(10, Fraction(1, 10)) == Strength(RHO, Fraction(1, 10)).exponent()
+    assert strength.exponent(1, Fraction(1, 10)) == strength.exponent()
+    assert "one in a billion" in strength.but
+    assert Strength(EPSILON, Fraction(1)).but == ""
+
+
+@pytest.mark.parametrize(
+    ("measure", "amount", "grade"),
+    [
+        (EPSILON, 3, ""),
+        (EPSILON, 4, "weakly"),
+        (EPSILON, 11, "in effect not at all"),
+        (RHO, "0.3", ""),
+        (RHO, 1, "weakly"),
+    ],
+)
+def test_large_losses_are_called_so(measure, amount, grade):
+    assert Strength(measure, Fraction(amount)).grade == grade
