@@ -30,6 +30,7 @@ from blowfish_privacy.support.exact import Number, positive, scientific
 
 Floats: TypeAlias = NDArray[np.float64]
 Decisions: TypeAlias = NDArray[np.bool_]
+HalfWords: TypeAlias = NDArray[np.uint16]
 
 # Up to here every draw fits 64 bits: a leading digit below 2^15, and at most 44 more bits.
 LARGEST_VARIANCE = 2**100
@@ -37,6 +38,7 @@ LARGEST_VARIANCE = 2**100
 _LARGEST_TABLE = 2**20
 _LEADING_SIGMA = 64
 _TABLE_BITS = 64
+_HALF_BITS = 16
 # Floats decide where they are further than this from the boundary; their error is below 2^-40, see the proof.
 _GUARD = 2.0**-40
 _FARTHEST = 16.0
@@ -49,8 +51,8 @@ def discrete_gaussian(sigma_squared: Number, size: int | Sequence[int], *, sourc
     a count or a shape. The bits come from the operating system unless a test gives another source.
 
     Error: a variance of at most ``sigma_squared``, see ``noise.gaussian_variance``.
-    Cost: 33 random bits per sample up to sigma 1024, then 97 to 130; memory for the result and 4 MB. The first draw
-    with a new sigma up to 1024 builds its table, in milliseconds.
+    Cost: 33 random bits per sample up to sigma 1024, then about 66 to 100; memory for the result and 4 MB. The first
+    draw with a new sigma up to 1024 builds its table, in milliseconds.
     Numerics: exact; integers, and floats with a proven error, decide every comparison.
     Proof: ``docs/proofs/discrete_gaussian.md``.
     """
@@ -98,14 +100,14 @@ class _Composed:
 
     Candidates come with a probability proportional to ``exp(-(q / width)^2 / 2)``. They are accepted with the
     probability ``exp(-E)``, E = ((m + s)^2 / sigma^2 - (q / width)^2) / 2, and m + s is the magnitude of z.
-    ``accepted[q] / 2^32`` is below that probability for every r and s.
+    ``accepted[q] / 2^16`` is below that probability for every r and s.
     """
 
     sigma_squared: Fraction
     shift: int
     width: int
     leading: Digit
-    accepted: Words
+    accepted: HalfWords
 
     @classmethod
     def of(cls, sigma_squared: Fraction) -> _Composed:
@@ -119,9 +121,9 @@ class _Composed:
         scale = 2 * sigma_squared.numerator * width**2
         near = sigma_squared.denominator * width**2 << 2 * shift
         exponents = [near * (q + 1) ** 2 - sigma_squared.numerator * q**2 for q in range(leading.beyond)]
-        accepted = [max(0, (scale - exponent << WORD_BITS) // scale) for exponent in exponents]
+        accepted = [max(0, (scale - exponent << _HALF_BITS) // scale) for exponent in exponents]
         # Digits past the table come last, and are left to the exact decision.
-        return cls(sigma_squared, shift, width, leading, np.array([*accepted, 0], dtype=np.uint32))
+        return cls(sigma_squared, shift, width, leading, np.array([*accepted, 0], dtype=np.uint16))
 
     def draw(self, count: int, source: BitSource) -> Integers:
         """Draw candidates until ``count`` are accepted."""
@@ -139,12 +141,12 @@ class _Composed:
         magnitude = digits.astype(np.int64) << self.shift
         magnitude |= _low_bits(count, self.shift, source)
         negative = _bits(count, source)
-        words = source.words(count)
-        accepted = words < self.accepted.take(digits, mode="clip")
+        uniform = _half_words(count, source)
+        accepted = uniform < self.accepted.take(digits, mode="clip")
         open_ = np.flatnonzero(~accepted)
         if open_.size:
-            candidates = magnitude[open_] + negative[open_]
-            accepted[open_] = self._decide(digits[open_], candidates, words[open_], source)
+            words = uniform[open_] * np.uint32(1 << _HALF_BITS) + _half_words(open_.size, source)
+            accepted[open_] = self._decide(digits[open_], magnitude[open_] + negative[open_], words, source)
         magnitude ^= -negative
         return magnitude[accepted]
 
@@ -183,14 +185,19 @@ def _bits(count: int, source: BitSource) -> Integers:
 
 
 def _low_bits(count: int, bits: int, source: BitSource) -> Integers:
-    """Draw uniform integers below ``2^bits``, for 1 to 64 bits."""
+    """Draw uniform integers below ``2^bits``, for up to 63 bits."""
     values = np.zeros(count, dtype=np.int64)
     while bits:
-        taken = min(bits, WORD_BITS)
+        taken = min(bits, _HALF_BITS)
         values <<= taken
-        values |= source.words(count) >> np.uint32(WORD_BITS - taken)
+        values |= _half_words(count, source) >> np.uint16(_HALF_BITS - taken)
         bits -= taken
     return values
+
+
+def _half_words(count: int, source: BitSource) -> HalfWords:
+    """Draw uniform 16-bit words, two of them from each word."""
+    return source.words(-(-count // 2)).view(np.uint16)[:count]
 
 
 # The most tables kept; one takes about 0.2 MB.

@@ -83,8 +83,8 @@ def test_what_is_accepted_at_once_would_be_accepted(sigma_squared: Fraction, dat
         context.prec = 80
         least = exponent_of(sampler, digit, (digit << sampler.shift) + 2**sampler.shift)
         probability = (-exponent_of(sampler, digit, (digit << sampler.shift) + rest)).exp()
-        assert Decimal(int(sampler.accepted[digit])) / 2**32 <= probability
-        assert int(sampler.accepted[digit]) == max(0, math.floor((1 - least) * 2**32))
+        assert Decimal(int(sampler.accepted[digit])) / 2**16 <= probability
+        assert int(sampler.accepted[digit]) == max(0, math.floor((1 - least) * 2**16))
     assert sampler.accepted[sampler.leading.beyond] == 0
 
 
@@ -134,13 +134,19 @@ def test_floats_are_within_half_of_the_guard(sigma_squared: Fraction, data: st.D
             assert (-true).exp() < Decimal(float(above[0])) + Decimal(2) ** -40
 
 
+def halves(first: int, second: int) -> int:
+    """The word that these two make, as this machine stores them."""
+    return int(np.array([first, second], np.uint16).view(np.uint32)[0])
+
+
 def test_rejected_candidates_are_replaced_by_fresh_ones() -> None:
     sampler = _sampler(Fraction(10**12))
     three, five = (word_for(sampler.leading, value) for value in (3, 5))
-    low = [17 << 32 - sampler.shift, 99 << 32 - sampler.shift]
+    unused = 16 - sampler.shift
+    assert 0 < unused < 16
     # Two candidates of which U = 1 - 2^-32 rejects the second, then one more, which is negative.
-    first = [three, five, *low, 0, 0, ONES]
-    source = ScriptedSource([*first, three, low[1], 2**31 >> 24, 0])
+    first = [three, five, halves(17 << unused, 99 << unused), 0, halves(0, 2**16 - 1), halves(2**16 - 1, 0)]
+    source = ScriptedSource([*first, three, halves(99 << unused, 0), 2**31 >> 24, 0])
     values = noise.discrete_gaussian(10**12, 2, source=source)
     assert list(values) == [(3 << sampler.shift) + 17, -1 - (3 << sampler.shift) - 99]
     assert source.left == []
