@@ -224,10 +224,10 @@ class TablesForm(LinearForm):
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Sum the counts of all cells down to every table, weights left out."""
         table = counts.reshape(self.domain.shape)
-        answers = (block.of_counts(self._marginal(table, block)).reshape(-1) for block in self.blocks)
+        answers = (block.of_counts(self.marginal(table, block)).reshape(-1) for block in self.blocks)
         return np.concatenate([np.zeros(0, dtype=np.int64), *answers])
 
-    def _marginal(self, table: Integers, block: Block) -> Integers:
+    def marginal(self, table: Integers, block: Block) -> Integers:
         """Sum the counts of all cells down to one table, on its levels."""
         own = [self.views[axis - len(table.shape)].axis if axis >= len(table.shape) else axis for axis in block.axes]
         others = tuple(axis for axis in range(table.ndim) if axis not in own)

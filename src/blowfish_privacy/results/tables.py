@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError, brief
-from blowfish_privacy.mechanisms import Marginals
 from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import nonnegative
 from blowfish_privacy.mechanisms.tables.agreeing.simulated_error import SimulatedError
 from blowfish_privacy.mechanisms.tables.agreeing.whole import whole
 from blowfish_privacy.mechanisms.tables.components import Axes, Floats
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
+from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.figure import plain_text, state_below
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
@@ -36,12 +36,12 @@ class TablesResult(Result):
     @classmethod
     def reads(cls, release: Release) -> bool:
         """Say whether the tables were measured so that they can be put together."""
-        return isinstance(release.mechanism, Marginals)
+        return isinstance(release.mechanism, TablesMechanism)
 
     @property
-    def _mechanism(self) -> Marginals:
+    def _mechanism(self) -> TablesMechanism:
         mechanism = self.release.mechanism
-        if not isinstance(mechanism, Marginals):
+        if not isinstance(mechanism, TablesMechanism):
             raise QueryError(f"{mechanism.name} does not measure tables.")
         return mechanism
 

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
-from math import sqrt
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
-from blowfish_privacy.aggregates import Aggregates, AttributeSets
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecError
+from blowfish_privacy.errors import PolicyError, QueryError, SpecError
 from blowfish_privacy.graphs import FullDomain
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
+from blowfish_privacy.mechanisms.mechanism import NO_NOISE, check_secret_size
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.design import chosen_blocks, with_blocks
 from blowfish_privacy.mechanisms.tables.estimating import check_told, components_of, error_of
-from blowfish_privacy.mechanisms.tables.measured import check_ranges, counted_once, read_blocks, written_blocks
+from blowfish_privacy.mechanisms.tables.measured import check_ranges, read_blocks, written_blocks
 from blowfish_privacy.mechanisms.tables.noisy_pieces import noisy_pieces
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
-from blowfish_privacy.noise import BitSource, SimulationSource, checked_scale
+from blowfish_privacy.mechanisms.tables.tables_mechanism import Integers, TablesMechanism, counting
+from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivity_of
 from blowfish_privacy.queries import Query, Tables
 from blowfish_privacy.queries.tables import MOST_CELLS
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables_form import TablesForm
 from blowfish_privacy.support.exact import about, exact, rounded
-
-_MANY_CELLS = 1_000_000
-_NOTHING = np.zeros(0, dtype=np.int64)
-_MOST_NAMED = 10
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Marginals(Mechanism):
+class Marginals(TablesMechanism):
     """Adds discrete Laplace noise to the cells of some tables, each with a scale of its own.
 
     Privacy: (epsilon, P)-Blowfish, epsilon the largest sum over the tables of 2 / scale that a secret pair changes.
@@ -63,9 +53,6 @@ class Marginals(Mechanism):
     """How many times the error is that of a bound that no such plan is below, if it was just planned."""
 
     name = "marginals"
-    gives = ("tables",)
-    drawn_in_pieces = True
-    proof = "docs/proofs/tables.md"
 
     def __post_init__(self) -> None:
         for scale in {*self.scales} - {0}:
@@ -95,19 +82,14 @@ class Marginals(Mechanism):
     def certify(self, policy: Policy) -> Certificate:
         """Derive again how much the weighted tables change together, and divide it by the scale held."""
         sensitivity = sensitivity_of(self.form, policy)
-        exact = [block for block in self.form.blocks if not block.weight]
+        exact = self.exact_blocks
         if sensitivity.value and not self.scale:
             raise PolicyError(NO_NOISE)
-        if exact and sensitivity_of(self.form.of(_counting(exact)), policy).value:
+        if exact and sensitivity_of(self.form.of(counting(exact)), policy).value:
             raise PolicyError(NO_NOISE)
         changes = sensitivity_by_class(self.form, policy, sensitivity.value) if sensitivity.value else {}
         loss = Loss.of({pairs: change / self.form.unit / self.scale for pairs, change in changes.items()})
         return self.certified(policy, loss, sensitivity, *sorted({*self.scales} - {0}))
-
-    @property
-    def rows(self) -> int:
-        """The cells of all measured tables."""
-        return self.form.outputs
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Divide the weighted change of the tables by the scale."""
@@ -117,70 +99,17 @@ class Marginals(Mechanism):
         """Divide what a record adds to the tables by the scale."""
         return self.form.weight(x) / self.form.unit / self.scale if self.scale else Fraction(0)
 
-    def tables(self, query: Query) -> AttributeSets:
-        """Return the sets of attributes that are measured."""
-        return [self.form.asked_of_data(blocks[0]) for blocks in counted_once(self.form.blocks)]
+    def noisy(self, tables: Iterable[Integers], source: BitSource) -> Iterator[Integers]:
+        """Add Laplace noise of the scale of each table."""
+        return noisy_pieces(discrete_laplace, self.scales, tables, source)
 
-    def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
-        """Ask for the counts of every table that is measured, in one scan, and add noise to each."""
-        return np.concatenate([_NOTHING, *self.pieces(aggregates, source)])
-
-    def pieces(self, aggregates: Aggregates, source: BitSource) -> Iterator[npt.NDArray[Any]]:
-        """Ask for one table after the other, and add noise to as many at a time as are drawn at once."""
-        several = counted_once(self.form.blocks)
-        counts = zip(
-            several, aggregates.tables([self.form.asked_of_data(blocks[0]) for blocks in several]), strict=True
-        )
-        answers = (self.form.of_data(block, table) for blocks, table in counts for block in blocks)
-        return noisy_pieces(self.scales, answers, source)
-
-    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
-        """Sum the counts of all cells down to the tables, and add noise to each."""
-        # Checked against the number of records alone, so that no error depends on anyone's values.
-        if int(counts.sum()) >= LARGEST_ANSWER:
-            raise DataError("the answers may be too large for 64-bit arithmetic.")
-        return np.concatenate([_NOTHING, *noisy_pieces(self.scales, self.measured(self.form.answer(counts)), source)])
-
-    @cached_property
-    def places(self) -> tuple[slice, ...]:
-        """Where each measured table is among the noisy values."""
-        ends = np.cumsum([0, *self.form.sizes]).tolist()
-        return tuple(slice(*ends) for ends in pairwise(ends))
-
-    def measured(self, noisy: Integers) -> Iterator[Integers]:
-        """Cut the noisy values into tables."""
-        for block, place in zip(self.form.blocks, self.places, strict=True):
-            yield noisy[place].reshape(self.form.shape_of(block))
-
-    def fits(self, noisy: Integers) -> bool:
-        """Say whether a document's values can be what was drawn: counts without noise are counts of the same people."""
-        if not super().fits(noisy):
-            return False
-        exact = [noisy[place] for block, place in zip(self.form.blocks, self.places, strict=True) if not block.weight]
-        return all(int(table.min()) >= 0 for table in exact) and len({int(table.sum()) for table in exact}) < 2
-
-    def simulated_noise(self, source: SimulationSource) -> list[npt.NDArray[np.float64]]:
-        """Draw what noise alone makes of the tables asked for, axes ascending."""
-        empty = self.measured(np.zeros(self.form.outputs, dtype=np.int64))
-        noise = np.concatenate([_NOTHING, *noisy_pieces(self.scales, empty, source)])
-        found = self.components.estimate(list(self.measured(noise)), None if self.secret_size else 0)
-        return [self.components.table(found, tuple(sorted(axes))) for axes in self.components.tables]
-
-    @cached_property
-    def components(self) -> Components:
-        """How precisely the components of the tables asked for are known."""
+    def told(self) -> Components:
+        """Work out how precisely the components of the tables asked for are known."""
         return components_of(self.form, self.scales, self.asked, counted=not self.secret_size)
 
     def expected_error(self) -> TablesError:
         """Give the error of a cell, or of a range where such are asked for."""
         return error_of(self.components, self.scales, worst=self.worst)
-
-    def parts(self) -> list[tuple[str, int, float]]:
-        """List the tables asked for, each with its number of cells and the typical error of one, or of a range."""
-        names = self.form.names
-        titles = (" x ".join(names[axis] for axis in block.axes) for block in self.asked.blocks)
-        errors = map(sqrt, self.expected_error().by_table)
-        return list(zip(titles, self.asked.sizes, errors, strict=True))
 
     def promises(self, policy: Policy) -> list[str]:
         """Say what the noise means for a whole record, and how near to the best possible the plan is."""
@@ -199,22 +128,6 @@ class Marginals(Mechanism):
                 f"this plan has {about(self.ratio)} times that."
             )
         return said
-
-    def notices(self) -> list[str]:
-        """Warn of tables so large that most cells are noise."""
-        large = max(self.asked.sizes)
-        return [f"A table of {large:,} cells is large: in most cells there will be nothing but noise."] * (
-            large > _MANY_CELLS
-        )
-
-    def without_noise(self) -> str | None:
-        """Name the tables that are exact, unless all are."""
-        exact = [block for block in self.form.blocks if not block.weight]
-        if not exact or len(exact) == len(self.form.blocks):
-            return None
-        titles = ["the table of " + " by ".join(self.form.title(axis) for axis in block.axes) for block in exact]
-        more = f" and {len(titles) - _MOST_NAMED:,} more" if len(titles) > _MOST_NAMED else ""
-        return f"{'; '.join(titles[:_MOST_NAMED])}{more}"
 
     def words(self) -> str:
         """State how many tables get noise of which scales."""
@@ -256,8 +169,3 @@ def _asked(query: Query, policy: Policy) -> tuple[TablesForm, Any]:
     if form.ranges:
         check_ranges(form)
     return with_blocks(form, policy), query.objective
-
-
-def _counting(blocks: list[Block]) -> tuple[Block, ...]:
-    """Let every table count once."""
-    return tuple(Block(block.axes, block.signs) for block in blocks)

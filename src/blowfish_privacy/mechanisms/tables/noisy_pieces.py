@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.noise import BitSource, discrete_laplace
+from blowfish_privacy.noise import BitSource
 
 Integers = npt.NDArray[np.int64]
 
@@ -17,7 +17,9 @@ _PIECE = 2**20
 """So many values are drawn at once."""
 
 
-def noisy_pieces(scales: Sequence[Fraction], tables: Iterable[Integers], source: BitSource) -> Iterator[Integers]:
+def noisy_pieces(
+    noise: Callable[..., Integers], scales: Sequence[Fraction], tables: Iterable[Integers], source: BitSource
+) -> Iterator[Integers]:
     """Add noise to tables, and hand them over end to end in pieces; a scale of 0 stands for none.
 
     Neighbours of one scale are drawn at once: a new scale takes milliseconds to prepare.
@@ -25,7 +27,7 @@ def noisy_pieces(scales: Sequence[Fraction], tables: Iterable[Integers], source:
     for scale, neighbours in groupby(zip(scales, tables, strict=True), key=lambda table: table[0]):
         for piece in _joined(table for _, table in neighbours):
             if scale:
-                piece += discrete_laplace(scale, len(piece), source=source)
+                piece += noise(scale, len(piece), source=source)
             yield piece
 
 

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
-from blowfish_privacy.mechanisms.tables.marginals import Marginals
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
+from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.support.exact import Number, exact
 from blowfish_privacy.support.progress import task
@@ -37,7 +37,7 @@ Fit: TypeAlias = Callable[[Sequence[Floats]], Sequence[npt.NDArray[Any]]]
 class SimulatedError:
     """The estimated error of biased tables."""
 
-    mechanism: Marginals
+    mechanism: TablesMechanism
     agreement: Agreement
     fitted: Sequence[npt.NDArray[Any]]
     """The biased tables, axes ascending."""

@@ -1,0 +1,159 @@
+"""What all mechanisms have in common that measure tables, and put those asked for together from them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import pairwise
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.aggregates import Aggregates, AttributeSets
+from blowfish_privacy.errors import DataError
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
+from blowfish_privacy.mechanisms.tables.components import Components
+from blowfish_privacy.mechanisms.tables.measured import counted_once
+from blowfish_privacy.mechanisms.tables.tables_error import TablesError
+from blowfish_privacy.noise import BitSource, SimulationSource
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.tables_form import Block, TablesForm
+
+_MANY_CELLS = 1_000_000
+_NOTHING = np.zeros(0, dtype=np.int64)
+_MOST_NAMED = 10
+Integers = npt.NDArray[np.int64]
+
+
+class TablesMechanism(Mechanism):
+    """Measures tables, or parts of tables, from which all tables asked for are estimated."""
+
+    form: TablesForm
+    """What gets noise, each block with its weight; those of weight 0 are exact."""
+    asked: TablesForm
+    worst: bool
+    """Whether the error of the worst table is to be small, and not the mean."""
+    secret_size: bool
+
+    gives = ("tables",)
+    drawn_in_pieces = True
+    proof = "docs/proofs/tables.md"
+
+    @abstractmethod
+    def noisy(self, tables: Iterable[Integers], source: BitSource) -> Iterator[Integers]:
+        """Add noise to the numbers of all blocks in turn, and hand them over end to end in pieces."""
+
+    @cached_property
+    def components(self) -> Components:
+        """How precisely the components of the tables asked for are known."""
+        return self.told()
+
+    @abstractmethod
+    def told(self) -> Components:
+        """Work out how precisely the components of the tables asked for are known."""
+
+    @abstractmethod
+    def expected_error(self) -> TablesError:
+        """Give the error of a cell, or of a range where such are asked for."""
+
+    @property
+    def heaviest(self) -> int:
+        """The most that a record adds to one number."""
+        return 1
+
+    @property
+    def rows(self) -> int:
+        """The numbers of all blocks."""
+        return self.form.outputs
+
+    def tables(self, query: Query) -> AttributeSets:
+        """Return the sets of attributes that are measured."""
+        return [self.form.asked_of_data(blocks[0]) for blocks in counted_once(self.form.blocks)]
+
+    def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
+        """Ask for the counts of every table that is measured, in one scan, and add noise to each."""
+        return np.concatenate([_NOTHING, *self.pieces(aggregates, source)])
+
+    def pieces(self, aggregates: Aggregates, source: BitSource) -> Iterator[npt.NDArray[Any]]:
+        """Ask for one table after the other, and add noise to as many at a time as are drawn at once."""
+        several = counted_once(self.form.blocks)
+        counts = zip(
+            several, aggregates.tables([self.form.asked_of_data(blocks[0]) for blocks in several]), strict=True
+        )
+        answers = (self._of_data(block, table) for blocks, table in counts for block in blocks)
+        return self.noisy(answers, source)
+
+    def _of_data(self, block: Block, counts: Integers) -> Integers:
+        self._check_size(counts)
+        return self.form.of_data(block, counts)
+
+    def _check_size(self, counts: Integers) -> None:
+        # Checked against the number of records alone, so that no error depends on anyone's values.
+        if int(counts.sum()) * self.heaviest >= LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.")
+
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
+        """Sum the counts of all cells down to what is measured, and add noise."""
+        self._check_size(counts)
+        return np.concatenate([_NOTHING, *self.noisy(self.measured(self.form.answer(counts)), source)])
+
+    @cached_property
+    def places(self) -> tuple[slice, ...]:
+        """Where each block is among the noisy values."""
+        ends = np.cumsum([0, *self.form.sizes]).tolist()
+        return tuple(slice(*ends) for ends in pairwise(ends))
+
+    def measured(self, noisy: Integers) -> Iterator[Integers]:
+        """Cut the noisy values into tables."""
+        for block, place in zip(self.form.blocks, self.places, strict=True):
+            yield noisy[place].reshape(self.form.shape_of(block))
+
+    def fits(self, noisy: Integers) -> bool:
+        """Say whether a document's values can be what was drawn: counts without noise are counts of the same people."""
+        if not super().fits(noisy):
+            return False
+        exact = [noisy[place] for block, place in zip(self.form.blocks, self.places, strict=True) if not block.weight]
+        return all(int(table.min()) >= 0 for table in exact) and len({int(table.sum()) for table in exact}) < 2
+
+    def simulated_noise(self, source: SimulationSource) -> list[npt.NDArray[np.float64]]:
+        """Draw what noise alone makes of the tables asked for, axes ascending."""
+        empty = self.measured(np.zeros(self.form.outputs, dtype=np.int64))
+        noise = np.concatenate([_NOTHING, *self.noisy(empty, source)])
+        found = self.components.estimate(list(self.measured(noise)), None if self.secret_size else 0)
+        return [self.components.table(found, tuple(sorted(axes))) for axes in self.components.tables]
+
+    def parts(self) -> list[tuple[str, int, float]]:
+        """List the tables asked for, each with its number of cells and the typical error of one, or of a range."""
+        names = self.form.names
+        titles = (" x ".join(names[axis] for axis in block.axes) for block in self.asked.blocks)
+        errors = map(sqrt, self.expected_error().by_table)
+        return list(zip(titles, self.asked.sizes, errors, strict=True))
+
+    def notices(self) -> list[str]:
+        """Warn of tables so large that most cells are noise."""
+        large = max(self.asked.sizes)
+        return [f"A table of {large:,} cells is large: in most cells there will be nothing but noise."] * (
+            large > _MANY_CELLS
+        )
+
+    @property
+    def exact_blocks(self) -> list[Block]:
+        """The tables without noise."""
+        return [block for block in self.form.blocks if not block.weight]
+
+    def without_noise(self) -> str | None:
+        """Name the tables that are exact, unless all are."""
+        exact = self.exact_blocks
+        if not exact or len(exact) == len(self.form.blocks):
+            return None
+        titles = ["the table of " + " by ".join(self.form.title(axis) for axis in block.axes) for block in exact]
+        more = f" and {len(titles) - _MOST_NAMED:,} more" if len(titles) > _MOST_NAMED else ""
+        return f"{'; '.join(titles[:_MOST_NAMED])}{more}"
+
+
+def counting(blocks: list[Block]) -> tuple[Block, ...]:
+    """Let every table count once."""
+    return tuple(Block(block.axes, block.signs) for block in blocks)
