@@ -20,6 +20,7 @@ from blowfish_privacy.mechanisms.ordered.ordered import Ordered
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import OrderedHierarchical
 from blowfish_privacy.mechanisms.ordered.smooth_hierarchy import SmoothHierarchy
+from blowfish_privacy.mechanisms.tables.gaussian.gaussian_marginals import GaussianMarginals
 from blowfish_privacy.mechanisms.tables.marginals import Marginals
 from blowfish_privacy.queries import Query
 
@@ -44,6 +45,7 @@ __all__ = [
     "Error",
     "ExpectedError",
     "Gaussian",
+    "GaussianMarginals",
     "GridFlow",
     "GridHierarchy",
     "Laplace",

@@ -131,9 +131,11 @@ class Tables(Query):
             if name not in axes:
                 axes[name] = len(own.names) + len(views)
                 views.append(_view(own, name))
+        sizes, attributes = {name: own[name].size for name in axes}, {name: own.axis(name) for name in axes}
         for names in self.tables:
-            own.axes(names)
-            cells = prod(own[name].size for name in names)
+            if len({attributes[name] for name in names}) < len(names):
+                own.axes(names)
+            cells = prod([sizes[name] for name in names])
             if cells > MOST_CELLS:
                 raise QueryError(
                     f"the table of {named(names)} would have {cells:,} cells; the most is {MOST_CELLS:,}.",

@@ -217,6 +217,10 @@ class TablesForm(LinearForm):
         met = (changed.intersection(block.axes) for block in self.blocks)
         return any(len(axes) > 1 and axes <= {*block.signs} for axes, block in zip(met, self.blocks, strict=True))
 
+    def most_added(self) -> int:
+        """Return the most that a record adds to a single number; rows that are read are checked one by one."""
+        return 1
+
     def heaviest(self) -> Cell:
         """Return the first cell: all weigh the same, but for sums up to a value, which count the first most often."""
         return (0,) * len(self.domain.shape)

@@ -39,7 +39,7 @@ class TablesResult(Result):
         return isinstance(release.mechanism, TablesMechanism)
 
     @property
-    def _mechanism(self) -> TablesMechanism:
+    def _mechanism(self) -> TablesMechanism[Any]:
         mechanism = self.release.mechanism
         if not isinstance(mechanism, TablesMechanism):
             raise QueryError(f"{mechanism.name} does not measure tables.")

@@ -21,8 +21,10 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.tables import many_tables
+from blowfish_privacy.mechanisms.tables.many_tables import Precisions
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats, Nesting, Pattern
 from blowfish_privacy.mechanisms.tables.told import Estimates, Told
+from blowfish_privacy.queries.tables import Objective
 from blowfish_privacy.queries.tables_form import Block
 from blowfish_privacy.support.progress import task
 
@@ -191,8 +193,22 @@ class Components:
         longest = max(len(axes) for axes in (*self.tables, *(block.axes for block in self.blocks)))
         if self.nesting.parents or not many_tables.fits(self.shape, longest):
             return tuple(self.variance(axes) for axes in self.tables)
-        found = many_tables.cell_variances(self.shape, self.blocks, self.variances, self.tables, counted=self.counted)
+        found = many_tables.cell_variances(self.shape, self._numbered(), self.tables, counted=self.counted)
         return tuple(found.tolist())
+
+    def objective(self, objective: Objective) -> float:
+        """Return the variance of a cell of the worst table, or the mean over all cells, each table with a weight."""
+        if objective == "worst":
+            return max(self.table_variances)
+        weights = (1.0,) * len(self.tables) if objective == "mean" else objective
+        cells = [
+            weight * prod(self.shape[axis] for axis in axes) for weight, axes in zip(weights, self.tables, strict=True)
+        ]
+        return sum(many * each for many, each in zip(cells, self.table_variances, strict=True)) / sum(cells)
+
+    def _numbered(self) -> list[Precisions]:
+        """Say how precisely components are told, in arrays."""
+        return [many_tables.told_by_tables(self.shape, self.blocks, self.variances)]
 
     def cell_variances(self, axes: Axes) -> Floats:
         """Return the variance of every cell of a table."""

@@ -54,7 +54,7 @@ def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tu
         return _whole_weights([(block, block.weight * times.get(n, 1.0)) for n, block in enumerate(form.blocks)]), None
     if policy.size == "known" and not policy.known:
         blocks = _decimal(blocks, changed)
-    return blocks, ratio if _alike(graph) and not policy.known else None
+    return blocks, ratio if alike(graph) and not policy.known else None
 
 
 def _decimal(blocks: tuple[Block, ...], changed: Sequence[frozenset[int]]) -> tuple[Block, ...]:
@@ -149,7 +149,7 @@ def _public(asked: TablesForm, changed: frozenset[int]) -> list[Block]:
     return [block for axes, block in found.items() if not any(axes in parts[other] for other in found if other != axes)]
 
 
-def _alike(graph: SecretGraph) -> bool:
+def alike(graph: SecretGraph) -> bool:
     """Say whether values that a secret pair may change are all secret pairs: the bound holds only then."""
     along = [graph.project([name]) for name in graph.domain]
     free = all(each.complete or not each.has_edges for each in along)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +25,15 @@ def fits(shape: Sequence[int], longest: int) -> bool:
     return (len(shape) + 1) ** longest < 2**62
 
 
+Precisions: TypeAlias = tuple[Integers, Floats]
+"""Numbers of components, and the precision with which something tells each."""
+
+
 def cell_variances(
-    shape: Sequence[int], blocks: Sequence[Block], variances: Sequence[float], tables: Sequence[Axes], *, counted: bool
+    shape: Sequence[int], told: Sequence[Precisions], tables: Sequence[Axes], *, counted: bool
 ) -> Floats:
-    """Return the variance of a cell of each table, given the noise of the tables measured."""
-    numbers, precisions = _precisions(shape, blocks, variances)
+    """Return the variance of a cell of each table, given what is told of the components."""
+    numbers, precisions = (np.concatenate(each) for each in zip(*told, strict=True))
     known, place = np.unique(numbers, return_inverse=True)
     spread = 1 / np.bincount(place, precisions)
     if counted and len(known) and known[0] == 0:
@@ -46,12 +51,22 @@ def cell_variances(
     return found
 
 
-def _precisions(shape: Sequence[int], blocks: Sequence[Block], variances: Sequence[float]) -> tuple[Integers, Floats]:
+def told_alone(rows: Sequence[tuple[Axes, float]], shape: Sequence[int]) -> Precisions:
+    """Number components that were measured by themselves, with the precision of each."""
+    variances = np.array([variance for _, variance in rows], dtype=np.float64)
+    numbers = np.zeros(len(rows), dtype=np.int64)
+    for where, axes in _alike([axes for axes, _ in rows]):
+        numbers[where] = _numbered(axes, len(shape))
+    with np.errstate(divide="ignore"):
+        return numbers, 1 / variances
+
+
+def told_by_tables(shape: Sequence[int], blocks: Sequence[Block], variances: Sequence[float]) -> Precisions:
     """Number the components that each measured table tells, with the precision of each."""
     sizes = np.array(shape, dtype=np.float64)
     noise = np.array(variances, dtype=np.float64)
-    every: list[Integers] = []
-    precisions: list[Floats] = []
+    every: list[Integers] = [np.zeros(0, dtype=np.int64)]
+    precisions: list[Floats] = [np.zeros(0)]
     signed: dict[int, list[int]] = defaultdict(list)
     for number, block in enumerate(blocks):
         signed[len(block.signs)].append(number)

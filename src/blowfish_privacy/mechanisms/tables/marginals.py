@@ -31,7 +31,7 @@ from blowfish_privacy.support.exact import about, exact, rounded
 
 
 @dataclass(frozen=True, eq=False)
-class Marginals(TablesMechanism):
+class Marginals(TablesMechanism[TablesForm]):
     """Adds discrete Laplace noise to the cells of some tables, each with a scale of its own.
 
     Privacy: (epsilon, P)-Blowfish, epsilon the largest sum over the tables of 2 / scale that a secret pair changes.

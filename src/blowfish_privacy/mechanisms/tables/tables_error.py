@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -53,10 +53,7 @@ class TablesError:
     @property
     def mse(self) -> float:
         """The mean squared error."""
-        if self.worst:
-            return max(self.by_table)
-        cells = [prod(self.components.shape[axis] for axis in axes) for axes in self.components.tables]
-        return sum(many * variance for many, variance in zip(cells, self.by_table, strict=True)) / sum(cells)
+        return self.components.objective("worst" if self.worst else "mean")
 
     @property
     def rmse(self) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from math import sqrt
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,13 @@ _MANY_CELLS = 1_000_000
 _NOTHING = np.zeros(0, dtype=np.int64)
 _MOST_NAMED = 10
 Integers = npt.NDArray[np.int64]
+Measured = TypeVar("Measured", bound=TablesForm, covariant=True)
 
 
-class TablesMechanism(Mechanism):
+class TablesMechanism(Mechanism, Generic[Measured]):
     """Measures tables, or parts of tables, from which all tables asked for are estimated."""
 
-    form: TablesForm
+    form: Measured
     """What gets noise, each block with its weight; those of weight 0 are exact."""
     asked: TablesForm
     worst: bool
@@ -59,10 +60,10 @@ class TablesMechanism(Mechanism):
     def expected_error(self) -> TablesError:
         """Give the error of a cell, or of a range where such are asked for."""
 
-    @property
+    @cached_property
     def heaviest(self) -> int:
         """The most that a record adds to one number."""
-        return 1
+        return self.form.most_added()
 
     @property
     def rows(self) -> int:

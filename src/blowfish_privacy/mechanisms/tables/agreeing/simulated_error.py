@@ -37,7 +37,7 @@ Fit: TypeAlias = Callable[[Sequence[Floats]], Sequence[npt.NDArray[Any]]]
 class SimulatedError:
     """The estimated error of biased tables."""
 
-    mechanism: TablesMechanism
+    mechanism: TablesMechanism[Any]
     agreement: Agreement
     fitted: Sequence[npt.NDArray[Any]]
     """The biased tables, axes ascending."""

@@ -1,0 +1,1 @@
+"""Sets of tables whose components get discrete Gaussian noise."""
