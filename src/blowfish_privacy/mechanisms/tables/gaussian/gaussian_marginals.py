@@ -58,7 +58,6 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
     """What was to be small, and the squared error that no Gaussian strategy is below, if it was just planned."""
 
     name = "gaussian-marginals"
-    preferred_for = ()
     counted_in = RHO
 
     def __post_init__(self) -> None:
