@@ -107,10 +107,18 @@ class Loss:
 NOTHING = Loss(EPSILON, ())
 
 
-def loss_seen(policy: Policy, names: Collection[str], amount: Fraction, presence: Fraction | None = None) -> Loss:
+def loss_seen(
+    policy: Policy,
+    names: Collection[str],
+    amount: Fraction,
+    presence: Fraction | None = None,
+    measure: Measure = EPSILON,
+) -> Loss:
     """Bound the loss of a release that looks at some attributes: one amount on every pair it may tell apart.
 
     Where records come and go, ``presence`` is what is lost on that.
     """
-    seen = Loss.alike(classes_met(policy, names), amount)
-    return seen if presence is None or policy.size != "unknown" else Loss.of({**dict(seen), PRESENCE: presence})
+    seen = Loss.alike(classes_met(policy, names), amount, measure)
+    return (
+        seen if presence is None or policy.size != "unknown" else Loss.of({**dict(seen), PRESENCE: presence}, measure)
+    )

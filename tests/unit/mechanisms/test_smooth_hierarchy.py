@@ -10,6 +10,7 @@ from blowfish_privacy.mechanisms import Ordered, OrderedHierarchical, SmoothHier
 from blowfish_privacy.mechanisms.ordered.least_squares import LeastSquares
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel
 from blowfish_privacy.mechanisms.ordered.spacings import Shape, calibrated_levels, choose_levels
+from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS
 from blowfish_privacy.noise import SystemSource
 
 QUERY = bp.Cumulative("v")
@@ -62,6 +63,31 @@ def test_rows_are_what_the_table_of_the_module_says(cumulative, size, spacing, d
         assert level.change(0, x) == level.most(x)
 
 
+@pytest.mark.parametrize("noise", [LAPLACE_ROWS, GAUSSIAN_ROWS], ids=type)
+@given(size=st.integers(1, 30), spacing=st.integers(1, 9), overlap=st.integers(0, 5), data=st.data())
+@settings(deadline=None)
+def test_the_largest_change_of_a_level_is_that_of_its_rows(noise, size, spacing, overlap, data):
+    # An overlap of 0 stands for sums. Compared are all moves, in absolute values or in squares.
+    sums = CumulativeLevel(spacing, Fraction(1), noise)
+    level = DifferenceLevel(spacing, Fraction(1), noise, overlap) if overlap else sums
+    rows = np.array([level.answer(row) for row in np.eye(size, dtype=np.int64)]).T
+    counts = np.array(data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)))
+    assert level.answer(counts).tolist() == (rows @ counts).tolist()
+    assert rows.shape == (level.rows(size), size)
+    if overlap:
+        reached = np.maximum(0, level.unit - np.abs(np.arange(size) - level.places(size)[:, None]))
+        assert rows.tolist() == reached.tolist()
+        assert level.hats(size).toarray() == pytest.approx(rows / level.unit)
+    changes = (np.abs(rows[:, :, None] - rows[:, None, :]) ** noise.power).sum(axis=0)
+    far = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    assert changes.tolist() == [[level.change(x, y) for y in range(size)] for x in range(size)]
+    for distance in range(size):
+        assert level.most(distance) == changes[far <= distance].max()
+        assert level.most(distance) == changes[0, : distance + 1].max()
+    for x in range(size):
+        assert level.weight(x, size) == (rows[:, x] ** noise.power).sum() <= level.weight(0, size)
+
+
 LEVELS = st.sampled_from([(), (3,), (5,), (2, 8), (4, 20)])
 
 
@@ -70,7 +96,22 @@ LEVELS = st.sampled_from([(), (3,), (5,), (2, 8), (4, 20)])
 def test_the_estimate_is_generalised_least_squares(size, spacings, cumulative):
     spacings = tuple(g for g in spacings if g < size)
     theta = min(4, size - 1)
-    levels = calibrated_levels(Shape(spacings, cumulative and bool(spacings)), size, theta, Fraction(1), None)
+    agrees_with_dense_least_squares(
+        size, calibrated_levels(Shape(spacings, cumulative and bool(spacings)), size, theta, Fraction(1), None)
+    )
+
+
+@given(
+    size=st.integers(2, 30), hats=st.lists(st.tuples(st.integers(1, 5), st.integers(2, 4)), max_size=3), data=st.data()
+)
+@settings(deadline=None, max_examples=60)
+def test_the_estimate_from_overlapping_hats_is_generalised_least_squares(size, hats, data):
+    overlapping = [DifferenceLevel(g, Fraction(g * 7), GAUSSIAN_ROWS, j) for g, j in hats]
+    sums = [CumulativeLevel(g, Fraction(5), GAUSSIAN_ROWS) for g in data.draw(st.lists(st.integers(1, 4), max_size=1))]
+    agrees_with_dense_least_squares(size, (DifferenceLevel(1, Fraction(3), GAUSSIAN_ROWS), *overlapping, *sums))
+
+
+def agrees_with_dense_least_squares(size, levels):
     solver = LeastSquares(size, levels[0].variance, levels[1:])
     # Dense reference: weighted least squares with the total imposed by a Lagrange multiplier.
     design = np.vstack([np.eye(size), *(level.hats(size).toarray() for level in levels[1:])])

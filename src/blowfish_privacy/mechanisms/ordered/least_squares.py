@@ -64,11 +64,25 @@ class LeastSquares:
         Nodes strictly inside the cells of the next coarser level come first: what they leave behind couples the two
         ends of their cell only. In order along the line, coarse nodes would be carried from cell to cell.
         """
-        spacings = [level.spacing for level in self.coarse]
+        places = np.concatenate([level.places(self.size) for level in self.coarse])
         counts = [level.rows(self.size) for level in self.coarse]
-        places = np.concatenate([g * np.arange(n) for g, n in zip(spacings, counts, strict=True)])
-        depth = np.sum([places % g == 0 for g in spacings], axis=0)
+        if self._overlapping:
+            depth = self._widest_cut(places, np.repeat([level.unit for level in self.coarse], counts))
+        else:
+            depth = np.sum([places % level.spacing == 0 for level in self.coarse], axis=0)
         return np.lexsort((np.repeat(np.arange(len(counts)), counts), places, depth))
+
+    def _widest_cut(self, places: npt.NDArray[np.int64], reach: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return for each hat the highest power of 2 of which a multiple lies inside it, at which it ends parts."""
+        depth = np.zeros(len(places), dtype=np.int64)
+        for power in range(1, self.size.bit_length() + 1):
+            last = (places + reach - 1) >> power << power
+            depth[last > places - reach] = power
+        return depth
+
+    @property
+    def _overlapping(self) -> bool:
+        return any(level.unit > level.spacing for level in self.coarse)
 
     @cached_property
     def _total(self) -> tuple[Floats, float]:
@@ -98,6 +112,9 @@ class LeastSquares:
 
     def moments(self) -> tuple[float, float]:
         """Return the trace and the sum of all entries of the covariance of the cumulative estimate, exactly."""
+        if self._overlapping:
+            covariance = self._inverse_information
+            return float(np.trace(covariance)), float(covariance.sum())
         summed = np.cumsum(self._joined, axis=1)
         trace = self.leaf * self.size * (self.size + 1) / 2
         trace -= self.leaf**2 * float(np.vdot(summed, self._joint_solve(summed)))
@@ -108,10 +125,26 @@ class LeastSquares:
 
     def covariance(self) -> Floats:
         """Return the covariance of the cumulative estimate, entry by entry."""
+        if self._overlapping:
+            return self._inverse_information
         summed = np.cumsum(self._joined, axis=1)
         places = np.arange(1, self.size + 1)
         first = self.leaf * np.minimum.outer(places, places)
         return first - self.leaf**2 * (summed.T @ self._joint_solve(summed))
+
+    @cached_property
+    def _inverse_information(self) -> Floats:
+        """The covariance where there are as many rows as positions: the inverse of what all rows tell together."""
+        from scipy.linalg import get_lapack_funcs
+
+        from blowfish_privacy.mechanisms.ordered.information import cumulative_information
+
+        told = cumulative_information(self.size, self.leaf, self.coarse, self.total)
+        known = told[: self.size - (not self.total), : self.size - (not self.total)]
+        factor, inverse = get_lapack_funcs(("potrf", "potri"), (known,))
+        half: Any = inverse(factor(known)[0])[0]
+        whole = np.triu(half) + np.triu(half, 1).T
+        return np.pad(whole, (0, self.size - len(whole)))
 
     @cached_property
     def _joined(self) -> Floats:

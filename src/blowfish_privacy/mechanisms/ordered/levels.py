@@ -3,6 +3,7 @@
 A level of spacing g has nodes at 0, g, 2g, ... A record at position x = i g + r adds, times g,
 
 - *difference level*: g - r to node i and r to node i + 1 (a "hat" around each node; g = 1 is the histogram);
+  with overlap j the nodes are j times as dense, and every record is in 2 j hats;
 - *cumulative level*: min(g, max(0, (i + 1) g - x)) to row i, which makes row i the sum of S over block i.
 
 Both change smoothly with x, so a short move changes them little: that is what a distance threshold pays for. Where the
@@ -19,37 +20,51 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.noise import variance
+from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS, RowNoise
 
 _SMALLEST = 1e-60
 
 
 @dataclass(frozen=True)
 class Level(ABC):
-    """Rows of one spacing, with one noise scale on their whole-number form. A scale of 0 means no noise."""
+    """Rows of one spacing, with noise of one scale on their whole-number form. A scale of 0 means no noise."""
 
     spacing: int
     scale: Fraction
+    noise: RowNoise = LAPLACE_ROWS
+
+    @property
+    def unit(self) -> int:
+        """What one record adds to a row at most: whole-number rows count in such parts of a record."""
+        return self.spacing
 
     @abstractmethod
     def rows(self, size: int) -> int:
         """Count the rows over ``size`` positions."""
 
+    def places(self, size: int) -> npt.NDArray[np.int64]:
+        """Return the nodes of the rows."""
+        return self.spacing * np.arange(self.rows(size))
+
     @abstractmethod
     def change(self, x: int, y: int) -> int:
-        """Return the L1 change of the rows, times g, when a record moves from x to y."""
+        """Return the change of the rows, times :attr:`unit` and as the noise counts it, on a move from x to y."""
 
     @abstractmethod
     def most(self, distance: int) -> int:
         """Bound :meth:`change` over all moves of at most ``distance`` positions; a move from 0 attains the bound."""
 
+    @abstractmethod
     def weight(self, x: int, size: int) -> int:
-        """Return the sum of what a record at x adds to the rows, times g; at 0 it is largest."""
-        return self.spacing
+        """Return what a record at x adds to the rows, as the noise counts it; at 0 it is largest."""
+
+    def lost(self, change: int) -> Fraction:
+        """Return the privacy loss on a change of the rows."""
+        return self.noise.lost(change, self.scale)
 
     @abstractmethod
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the exact rows, times g."""
+        """Return the exact rows, times :attr:`unit`."""
 
     @abstractmethod
     def hats(self, size: int) -> Any:
@@ -67,43 +82,75 @@ class Level(ABC):
     def variance(self) -> float:
         """The variance of the noise of one row, counted in records."""
         # Noise of a tiny scale is almost always 0; the floor avoids a division by zero in the least squares.
-        return max(variance(self.scale), _SMALLEST) / self.spacing**2 if self.scale else 0.0
+        return max(self.noise.variance(self.scale), _SMALLEST) / self.unit**2 if self.scale else 0.0
 
 
 @dataclass(frozen=True)
 class DifferenceLevel(Level):
-    """Overlapping bins: each row is a hat around its node."""
+    """Overlapping bins: each row is a hat around its node that reaches as many nodes further as the overlap says."""
+
+    overlap: int = 1
+
+    @property
+    def unit(self) -> int:
+        """How far a hat reaches, which is its height."""
+        return self.spacing * self.overlap
 
     def rows(self, size: int) -> int:
-        """Count the nodes up to the first at or beyond the last position."""
-        return 1 - (-(size - 1) // self.spacing)
+        """Count the nodes of all hats that reach a position, from the first below it to the last beyond it."""
+        return 2 * self.overlap - 1 - (-(size - 1) // self.spacing)
+
+    def places(self, size: int) -> npt.NDArray[np.int64]:
+        """Return the nodes, the first of which are below position 0 where hats overlap more."""
+        return self.spacing * np.arange(1 - self.overlap, self.rows(size) - self.overlap + 1)
 
     def change(self, x: int, y: int) -> int:
-        """Compare the two non-zero weights of each position."""
+        """Compare the weights that are not zero."""
         weights: dict[int, int] = {}
         for position, sign in ((x, 1), (y, -1)):
-            node, rest = divmod(position, self.spacing)
-            weights[node] = weights.get(node, 0) + sign * (self.spacing - rest)
-            weights[node + 1] = weights.get(node + 1, 0) + sign * rest
-        return sum(map(abs, weights.values()))
+            first = position // self.spacing - self.overlap + 1
+            for node in range(first, first + 2 * self.overlap):
+                weights[node] = weights.get(node, 0) + sign * self._height(node, position)
+        return self.noise.change(weights.values())
 
     def most(self, distance: int) -> int:
-        """Return twice the distance, or twice the spacing where that is less."""
-        return 2 * min(distance, self.spacing)
+        """Compare moves from a node to the nodes within the distance and to its end.
+
+        Between nodes the weights are linear, so the change is convex in both ends of a move: it is largest where they
+        are nodes, or the move is as long as possible and one of them is. Two hats away nothing is left in common.
+        """
+        nodes = range(self.spacing, min(distance, 2 * self.unit) + 1, self.spacing)
+        return max(self.change(0, y) for y in (*nodes, min(distance, 2 * self.unit)))
+
+    def weight(self, x: int, size: int) -> int:
+        """Add up the weights; with an overlap of 1 and as they are, that is the spacing."""
+        first = x // self.spacing - self.overlap + 1
+        return self.noise.change(self._height(node, x) for node in range(first, first + 2 * self.overlap))
+
+    def _height(self, node: int, position: int) -> int:
+        return self.unit - abs(position - node * self.spacing)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Add up both sides of every hat, block by block."""
-        g, rows = self.spacing, self.rows(len(counts))
-        if g == 1:
+        """Add up hats that only touch each other, as often as they overlap."""
+        if self.unit == 1:
             return counts.copy()
-        blocks = np.zeros(-(-len(counts) // g) * g, dtype=np.int64)
-        blocks[: len(counts)] = counts
+        answers = np.empty(self.rows(len(counts)), dtype=np.int64)
+        for first in range(self.overlap):
+            places = answers[first :: self.overlap]
+            places[:] = self._touching(counts, (self.overlap - 1 - first) * self.spacing)[: len(places)]
+        return answers
+
+    def _touching(self, counts: npt.NDArray[np.int64], before: int) -> npt.NDArray[np.int64]:
+        """Add up both sides of every hat, block by block; the first node is some positions before the first count."""
+        g = self.unit
+        blocks = np.zeros(-(-(before + len(counts)) // g) * g, dtype=np.int64)
+        blocks[before : before + len(counts)] = counts
         blocks = blocks.reshape(-1, g)
         total, right = blocks.sum(axis=1), blocks @ np.arange(g, dtype=np.int64)
         answers = np.zeros(len(total) + 1, dtype=np.int64)
         answers[:-1] += g * total - right
         answers[1:] += right
-        return answers[:rows]
+        return answers
 
     def hats(self, size: int) -> Any:
         """Return the rows as a sparse matrix, counted in records."""
@@ -111,9 +158,13 @@ class DifferenceLevel(Level):
 
         x = np.arange(size)
         node, rest = np.divmod(x, self.spacing)
-        weights = np.concatenate([1 - rest / self.spacing, rest / self.spacing])
-        places = (np.concatenate([node, node + 1]), np.concatenate([x, x]))
-        return csr_array((weights, places), shape=(int(node[-1]) + 2, size))[: self.rows(size)]
+        below = [rest + self.spacing * step for step in range(self.overlap)]
+        beyond = [self.spacing * step - rest for step in range(1, self.overlap + 1)]
+        weights = [*(1 - far / self.unit for far in below), *((self.unit - far) / self.unit for far in beyond)]
+        rows = [node - step for step in range(self.overlap)] + [node + step for step in range(1, self.overlap + 1)]
+        places = (np.concatenate(rows) + self.overlap - 1, np.tile(x, 2 * self.overlap))
+        shape = (int(node[-1]) + 2 * self.overlap, size)
+        return csr_array((np.concatenate(weights), places), shape=shape)[: self.rows(size)]
 
     def covariance(self, size: int) -> Any:
         """Return the covariance of the rows' noise, counted in records."""
@@ -123,7 +174,7 @@ class DifferenceLevel(Level):
 
     def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return noisy rows as observations of :meth:`hats`."""
-        return noisy / self.spacing
+        return noisy / self.unit
 
 
 @dataclass(frozen=True)
@@ -135,16 +186,19 @@ class CumulativeLevel(Level):
         return -(-(size - 1) // self.spacing)
 
     def change(self, x: int, y: int) -> int:
-        """Count the cumulative counts between the two positions: each changes by one."""
-        return abs(x - y)
+        """Count in each block the cumulative counts between the two positions: each changes by one."""
+        distance = abs(x - y)
+        first = min(distance, self.spacing - min(x, y) % self.spacing)
+        return self.noise.change((first,)) + self.most(distance - first)
 
     def most(self, distance: int) -> int:
-        """Return the distance: a move changes one cumulative count for each position it passes."""
-        return distance
+        """Count as many whole blocks as the distance has, and the rest in one: no other split weighs more."""
+        whole, rest = divmod(distance, self.spacing)
+        return whole * self.noise.change((self.spacing,)) + self.noise.change((rest,))
 
     def weight(self, x: int, size: int) -> int:
         """Count the cumulative counts from the position on."""
-        return max(0, self.rows(size) * self.spacing - x)
+        return self.change(x, max(x, self.rows(size) * self.spacing))
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Add up the cumulative histogram, block by block; beyond the end it stays at the total."""
@@ -189,6 +243,10 @@ class TotalLevel(Level):
     def most(self, distance: int) -> int:
         """Return zero, whatever the distance."""
         return 0
+
+    def weight(self, x: int, size: int) -> int:
+        """Return one."""
+        return 1
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Count all records."""

@@ -28,10 +28,10 @@ class Ordered(SmoothHierarchy):
     needs_total = True
 
     @classmethod
-    def _levels(cls, stretch: Stretch, epsilon: Fraction, records: int | None, rows: int) -> tuple[Level, ...]:
+    def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
+        """Measure the cumulative counts alone."""
         if stretch.size == 1:
             return ()
         if stretch.theta == 0:
             return (DifferenceLevel(1, Fraction(0)),)
-        shape = Shape((), cumulative=True)
-        return calibrated_levels(shape, stretch.size, stretch.theta, epsilon / rows, records)
+        return calibrated_levels(Shape((), cumulative=True), stretch.size, stretch.theta, amount, records)

@@ -45,6 +45,11 @@ class OrderedFamily(Mechanism):
     def moments(self) -> tuple[float, float, float]:
         """Return trace and sum of the estimate's covariance, and the relative standard error of both."""
 
+    @property
+    def exact(self) -> bool:
+        """Whether there are few enough values for :meth:`covariance`."""
+        return self.size <= EXACT_SIZE
+
     @abstractmethod
     def covariance(self) -> Floats:
         """Return the estimate's covariance matrix; only for small sizes."""
@@ -59,7 +64,7 @@ class OrderedFamily(Mechanism):
 
     def spread(self, weights: Floats) -> Floats:
         """Multiply columns of weights of single values by the covariance of their estimated counts."""
-        if self.size > EXACT_SIZE:
+        if not self.exact:
             return weights
         lower = weights - np.pad(weights[1:], ((0, 1), (0, 0)))
         return np.diff(self.covariance() @ lower, axis=0, prepend=0.0)

@@ -30,6 +30,11 @@ class Estimate(Protocol):
         """The number of positions."""
         ...
 
+    @property
+    def exact(self) -> bool:
+        """Whether there are few enough positions for :meth:`covariance`."""
+        ...
+
     def moments(self) -> tuple[float, float, float]:
         """Return trace and sum of the covariance at positions 0..size - 1, and the relative standard error of both."""
         ...
@@ -95,7 +100,7 @@ class RangeError:
         for width in widths:
             if type(width) is not int or not 1 <= width <= self.size:
                 raise QueryError(f"a range is 1 to {self.size:,} positions wide, got {width}.")
-        if self.size <= EXACT_SIZE:
+        if self.estimate.exact:
             spread = self.covariance()
             diagonal = np.diag(spread)
             apart = (diagonal[w:] + diagonal[: len(diagonal) - w] - 2 * np.diag(spread, w) for w in widths)

@@ -15,16 +15,16 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.graphs import SecretGraph
-from blowfish_privacy.mechanisms.mechanism import NO_NOISE
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats, LeastSquares
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level, TotalLevel
 from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE
-from blowfish_privacy.noise import BitSource, SimulationSource, discrete_laplace
+from blowfish_privacy.noise import BitSource, SimulationSource
 
 _DRAWS = 12
 _MOST_WORK = 2_000_000
+_EXACT_OVERLAPPING = 2_500
+_DRAWS_OVERLAPPING = 300
 
 
 @dataclass(frozen=True)
@@ -67,26 +67,35 @@ class Segment:
 
     def loss(self, x: int, y: int) -> Fraction:
         """Return the privacy loss of a move inside the stretch."""
-        return sum((_loss(level.change(x, y), level) for level in self.levels), Fraction(0))
+        return sum((level.lost(level.change(x, y)) for level in self.levels), Fraction(0))
 
     def most(self, theta: int) -> Fraction:
         """Bound the loss over all moves of at most theta."""
-        return sum((_loss(level.most(theta), level) for level in self.levels), Fraction(0))
+        return sum((level.lost(level.most(theta)) for level in self.levels), Fraction(0))
 
     def presence(self, x: int) -> Fraction:
         """Return the privacy loss of a record at x that comes or goes."""
-        return sum((_loss(level.weight(x, self.stretch.size), level) for level in self.levels), Fraction(0))
+        return sum((level.lost(level.weight(x, self.stretch.size)) for level in self.levels), Fraction(0))
 
     @property
     def has_total(self) -> bool:
         """Whether the total is secret, and measured beside the other levels."""
         return bool(self.levels) and isinstance(self.levels[-1], TotalLevel)
 
+    @property
+    def exact(self) -> bool:
+        """Whether errors are computed exactly: with overlapping bins there are more rows than positions."""
+        return self.stretch.size <= (_EXACT_OVERLAPPING if self._overlapping else EXACT_SIZE)
+
+    @property
+    def _overlapping(self) -> bool:
+        return any(level.unit > level.spacing for level in self.levels)
+
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> Iterator[npt.NDArray[np.int64]]:
         """Answer every level exactly and add its noise."""
         for level in self.levels:
             answers = level.answer(counts)
-            yield answers + discrete_laplace(level.scale, len(answers), source=source) if level.scale else answers
+            yield answers + level.noise.draw(level.scale, len(answers), source) if level.scale else answers
 
     def estimate(self, noisy: npt.NDArray[np.int64], total: int) -> Floats:
         """Return the estimated number of records at or below each position; ``total`` matters where it is public."""
@@ -114,10 +123,10 @@ class Segment:
         if isinstance(self.levels[0], CumulativeLevel):
             alone = (size - 1) * self.levels[0].variance
             return alone, alone, 0.0
-        if size <= EXACT_SIZE:
+        if self.exact:
             return (*self._solver.moments(), 0.0)
         # Each draw averages over all positions, so large stretches need few.
-        draws = max(3, min(_DRAWS, _MOST_WORK // size))
+        draws = max(3, min(_DRAWS_OVERLAPPING if self._overlapping else _DRAWS, _MOST_WORK // size))
         source = SimulationSource(f"a stretch of {size}")
         errors = [self.simulated_error(source) for _ in range(draws)]
         traces, sums = [float(e @ e) for e in errors], [float(e.sum()) ** 2 for e in errors]
@@ -159,9 +168,3 @@ def _solver(size: int, levels: tuple[Level, ...]) -> LeastSquares:
     leaf, *coarse = levels
     total = coarse.pop().variance if isinstance(levels[-1], TotalLevel) else 0.0
     return LeastSquares(size, leaf.variance, tuple(coarse), total)
-
-
-def _loss(change: int, level: Level) -> Fraction:
-    if change and not level.scale:
-        raise PolicyError(NO_NOISE)
-    return change / level.scale if change else Fraction(0)
