@@ -22,8 +22,17 @@ import numpy as np
 
 import blowfish_privacy as bp
 from baselines import hierarchy_b, privelet, subgraph
-from blowfish_privacy.mechanisms import GridFlow, GridHierarchy, Mechanism, OrderedHierarchical, SmoothHierarchy
+from blowfish_privacy.mechanisms import (
+    GaussianHierarchy,
+    GridFlow,
+    GridHierarchy,
+    Mechanism,
+    OrderedHierarchical,
+    SmoothHierarchy,
+)
 from blowfish_privacy.noise import SystemSource, discrete_laplace
+from blowfish_privacy.privacy.conversion import rho_of
+from blowfish_privacy.testing.range_bound import least_range_error
 from report import AHEAD, NOTHING, PRICE, Row
 
 PAPER = {1: 4, 10: 200, 50: 850, 100: 1000, 500: 2900, 1000: 3000, None: 3500}
@@ -66,6 +75,28 @@ def expected() -> list[dict[str, object]]:
                 "paper, Figure 2(b), read off": published,
                 "its mechanism, sound and tuned": round(sound, 1),
                 "smooth hierarchy": round(ours, 1),
+            }
+        )
+    return rows
+
+
+def gaussian() -> list[dict[str, object]]:
+    """Compare Gaussian rows with a lower bound, and at rho and at (epsilon, delta) with Laplace rows at epsilon 1."""
+    rows = []
+    approximate = rho_of(Fraction(1), Fraction(1, 10**9))
+    for size, theta in ((64, None), (256, 10), (256, 100), (256, None), (4096, 10), (4096, 100), (4096, None)):
+        made = GaussianHierarchy.calibrated(bp.Cumulative("v"), policy(size, theta), rho=Fraction(1, 2), records=None)
+        error = made.expected_error().mse
+        bound = 2 * least_range_error(size, theta or size - 1, rounds=60) if size <= 256 else None
+        laplace = calibrated(SmoothHierarchy, size, theta, Fraction(1), 1000 * size).expected_error().mse
+        rows.append(
+            {
+                "values": size,
+                "theta": theta or "full",
+                "Gaussian, rho 0.5": round(error, 2),
+                "no Gaussian rows below": "" if bound is None else round(bound, 2),
+                "Gaussian, (1, 1e-9)": round(error / 2 / float(approximate), 1),
+                "Laplace, epsilon 1": round(laplace, 1),
             }
         )
     return rows
@@ -305,6 +336,7 @@ def main() -> None:
     options = parser.parse_args()
     tables = {
         "expected error": expected(),
+        "expected error with Gaussian rows": gaussian(),
         "expected error of a random rectangle": grids(),
         "growth": growth(options.largest),
         "look-ups": look_ups(),

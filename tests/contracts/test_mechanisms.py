@@ -309,13 +309,17 @@ def test_every_number_drawn_is_added_to_one_row_as_it_is(kind, like, secrets):
     assert len(exact) - drawn == without_noise(mechanism, exact, blocks=blocks)
 
 
+EXACT_BLOCKS = ("smooth-hierarchy", "ordered", "gaussian-hierarchy", "gaussian-ordered", "soft-grid", "marginals")
+"""Those that count blocks of a partition exactly."""
+
+
 def without_noise(mechanism, rows, *, blocks):
     """How many rows are public: the totals of blocks where they are told apart, and the code of a mesh."""
     if mechanism.name == "soft-mesh":
         return 2 + len(mechanism.parse(rows)[0].code)
     if mechanism.name == "mean-offsets":
         return int(mechanism.count_scale is None)
-    return blocks if mechanism.name in ("smooth-hierarchy", "ordered", "soft-grid", "marginals") else 0
+    return blocks if mechanism.name in EXACT_BLOCKS else 0
 
 
 def added(step, mechanism, counts):

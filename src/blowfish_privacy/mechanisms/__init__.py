@@ -16,6 +16,7 @@ from blowfish_privacy.mechanisms.grid.grid_hierarchy import GridHierarchy
 from blowfish_privacy.mechanisms.laplace import Laplace
 from blowfish_privacy.mechanisms.mean_offsets import MeanOffsets
 from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.mechanisms.ordered.gaussian_hierarchy import GaussianHierarchy, GaussianOrdered
 from blowfish_privacy.mechanisms.ordered.ordered import Ordered
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import OrderedHierarchical
@@ -45,7 +46,9 @@ __all__ = [
     "Error",
     "ExpectedError",
     "Gaussian",
+    "GaussianHierarchy",
     "GaussianMarginals",
+    "GaussianOrdered",
     "GridFlow",
     "GridHierarchy",
     "Laplace",
