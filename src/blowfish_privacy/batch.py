@@ -134,19 +134,27 @@ def _with_key(plan: Plan, file: PolicyFile) -> Plan:
 
 def _refuse_unaffordable(file: PolicyFile, session: Session, entries: Sequence[Entry]) -> None:
     """Refuse what is sure to exceed the budget before the data are asked for anything."""
-    measure = EPSILON if session.ledger.measure is EPSILON else RHO
+    ledger = session.ledger
     stated = [(release, release.spending.certain) for release in file.releases]
     due = [
-        (release.query, certain[1])
+        (release.query, certain)
         for release, certain in stated
-        # What is counted otherwise than the budget is worked out with the plans.
+        # A pure budget refuses rho unless Laplace noise is asked for: the plan says so.
         if certain is not None
-        and certain[0] is measure
-        and not may_be_paid(entries, file.policy, name=release.name, query=release.query, amount=certain[1])
+        and not (ledger.measure is EPSILON and certain[0] is RHO)
+        and not may_be_paid(
+            entries,
+            file.policy,
+            name=release.name,
+            query=release.query,
+            amount=ledger.measure.converted(certain[1], certain[0]),
+        )
     ]
-    met = [(query, classes_met(file.policy, looked_at(query)), amount) for query, amount in due]
+    met = [(query, classes_met(file.policy, looked_at(query)), certain) for query, certain in due]
     # One that meets several classes loses as much on one of them, and may lose less on the others.
-    certain = [(query, Loss.alike(classes, amount, measure)) for query, classes, amount in met if len(classes) == 1]
-    if not session.ledger.quote(Loss.total((loss for _, loss in certain), measure), file.policy).fits:
-        certain = [(query, loss) for query, loss in certain if costs(query, file.policy)]
-        session.ledger.quote(Loss.total((loss for _, loss in certain), measure), file.policy).check(_WHAT)
+    losses = [
+        (query, Loss.alike(classes, amount, measure)) for query, classes, (measure, amount) in met if len(classes) == 1
+    ]
+    if not ledger.quote([loss for _, loss in losses], file.policy).fits:
+        losses = [(query, loss) for query, loss in losses if costs(query, file.policy)]
+        ledger.quote([loss for _, loss in losses], file.policy).check(_WHAT)

@@ -21,9 +21,11 @@ from blowfish_privacy.errors import (
     brief,
 )
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
+from blowfish_privacy.ledger.ledger import check_same_budget
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.budget import Budget, BudgetLike
 from blowfish_privacy.privacy.classes import classes_met
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.queries import Asked, Selected
@@ -38,14 +40,14 @@ from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.release.run import ReleaseRunner
 from blowfish_privacy.release.spending import Spending
-from blowfish_privacy.support.exact import positive, show
 
 
 class Session:
     """Plans and releases over one table, under one policy and one budget.
 
     ``ledger`` is the path of the file, or the address of the PostgreSQL schema, that keeps what was spent; without it
-    the budget holds for this session only. A ledger that is there is opened; ``create=True`` makes one with ``budget``.
+    the budget holds for this session only. A ledger that is there is opened; ``create=True`` makes one with ``budget``:
+    a number is one of epsilon; ``{"rho": ..}`` and ``{"epsilon": .., "delta": ..}`` admit Gaussian noise too.
     The same release asked for again is handed out again as it was and costs nothing, unless ``new=True``: the same
     policy, query, mechanism, epsilon and name, over data of the same path or address. Tables in memory have no name;
     they are the table that the ledger is kept for.
@@ -58,7 +60,7 @@ class Session:
         data: Any,
         policy: Policy,
         *,
-        budget: Any = None,
+        budget: BudgetLike | None = None,
         ledger: str | Path | Ledger | None = None,
         create: bool = False,
         source: BitSource | None = None,
@@ -74,28 +76,27 @@ class Session:
         self._source: BitSource = SystemSource() if source is None else source
         self.keys = SessionKeys(data)
 
-    def _open_ledger(self, budget: Any, ledger: str | Path | Ledger | None, *, create: bool) -> Ledger:
-        amount = None if budget is None else positive(budget, "budget", error=LedgerError)
+    def _open_ledger(self, budget: BudgetLike | None, ledger: str | Path | Ledger | None, *, create: bool) -> Ledger:
+        terms = None if budget is None else Budget.read(budget, "budget", error=LedgerError)
         if create and not isinstance(ledger, str | Path):
             raise LedgerError("create makes the ledger that a path or an address names.", hint='ledger="name.ledger".')
         if isinstance(ledger, Ledger):
-            if amount not in (None, ledger.budget):
-                raise LedgerError(f"the ledger has a budget of {show(ledger.budget)}, not {show(amount)}.")
+            check_same_budget("the ledger", ledger.terms, terms)
             return ledger
         if ledger is not None and not isinstance(ledger, str | Path):
             raise LedgerError(f"a ledger is given by its path or address, got {brief(ledger)}.")
         if ledger is not None and not create:
-            return open_ledger(ledger, budget=amount, load_policy=load_policy)
-        if amount is None:
+            return open_ledger(ledger, budget=terms, load_policy=load_policy)
+        if terms is None:
             raise LedgerError(
                 f"a {'new ledger' if create else 'session'} needs a budget.",
                 hint='budget="1.0"; to keep it, ledger="name.ledger", the first time with create=True.',
             )
         if ledger is not None:
-            return create_ledger(ledger, budget=amount, load_policy=load_policy)
+            return create_ledger(ledger, budget=terms, load_policy=load_policy)
         folder = tempfile.TemporaryDirectory(prefix="blowfish-")
         weakref.finalize(self, folder.cleanup)
-        return SqliteLedger.create(Path(folder.name) / "session.ledger", budget=amount, load_policy=load_policy)
+        return SqliteLedger.create(Path(folder.name) / "session.ledger", budget=terms, load_policy=load_policy)
 
     @property
     def engine(self) -> Engine:
@@ -175,7 +176,7 @@ class Session:
         """Say what plans would cost together, on which secret pairs, and what they would leave. Nothing is spent."""
         if not all(isinstance(plan, Plan) for plan in plans):
             raise QueryError("a quote is for plans.", hint="session.quote(session.plan(query, epsilon=..)).")
-        return self.ledger.quote(Loss.total(plan.certificate.loss for plan in plans), self.policy)
+        return self.ledger.quote([plan.certificate.loss for plan in plans], self.policy)
 
     def runner(self) -> ReleaseRunner:
         """Return what runs plans over this session's data, policy and ledger."""

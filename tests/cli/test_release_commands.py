@@ -197,7 +197,7 @@ def test_the_loss_of_a_pair(folder, capsys):
     capsys.readouterr()
     assert blowfish(folder, "ledger", "show", "{folder}/people.ledger", "--pair", '{{"age": 0}}', '{{"age": 9}}') == 0
     # Five steps of at most 2, 0.75 each.
-    assert "epsilon 15/4" in capsys.readouterr().out
+    assert "epsilon 3.75" in capsys.readouterr().out
 
 
 def changes(body):

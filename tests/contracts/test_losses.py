@@ -13,7 +13,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import Laplace
 from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, changing, classes_met, one_attribute_at_a_time
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import EPSILON, Measure
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
@@ -96,20 +96,10 @@ def test_losses_add_up_class_by_class_and_steps_by_their_measure():
     assert (first + every).largest == Fraction(3, 4)
     assert EPSILON.over(Fraction(1, 3), 6) == 2
     assert EPSILON.words(Fraction(1, 2)) == "epsilon 0.5"
-
-    class Squared(Measure):
-        name = "squared"
-
-        def over(self, amount, steps):
-            return amount * steps**2
-
-    try:
-        squared = Loss.of({ALL: Fraction(1, 100)}, Measure.kinds["squared"])
-        assert dict(squared.over(6)) == {ALL: Fraction(36, 100)}
-        with pytest.raises(bp.LedgerError, match="do not add up"):
-            _ = first + squared
-        with pytest.raises(bp.LedgerError, match="already"):
-            type("Again", (Squared,), {"name": "epsilon"})
-        assert Measure.kinds["epsilon"] is EPSILON
-    finally:
-        del Measure.kinds["squared"]
+    squared = Loss.of({ALL: Fraction(1, 100)}, RHO)
+    assert dict(squared.over(6)) == {ALL: Fraction(36, 100)}
+    with pytest.raises(bp.LedgerError, match="do not add up"):
+        _ = first + squared
+    with pytest.raises(bp.LedgerError, match="already"):
+        type("Again", (Measure,), {"name": "epsilon"})
+    assert Measure.kinds["epsilon"] is EPSILON

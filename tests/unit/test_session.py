@@ -459,7 +459,7 @@ def test_growing_data_make_a_new_plan_and_not_an_endless_failure(tmp_path):
 
 def test_a_ledger_object_keeps_its_own_budget(tmp_path):
     shared = bp.Session(TABLE, POLICY, budget=100, ledger=tmp_path / "l", create=True).ledger
-    with pytest.raises(bp.LedgerError, match="budget of 100, not 0.1"):
+    with pytest.raises(bp.LedgerError, match="budget of 100, not of 0.1"):
         bp.Session(TABLE, POLICY, budget="0.1", ledger=shared)
     assert bp.Session(TABLE, POLICY, ledger=shared).remaining == 100
 

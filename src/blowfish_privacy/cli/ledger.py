@@ -14,10 +14,24 @@ from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
 from blowfish_privacy.ledger.postgres import PostgresLedger
+from blowfish_privacy.privacy.budget import Budget
+from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import load_policy
-from blowfish_privacy.statements.ledger import failures, ledger_view, loss_view, lost_in_words, verification_view
-from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.statements.budget import terms_words
+from blowfish_privacy.statements.ledger import (
+    asked_in_words,
+    failures,
+    ledger_view,
+    loss_view,
+    loss_words,
+    lost_in_words,
+    lost_on_pair,
+    lost_on_whole_record,
+    verification_view,
+)
+from blowfish_privacy.support import yaml_text
+from blowfish_privacy.support.exact import show
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.postgresql import is_address
 
@@ -45,7 +59,7 @@ def _open(file: str) -> Ledger:
 
 @ledger.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--budget", help="FILE is then the path or address of the ledger itself.")
+@click.option("--budget", help="1.0, '{rho: 0.05}' or '{epsilon: 1, delta: 1e-9}'; FILE is then the ledger itself.")
 def create(file: str, budget: str | None) -> None:
     """Make the ledger that the policy file FILE names, with its budget. A ledger that is there stays as it is."""
     if budget is None:
@@ -55,8 +69,9 @@ def create(file: str, budget: str | None) -> None:
             raise SpecError("the file names no ledger, or no budget.", hint="add ledger: table.ledger and budget: 1.0.")
         made = create_ledger(location, budget=loaded.budget)
     else:
-        made = create_ledger(file, budget=positive(budget, "the budget", error=LedgerError))
-    echo(f"Made the ledger {made.name} with a budget of {show(made.budget)}. Nothing is spent yet.")
+        stated = yaml_text.parse(budget) if budget.lstrip().startswith("{") else budget
+        made = create_ledger(file, budget=Budget.read(stated, error=LedgerError))
+    echo(f"Made the ledger {made.name} with a budget of {made.terms.kept}. Nothing is spent yet.")
 
 
 @ledger.command()
@@ -66,8 +81,9 @@ def moved(file: str) -> None:
     if is_address(file):
         raise LedgerError("only a file has a place that is recorded.", hint="a ledger in PostgreSQL needs nothing.")
     opened = SqliteLedger.moved(file)
+    brief = opened.measure.brief
     echo(
-        f"{opened.name} is in its place: budget {show(opened.budget)}, spent {show(opened.spent)}. Use no other copy "
+        f"{opened.name} is in its place: budget {opened.terms.kept}, spent {brief(opened.spent)}. Use no other copy "
         "of it: two would spend the budget twice."
     )
 
@@ -81,22 +97,25 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
     """List what was spent, under which policy, on which secret pairs; with --pair, what was lost on two values."""
     opened = _open(file)
     if pair is not None:
-        view = loss_view(opened, record(pair[0]), record(pair[1]))
-        words = f"epsilon {view['loss']}" if view["loss"] else "everything: nothing protects this pair"
-        print_json(view) if as_json else echo(f"Lost so far on this pair: {words}.")
+        first, second = map(record, pair)
+        if as_json:
+            print_json(loss_view(opened, first, second))
+        else:
+            echo(f"Lost so far on this pair: {loss_words(lost_on_pair(opened, first, second))}.")
         return
     if picture is not None:
         _draw(opened, picture)
     if as_json:
         print_json(ledger_view(opened))
         return
-    header = ["entry", "time (UTC)", "release", "mechanism", "policy", "epsilon", "charged", "on"]
+    unit, mixed = opened.measure.unit, opened.measure is not EPSILON
+    header = ["entry", "time (UTC)", "release", "mechanism", "policy", "asked" if mixed else unit, "charged", "on"]
     print_table(
         header,
         [
             [
                 *(e.number, e.made[:19], e.description, e.mechanism, e.policy.hash[:12]),
-                *(show(e.epsilon), show(e.charged), lost_in_words(e)),
+                *(asked_in_words(e) if mixed else show(e.epsilon), show(e.charged), lost_in_words(e)),
             ]
             for e in opened.entries()
         ],
@@ -104,7 +123,12 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
     for number, made in failures(opened).items():
         echo(f"Entry {number}: the data contradicted the facts that its policy states ({made[:19]}).")
     _print_balances(opened)
-    echo(f"Budget {show(opened.budget)}, spent {show(opened.spent)}, left {show(opened.remaining)}.")
+    brief = opened.measure.brief
+    echo(f"Budget {opened.terms.kept}, spent {brief(opened.spent)}, left {brief(opened.remaining)}.")
+    for sentence in terms_words(opened.terms):
+        echo(sentence)
+    if mixed and (whole := lost_on_whole_record(opened)) is not None:
+        echo(f"A whole record, which others are up to {whole[0]} from, has lost {loss_words(whole[1])}.")
 
 
 def _print_balances(opened: Ledger) -> None:

@@ -16,7 +16,6 @@ from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import Engine, located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, LedgerError, SpecError
 from blowfish_privacy.ledger.quote import Quote
-from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.queries import Asked
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.public_sizes import PublicNumbers, PublicSizes
@@ -25,7 +24,6 @@ from blowfish_privacy.results import Result
 from blowfish_privacy.statements.budget import HEADER, budget_rows, budget_words
 from blowfish_privacy.statements.plan import COLUMNS, plan_cells, plans_view
 from blowfish_privacy.statements.release import release_view, releases_view
-from blowfish_privacy.support.exact import show
 
 Number = TypeVar("Number")
 
@@ -92,7 +90,8 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
         if item["recorded"]:
             echo(f"  paid for before ({item['recorded']}); nothing was spent")
         echo(f"  {', '.join(item['files'])}")
-    echo(f"Spent {show(batch.cost)}; {show(session.remaining)} is left.")
+    brief = session.ledger.measure.brief
+    echo(f"Spent {brief(batch.cost)}; {brief(session.remaining)} is left.")
 
 
 def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan], Quote | None]:
@@ -110,8 +109,8 @@ def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan], Quote | Non
             _mention_earlier(batch)
             return batch.plans, batch.quote
     plans = plan_releases(loaded, ask)
-    loss = Loss.total(plan.certificate.loss for plan in plans)
-    return plans, None if loaded.budget is None else Quote.fresh(loss, loaded.budget)
+    losses = [plan.certificate.loss for plan in plans]
+    return plans, None if loaded.budget is None else Quote.fresh(losses, loaded.budget)
 
 
 def _mention_earlier(batch: Batch) -> None:
@@ -170,9 +169,10 @@ def _confirm(batch: Batch, *, yes: bool) -> None:
     if not batch.due or yes:
         return
     _print_plans(batch.due, batch.quote)
-    after = show(batch.session.remaining - batch.cost)
+    brief = batch.session.ledger.measure.brief
+    after = brief(batch.session.remaining - batch.cost)
     try:
-        click.confirm(f"Spend {show(batch.cost)} (leaving {after}) and read the data?", abort=True, err=True)
+        click.confirm(f"Spend {brief(batch.cost)} (leaving {after}) and read the data?", abort=True, err=True)
     except click.Abort as stopped:
         if not isinstance(stopped.__context__, EOFError):
             raise

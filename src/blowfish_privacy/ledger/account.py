@@ -8,9 +8,9 @@ from fractions import Fraction
 from blowfish_privacy.errors import BudgetError
 from blowfish_privacy.ledger.amounts import write_amount
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, chained
+from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.classes import PairClass
 from blowfish_privacy.privacy.measure import EPSILON, Measure
-from blowfish_privacy.support.exact import show
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,20 @@ class Account:
     failures_head: str
 
     @classmethod
-    def opening(cls, budget: Fraction, created: str, measure: Measure = EPSILON) -> Account:
+    def opening(cls, terms: Budget, created: str) -> Account:
         """Open an account. All chains start at the budget, so that a changed budget shows too."""
-        head = cls.first_link(budget, created, measure)
-        return cls(measure, budget, created, Fraction(0), 0, head, 0, head, 0, head)
+        head = cls.first_link(terms.amount, created, terms.measure)
+        return cls(terms.measure, terms.amount, created, Fraction(0), 0, head, 0, head, 0, head)
 
     @staticmethod
     def first_link(budget: Fraction, created: str, measure: Measure = EPSILON) -> str:
         """Compute the hash that all chains start from; for pure epsilon that of format 1."""
         return chained("", write_amount(budget), created, *(() if measure is EPSILON else (measure.name,)))
+
+    @property
+    def terms(self) -> Budget:
+        """The budget with its measure, as it was stated."""
+        return Budget(self.measure, self.budget)
 
     @property
     def remaining(self) -> Fraction:
@@ -67,17 +72,18 @@ class OverBudgetError(BudgetError):
 
     @classmethod
     def of(
-        cls, pairs: PairClass, requested: Fraction, remaining: Fraction, *, budget: Fraction, what: str
+        cls, pairs: PairClass, requested: Fraction, remaining: Fraction, *, budget: Budget, what: str
     ) -> OverBudgetError:
         """Make the error for a charge to a class that exceeds what is left of its budget, and keep both amounts."""
+        brief = budget.measure.brief
         if pairs.kind in ("all", "every"):
-            said = f"{what} {show(requested)}, but of the budget of {show(budget)} only {show(remaining)} is left"
+            said = f"{what} {brief(requested)}, but of the budget of {budget.kept} only {brief(remaining)} is left"
         else:
-            lost = f"{pairs.words} have lost {show(budget - remaining)} of the budget of {show(budget)}"
-            said = f"{lost}, and {what} {show(requested)} on them"
+            lost = f"{pairs.words} have lost {brief(budget.amount - remaining)} of the budget of {budget.kept}"
+            said = f"{lost}, and {what} {brief(requested)} on them"
         error = cls(
-            f"{said}: {show(requested - remaining)} too much. Nothing was charged, and no value was read.",
-            hint="ask for a smaller epsilon." if remaining else "the budget is used up.",
+            f"{said}: {brief(requested - remaining)} too much. Nothing was charged, and no value was read.",
+            hint=budget.left(remaining) if remaining > 0 else "the budget is used up.",
         )
         error.requested, error.remaining = requested, remaining
         return error

@@ -6,7 +6,7 @@ from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.ledger.composition import Price
 from blowfish_privacy.ledger.entry import Document, Entry, sha256
 from blowfish_privacy.ledger.store import Store
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.privacy.measure import Measure
 
 
 def already_made(store: Store, wanted: Entry) -> Entry | None:
@@ -15,19 +15,19 @@ def already_made(store: Store, wanted: Entry) -> Entry | None:
     if made is not None and not made.repeats(wanted):
         raise LedgerError(
             f"the key {wanted.key!r} was used for a different release: entry {made.number}, {made.description!r}, "
-            f"epsilon {show(made.epsilon)}.",
+            f"{made.loss.measure.words(made.epsilon)}.",
             hint="a retry must ask for exactly the same; a new release needs a new key.",
         )
     return made
 
 
-def paid(made: Entry, wanted: Entry, price: Price) -> Entry:
+def paid(made: Entry, wanted: Entry, price: Price, measure: Measure) -> Entry:
     """Accept a charge that was made before, if it paid the full price."""
-    due = price.charged(wanted.loss)
+    due = price.charged(wanted.loss, measure)
     if made.charged < due.largest or not made.loss.covers(due):
         raise LedgerError(
-            f"entry {made.number} has this release's key, but paid {show(made.charged)} and not what this release "
-            f"costs: {show(due.largest)}.",
+            f"entry {made.number} has this release's key, but paid {measure.brief(made.charged)} and not what this "
+            f"release costs: {measure.brief(due.largest)}.",
             hint="run 'blowfish ledger verify'; a release with a new key is charged anew.",
         )
     return made

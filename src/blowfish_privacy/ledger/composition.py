@@ -4,7 +4,8 @@ A budget bounds the loss between neighbours of the ledger's policy: tables that 
 edge of its graph G1 (without known facts). A release that is epsilon-private for a policy with graph G2 loses at most
 epsilon * d_G2(x, y) between a person's values x and y: walk the shortest chain, epsilon per step. So it costs epsilon
 times the *stretch*, the largest d_G2 over the edges of G1. Where that is infinite, or none of these rules finds it,
-the charge is refused.
+the charge is refused. A loss in rho grows with the square of the steps. What a release costs on the ledger's secret
+pairs is worked out in its own measure, and then converted to that of the budget.
 
 Options of the policies, when neither has known facts:
 
@@ -27,6 +28,7 @@ from blowfish_privacy.graphs.covering import steps_covering
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import EVERY
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import Measure
 
 _OWN_LEDGER = (
     "release under the ledger's policy. A second ledger does not make the loss smaller: on every pair of values the "
@@ -43,13 +45,13 @@ class Price:
     by_class: bool = True
     """Whether it is charged class by class: each class of its secret pairs is one of the ledger's."""
 
-    def charged(self, loss: Loss) -> Loss:
-        """Say what a release costs on the secret pairs of the ledger's policy."""
+    def charged(self, loss: Loss, measure: Measure) -> Loss:
+        """Say what a release costs on the secret pairs of the ledger's policy, in the measure of its budget."""
         lost = loss if self.by_class else Loss.alike((EVERY,), loss.largest, loss.measure)
-        return lost.over(self.factor)
+        return lost.over(self.factor).measured_in(measure)
 
 
-SAME_POLICY = Price(1, "same policy: epsilons add up")
+SAME_POLICY = Price(1, "same policy: losses add up")
 
 
 def price(base: Policy, policy: Policy) -> Price:

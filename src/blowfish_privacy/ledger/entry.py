@@ -14,10 +14,11 @@ from fractions import Fraction
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.amounts import read_amount, write_amount
-from blowfish_privacy.ledger.losses import write_loss
+from blowfish_privacy.ledger.losses import read_loss, write_loss
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import EVERY
 from blowfish_privacy.privacy.loss import NOTHING, Loss
+from blowfish_privacy.privacy.measure import Measure
 
 
 def sha256(text: str) -> str:
@@ -47,10 +48,11 @@ class StoredPolicy:
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge. ``charged`` is what it cost the budget: epsilon times the factor that ``rule`` explains.
+    """One charge. ``charged`` is what it cost the budget: what was asked for, at the price that ``rule`` explains.
 
     ``loss`` says which secret pairs of the ledger's policy it was charged to; the most that one is charged is
-    ``charged``. Entries of format 1 count in full on all pairs.
+    ``charged``. Entries of format 1 count in full on all pairs. All amounts are in the measure of the ledger, and
+    ``epsilon`` is the largest that was asked for; a loss asked for in another measure is in ``detail``.
     """
 
     number: int
@@ -77,6 +79,27 @@ class Entry:
             pass
         raise LedgerError("the stored parts of an entry are damaged.", hint="the ledger was changed by other software.")
 
+    @property
+    def asked(self) -> Loss | None:
+        """What was asked for on the secret pairs of its own policy, if it is in another measure than the ledger's."""
+        try:
+            asked = json.loads(self.detail).get("asked")
+            return None if asked is None else read_loss(asked["measure"], _compact(asked["loss"]))
+        except (ValueError, AttributeError, RecursionError, KeyError, TypeError):
+            pass
+        raise LedgerError("the stored loss of an entry is damaged.", hint="the ledger was changed by other software.")
+
+    @property
+    def requested(self) -> tuple[Measure, Fraction]:
+        """The most that was asked for on any secret pair, in the release's own measure."""
+        asked = self.asked
+        return (self.loss.measure, self.epsilon) if asked is None else (asked.measure, asked.largest)
+
+    def due(self, factor: int) -> Fraction:
+        """Say the least that it costs at a price of so many times what was asked for."""
+        own, amount = self.requested
+        return self.loss.measure.converted(own.over(amount, factor), own)
+
     def link(self, previous: str) -> str:
         """Compute the hash this entry must carry after its predecessor's."""
         added = (self.loss.measure.name, write_loss(self.loss))
@@ -101,6 +124,15 @@ class Entry:
             other.description,
             other.detail,
         )
+
+
+def asked_detail(loss: Loss) -> str:
+    """Write down a loss that is in another measure than the ledger's; :attr:`Entry.asked` reads it."""
+    return _compact({"asked": {"measure": loss.measure.name, "loss": json.loads(write_loss(loss))}})
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 @dataclass(frozen=True)

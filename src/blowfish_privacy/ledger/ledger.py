@@ -8,7 +8,7 @@ data contradicted what their policy states). A kind of storage supplies transact
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from blowfish_privacy.ledger.balance import in_words, lost
 from blowfish_privacy.ledger.charges import already_made, charge_of, check_not_replaced, intact, paid
 from blowfish_privacy.ledger.composition import Price
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
-from blowfish_privacy.ledger.pair_loss import PairLoss, pair_loss
+from blowfish_privacy.ledger.pair_loss import LossByRows, PairLoss, pair_loss
 from blowfish_privacy.ledger.policy_cache import PolicyCache, PolicyLoader
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.ledger.request import storable, wanted_entry
@@ -29,6 +29,7 @@ from blowfish_privacy.ledger.snapshot import Snapshot
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.ledger.verification import Report, Rows, price_problems, verify_rows
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.classes import EVERY
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import Measure
@@ -47,10 +48,21 @@ class Ledger(ABC):
     values_folder: Path | None = None
     """Where values are kept that are too many for a document; None if there is no such place."""
 
-    def __init__(self, *, budget: Fraction, load_policy: PolicyLoader | None, clock: Clock | None) -> None:
-        self.budget = budget
+    def __init__(self, *, terms: Budget, load_policy: PolicyLoader | None, clock: Clock | None) -> None:
+        self.terms = terms
+        """The budget with its measure, as it was stated when the ledger was made."""
         self._policies = PolicyCache(load_policy)
         self._clock = clock or system_clock
+
+    @property
+    def budget(self) -> Fraction:
+        """The amount of the budget, in its measure: the most that any secret pair may lose."""
+        return self.terms.amount
+
+    @property
+    def measure(self) -> Measure:
+        """What all amounts are counted in."""
+        return self.terms.measure
 
     @property
     @abstractmethod
@@ -69,12 +81,6 @@ class Ledger(ABC):
         """Run an action in a new transaction. The action itself must check whether it was already done."""
         with self._writing() as store:
             return action(store)
-
-    @property
-    def measure(self) -> Measure:
-        """How losses are counted."""
-        with self._reading() as store:
-            return store.account().measure
 
     @property
     def lost(self) -> Loss:
@@ -128,19 +134,22 @@ class Ledger(ABC):
             snapshot = Snapshot.of(store)
         return snapshot.price(self._policies, policy)
 
-    def quote(self, loss: Loss, policy: Policy) -> Quote:
-        """Say what a loss under a policy would be charged, and what it would leave; nothing is charged."""
+    def quote(self, losses: Loss | Iterable[Loss], policy: Policy) -> Quote:
+        """Say what one or several releases under a policy would be charged, and what that would leave."""
         self._policies.add(policy)
         with self._reading() as store:
             snapshot, account, balances = Snapshot.of(store), store.account(), tuple(store.balances())
         price = snapshot.price(self._policies, policy)
-        return Quote.of(price, loss, lost(balances, account.measure), account)
+        asked = [losses] if isinstance(losses, Loss) else losses
+        return Quote.of(price, asked, lost(balances, account.measure), account)
 
     def charge(
         self, *, loss: Loss, policy: Policy, key: str, description: str, mechanism: str, policy_text: str = ""
     ) -> Entry:
         """Charge a release; when this returns, the charge is durable.
 
+        A loss in another measure than the budget's is converted, once its price is known; where that is impossible it
+        is refused.
         A second charge with the same key, policy, loss and description returns the first one and costs nothing.
         ``policy_text`` is what ``load_policy`` can read the policy back from.
         """
@@ -151,6 +160,7 @@ class Ledger(ABC):
             key=key,
             description=description,
             mechanism=mechanism,
+            measure=self.measure,
         )
         return self._charge(wanted, policy)
 
@@ -199,14 +209,20 @@ class Ledger(ABC):
             stored = None if entry is None else store.document(entry.number)
         return None if stored is None else intact(stored)
 
-    def loss(self, x: Mapping[str, object], y: Mapping[str, object]) -> PairLoss:
+    def loss(self, x: Mapping[str, object], y: Mapping[str, object]) -> Fraction | float:
         """Add up what was lost so far on a pair of values: on each step between them, what its class lost there.
 
         Attributes not named are equal. ``math.inf`` when some release left the pair unprotected.
         """
+        return self.pair_loss(x, y).amount
+
+    def pair_loss(
+        self, x: Mapping[str, object], y: Mapping[str, object], by_rows: LossByRows | None = None
+    ) -> PairLoss:
+        """Say the same release by release; ``by_rows`` may know a smaller loss of one from what it handed out."""
         with self._reading() as store:
             base, entries = store.base(), tuple(store.entries())
-        return pair_loss(self._policies, base, entries, x, y)
+        return pair_loss(self._policies, base, entries, (x, y), self.measure, by_rows)
 
     def verify(self) -> Report:
         """Recompute the balance, all hashes and, where policies can be read back, all prices from the rows."""
@@ -228,15 +244,15 @@ class Ledger(ABC):
         # Finding the price may take seconds: not while others wait to write.
         price = snapshot.price(self._policies, policy)
         if made is not None:
-            return paid(made, wanted, price)
+            return paid(made, wanted, price, self.measure)
         return self._write(lambda store: already_made(store, wanted) or self._append(store, wanted, policy))
 
     def _append(self, store: Store, wanted: Entry, policy: Policy) -> Entry:
         price, before = Snapshot.of(store).price(self._policies, policy), store.account()
-        if wanted.loss.measure is not before.measure:
-            raise LedgerError(f"the loss is measured in {wanted.loss.measure.name}, and this budget is not.")
-        balances = tuple(store.balances({EVERY, *(pairs.whole for pairs, _ in price.charged(wanted.loss))}))
-        quote = Quote.of(price, wanted.loss, lost(balances, before.measure), before)
+        balances = tuple(
+            store.balances({EVERY, *(pairs.whole for pairs, _ in price.charged(wanted.loss, self.measure))})
+        )
+        quote = Quote.of(price, [wanted.loss], lost(balances, before.measure), before)
         quote.check()
         new = replace(wanted, number=before.entries + 1, made=self._now(), loss=quote.charged, rule=quote.rule)
         new = replace(new, charged=quote.charged.largest)
@@ -246,6 +262,15 @@ class Ledger(ABC):
 
     def _now(self) -> str:
         return write_time(self._clock())
+
+
+def check_same_budget(name: str, made_with: Budget, stated: Budget | None) -> None:
+    """Refuse to open a ledger whose budget is not what a caller believes."""
+    if stated is not None and not made_with.same(stated):
+        raise LedgerError(
+            f"{name} has a budget of {made_with.words}, not of {stated.words}.",
+            hint="a budget is fixed when its ledger is made: leave it out, or state the same.",
+        )
 
 
 def system_clock() -> datetime:

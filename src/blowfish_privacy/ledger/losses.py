@@ -26,13 +26,12 @@ def write_loss(loss: Loss) -> str:
 
 def read_loss(measure: str, text: str) -> Loss:
     """Read what :func:`write_loss` writes, and nothing else."""
-    if measure not in Measure.kinds:
-        raise LedgerError("an entry has an unknown measure of loss.", hint="use a newer version.")
+    kind = Measure.named(measure)
     try:
         amounts = dict(_read(**row) for row in json.loads(text))
     except (ValueError, TypeError, AttributeError, RecursionError):
         amounts = None
-    loss = None if amounts is None else Loss.of(amounts, Measure.kinds[measure])
+    loss = None if amounts is None else Loss.of(amounts, kind)
     if loss is None or write_loss(loss) != text:
         raise LedgerError("the stored loss of an entry is damaged.", hint="the ledger was changed by other software.")
     return loss

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-from fractions import Fraction
 from typing import Any
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.ledger import Ledger
 from blowfish_privacy.ledger.policy_cache import PolicyLoader
 from blowfish_privacy.ledger.sqlite import SqliteLedger
+from blowfish_privacy.privacy.budget import BudgetLike
 from blowfish_privacy.support.postgresql import is_address, refuse_address
 
 
 def open_ledger(
-    where: str | os.PathLike[str], *, budget: Fraction | None = None, load_policy: PolicyLoader | None = None
+    where: str | os.PathLike[str], *, budget: BudgetLike | None = None, load_policy: PolicyLoader | None = None
 ) -> Ledger:
     """Open the ledger at a path or an address of PostgreSQL; ``budget``, if given, must be the one it was made with."""
     return _kind(where).open(where, budget=budget, load_policy=load_policy)
 
 
 def create_ledger(
-    where: str | os.PathLike[str], *, budget: Fraction, load_policy: PolicyLoader | None = None
+    where: str | os.PathLike[str], *, budget: BudgetLike, load_policy: PolicyLoader | None = None
 ) -> Ledger:
     """Make a ledger at a path or an address of PostgreSQL, where there is none, and open it."""
     return _kind(where).create(where, budget=budget, load_policy=load_policy)

@@ -11,18 +11,17 @@ import re
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from blowfish_privacy.errors import LedgerError, brief
 from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.ledger import Clock, Ledger, system_clock, write_time
+from blowfish_privacy.ledger.ledger import Clock, Ledger, check_same_budget, system_clock, write_time
 from blowfish_privacy.ledger.policy_cache import PolicyLoader
 from blowfish_privacy.ledger.postgres_making import check_durable, inspect, make, quoted
 from blowfish_privacy.ledger.postgres_schema import DEFAULT_NAME, grants
 from blowfish_privacy.ledger.postgres_store import PostgresStore
 from blowfish_privacy.ledger.store import Store
-from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.privacy.budget import Budget, BudgetLike
 from blowfish_privacy.support.postgresql import Address, driver, error_in_words
 
 if TYPE_CHECKING:
@@ -46,13 +45,13 @@ class PostgresLedger(Ledger):
     def __init__(
         self,
         address: Address,
-        budget: Fraction,
+        terms: Budget,
         *,
         load_policy: PolicyLoader | None,
         timeout: float,
         clock: Clock | None,
     ) -> None:
-        super().__init__(budget=budget, load_policy=load_policy, clock=clock)
+        super().__init__(terms=terms, load_policy=load_policy, clock=clock)
         self._address, self._timeout = address, timeout
 
     @classmethod
@@ -60,17 +59,17 @@ class PostgresLedger(Ledger):
         cls,
         url: str,
         *,
-        budget: Fraction,
+        budget: BudgetLike,
         load_policy: PolicyLoader | None = None,
         timeout: float = TIMEOUT,
         clock: Clock | None = None,
     ) -> PostgresLedger:
         """Make a ledger and open it; the options are those of :meth:`open`."""
         address, name = _parsed(url)
-        budget = positive(budget, "the budget", error=LedgerError)
+        terms = Budget.read(budget, error=LedgerError)
         with _wording_errors(), _transaction(address, timeout) as connection:
             check_durable(connection)
-            make(connection, name, Account.opening(budget, write_time((clock or system_clock)())))
+            make(connection, name, Account.opening(terms, write_time((clock or system_clock)())))
         return cls.open(url, load_policy=load_policy, timeout=timeout, clock=clock)
 
     @classmethod
@@ -78,27 +77,22 @@ class PostgresLedger(Ledger):
         cls,
         url: str,
         *,
-        budget: Fraction | None = None,
+        budget: BudgetLike | None = None,
         load_policy: PolicyLoader | None = None,
         timeout: float = TIMEOUT,
         clock: Clock | None = None,
     ) -> PostgresLedger:
         """Open an existing ledger; see :meth:`SqliteLedger.open`."""
         address, name = _parsed(url)
-        if budget is not None:
-            budget = positive(budget, "the budget", error=LedgerError)
+        terms = None if budget is None else Budget.read(budget, error=LedgerError)
         with _wording_errors(), _transaction(address, timeout) as connection:
             check_durable(connection)
             account = inspect(connection, name)
-        if budget not in (None, account.budget):
-            raise LedgerError(
-                f"the ledger {name!r} has a budget of {show(account.budget)}, not of {show(budget)}.",
-                hint="a budget is fixed when its ledger is made: leave it out, or state the same.",
-            )
-        return cls(address, account.budget, load_policy=load_policy, timeout=timeout, clock=clock)
+        check_same_budget(f"the ledger {name!r}", account.terms, terms)
+        return cls(address, account.terms, load_policy=load_policy, timeout=timeout, clock=clock)
 
     def __repr__(self) -> str:
-        return f"PostgresLedger({self.name!r}, budget={show(self.budget)})"
+        return f"PostgresLedger({self.name!r}, budget={self.terms.words})"
 
     @property
     def name(self) -> str:

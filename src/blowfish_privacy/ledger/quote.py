@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 from blowfish_privacy.ledger.account import Account, OverBudgetError
 from blowfish_privacy.ledger.composition import SAME_POLICY, Price
+from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.classes import EVERY, PairClass
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.privacy.regions import largest_overlap
 
 MOST_REGIONS = 200
 """Regions of one class that are kept apart; a charge on more is lost on the class wherever its pairs lie."""
 
+_CONVERTED = "a loss in epsilon costs the rho that bounds it"
 _MERGED = f"more than {MOST_REGIONS} regions of a class are not kept apart, so new ones are charged wherever pairs lie"
 
 
@@ -27,24 +31,32 @@ class Quote:
     """What the release costs on the classes of secret pairs of the ledger's policy."""
     before: Loss
     """What was lost before, on the classes it is charged to if not on all."""
-    budget: Fraction
+    terms: Budget
     spent: Fraction
     """The most that any secret pair had lost before."""
     rule: str
     """Why it costs that."""
 
     @classmethod
-    def of(cls, price: Price, loss: Loss, before: Loss, account: Account) -> Quote:
-        """Quote the price of a loss for a ledger in a given state."""
-        due = price.charged(loss)
+    def of(cls, price: Price, losses: Iterable[Loss], before: Loss, account: Account) -> Quote:
+        """Quote the price of one or several releases for a ledger in a given state."""
+        asked = tuple(losses)
+        due = Loss.total((price.charged(loss, account.measure) for loss in asked), account.measure)
         charged = _with_few_regions(due, before)
         rule = price.rule if charged == due else f"{price.rule}; {_MERGED}"
-        return cls(price, charged, before, account.budget, account.spent, rule)
+        if account.measure is not EPSILON and any(loss.measure is EPSILON for loss in asked):
+            rule = f"{rule}; {_CONVERTED}"
+        return cls(price, charged, before, account.terms, account.spent, rule)
 
     @classmethod
-    def fresh(cls, loss: Loss, budget: Fraction) -> Quote:
-        """Quote the price of a loss for a ledger that is not made yet: its policy will be that of the loss."""
-        return cls(SAME_POLICY, loss, Loss.of({}, loss.measure), budget, Fraction(0), SAME_POLICY.rule)
+    def fresh(cls, losses: Iterable[Loss], budget: Budget) -> Quote:
+        """Quote the price of releases for a ledger that is not made yet: its policy will be theirs."""
+        return cls.of(SAME_POLICY, losses, Loss.of({}, budget.measure), Account.opening(budget, ""))
+
+    @property
+    def budget(self) -> Fraction:
+        """The amount of the budget, in its measure."""
+        return self.terms.amount
 
     @cached_property
     def after(self) -> Loss:
@@ -81,7 +93,7 @@ class Quote:
         if not self.fits:
             requested = self.charged.on(self.short)
             raise OverBudgetError.of(
-                self.short, requested, requested - (self.largest - self.budget), budget=self.budget, what=what
+                self.short, requested, requested - (self.largest - self.budget), budget=self.terms, what=what
             )
 
     @cached_property

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger.entry import Entry, StoredPolicy
+from blowfish_privacy.ledger.entry import Entry, StoredPolicy, asked_detail
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import Measure
 
 _LONGEST_KEY = 500
 
@@ -20,9 +21,12 @@ def wanted_entry(
     key: str,
     description: str,
     mechanism: str,
-    detail: str = "{}",
+    measure: Measure,
 ) -> Entry:
-    """Make the entry that a charge asks for; its number, time and price are filled in when it is made."""
+    """Make the entry that a charge asks for; its number, time and price are filled in when it is made.
+
+    Its loss is that of the release, in the release's own measure, and its other amounts are in that of the ledger.
+    """
     if not storable(key, "the key") or len(key) > _LONGEST_KEY:
         raise LedgerError(f"the key must have 1 to {_LONGEST_KEY} characters.")
     return Entry(
@@ -30,12 +34,12 @@ def wanted_entry(
         key=key,
         made="",
         policy=StoredPolicy.of(policy, storable(policy_text, "the policy's text")),
-        epsilon=_checked(loss).largest,
+        epsilon=measure.converted(_checked(loss).largest, loss.measure),
         charged=Fraction(0),
         rule="",
         description=storable(description, "the description"),
         mechanism=storable(mechanism, "the mechanism"),
-        detail=detail,
+        detail="{}" if loss.measure == measure else asked_detail(loss),
         loss=loss,
     )
 

@@ -19,9 +19,7 @@ VERSIONS = (1, 2)
 def read_account(row: Any) -> Account:
     """Read an account: budget, created, spent; entries, documents, failures, each with its head."""
     measure, budget, created, spent, *rest = _typed(row, (str, str, str, str, int, str, int, str, int, str))
-    if measure not in Measure.kinds:
-        raise LedgerError("the budget has an unknown measure of loss.", hint="use a newer version.")
-    return Account(Measure.kinds[measure], read_amount(budget), created, read_amount(spent), *rest)
+    return Account(Measure.named(measure), read_amount(budget), created, read_amount(spent), *rest)
 
 
 def account_row(account: Account) -> tuple[str | int, ...]:

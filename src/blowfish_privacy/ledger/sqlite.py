@@ -11,26 +11,25 @@ import stat
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
 from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.ledger import Clock, Ledger, system_clock, write_time
+from blowfish_privacy.ledger.ledger import Clock, Ledger, check_same_budget, system_clock, write_time
 from blowfish_privacy.ledger.policy_cache import PolicyLoader
 from blowfish_privacy.ledger.sqlite_access import TIMEOUT, transaction, wording_file_errors, wording_sqlite_errors
 from blowfish_privacy.ledger.sqlite_making import inspect, make, record_move
 from blowfish_privacy.ledger.sqlite_store import SqliteStore
-from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.privacy.budget import Budget, BudgetLike
 
 
 class SqliteLedger(Ledger):
     """A ledger in one SQLite file; make it with :meth:`create`, open it with :meth:`open`."""
 
     def __init__(
-        self, path: Path, budget: Fraction, *, load_policy: PolicyLoader | None, timeout: float, clock: Clock | None
+        self, path: Path, terms: Budget, *, load_policy: PolicyLoader | None, timeout: float, clock: Clock | None
     ) -> None:
-        super().__init__(budget=budget, load_policy=load_policy, clock=clock)
+        super().__init__(terms=terms, load_policy=load_policy, clock=clock)
         self.path = path
         self.values_folder = path.with_name(f"{path.name}.values")
         self._timeout = timeout
@@ -40,16 +39,16 @@ class SqliteLedger(Ledger):
         cls,
         path: str | os.PathLike[str],
         *,
-        budget: Fraction,
+        budget: BudgetLike,
         load_policy: PolicyLoader | None = None,
         timeout: float = TIMEOUT,
         clock: Clock | None = None,
     ) -> SqliteLedger:
         """Make a ledger and open it; the options are those of :meth:`open`."""
-        budget = positive(budget, "the budget", error=LedgerError)
+        terms = Budget.read(budget, error=LedgerError)
         resolved = _resolved(path)
         with wording_sqlite_errors(resolved), wording_file_errors(resolved):
-            make(resolved, Account.opening(budget, write_time((clock or system_clock)())))
+            make(resolved, Account.opening(terms, write_time((clock or system_clock)())))
         return cls.open(resolved, load_policy=load_policy, timeout=timeout, clock=clock)
 
     @classmethod
@@ -57,7 +56,7 @@ class SqliteLedger(Ledger):
         cls,
         path: str | os.PathLike[str],
         *,
-        budget: Fraction | None = None,
+        budget: BudgetLike | None = None,
         load_policy: PolicyLoader | None = None,
         timeout: float = TIMEOUT,
         clock: Clock | None = None,
@@ -68,17 +67,12 @@ class SqliteLedger(Ledger):
         policies than the first need it. Waiting for other writers ends after ``timeout`` seconds.
         """
         resolved = _resolved(path)
-        if budget is not None:
-            budget = positive(budget, "the budget", error=LedgerError)
+        terms = None if budget is None else Budget.read(budget, error=LedgerError)
         with wording_sqlite_errors(resolved), wording_file_errors(resolved):
             account = inspect(resolved, timeout)
             _warn_if_open_to_others(resolved)
-        if budget not in (None, account.budget):
-            raise LedgerError(
-                f"{resolved.name} has a budget of {show(account.budget)}, not of {show(budget)}.",
-                hint="a budget is fixed when its ledger is made: leave it out, or state the same.",
-            )
-        return cls(resolved, account.budget, load_policy=load_policy, timeout=timeout, clock=clock)
+        check_same_budget(resolved.name, account.terms, terms)
+        return cls(resolved, account.terms, load_policy=load_policy, timeout=timeout, clock=clock)
 
     @classmethod
     def moved(cls, path: str | os.PathLike[str], *, timeout: float = TIMEOUT) -> SqliteLedger:
@@ -97,7 +91,7 @@ class SqliteLedger(Ledger):
         return self.path.name
 
     def __repr__(self) -> str:
-        return f"SqliteLedger({str(self.path)!r}, budget={show(self.budget)})"
+        return f"SqliteLedger({str(self.path)!r}, budget={self.terms.words})"
 
     @contextmanager
     def _reading(self) -> Generator[SqliteStore]:

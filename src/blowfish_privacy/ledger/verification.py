@@ -17,7 +17,8 @@ from blowfish_privacy.ledger.policy_cache import PolicyCache
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.privacy.classes import EVERY, PairClass, classes_met
-from blowfish_privacy.privacy.loss import NOTHING, Loss
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON, Approximate
 from blowfish_privacy.privacy.regions import Region
 from blowfish_privacy.support.exact import show
 
@@ -72,7 +73,8 @@ def verify_rows(rows: Rows) -> Report:
     """
     account = rows.account
     if rows.unreadable:
-        return Report((rows.unreadable,), account.entries, account.documents, account.budget, account.spent, NOTHING)
+        nothing = Loss.of({}, account.measure)
+        return Report((rows.unreadable,), account.entries, account.documents, account.budget, account.spent, nothing)
     balances = summed(rows.entries)
     loss = lost(balances, account.measure)
     spent = loss.largest if loss.largest == account.spent else _spent_in_turn(rows)
@@ -80,17 +82,23 @@ def verify_rows(rows: Rows) -> Report:
     numbers = {entry.number for entry in rows.entries}
     problems = [
         *_chain_problems("entry", rows.entries, first, account.entries, account.entries_head),
-        *(problem for entry in rows.entries for problem in _entry_problems(entry)),
+        *(problem for entry in rows.entries for problem in _entry_problems(entry, account)),
         *_chain_problems("document", rows.documents, first, account.documents, account.documents_head),
         *_document_problems(rows.documents, numbers),
         *_chain_problems("failure", rows.failures, first, account.failures, account.failures_head),
         *_stray("failure", rows.failures, numbers),
     ]
     problems += _balance_problems(balances, rows.balances)
+    brief = account.measure.brief
     if spent != account.spent:
-        problems.append(f"the entries add up to {show(spent)}, but the balance says {show(account.spent)} is spent.")
+        problems.append(f"the entries add up to {brief(spent)}, but the balance says {brief(account.spent)} is spent.")
     if spent > account.budget:
-        problems.append(f"{show(spent)} is spent, more than the budget of {show(account.budget)}.")
+        problems.append(f"{brief(spent)} is spent, more than the budget of {brief(account.budget)}.")
+    if (
+        isinstance(account.measure, Approximate)
+        and account.measure.epsilon_of(account.budget) > account.measure.epsilon
+    ):
+        problems.append(f"{brief(account.budget)} does not keep the promise of the budget, {account.terms.words}.")
     return Report(tuple(problems), len(rows.entries), len(rows.documents), account.budget, spent, loss)
 
 
@@ -100,7 +108,7 @@ def _spent_in_turn(rows: Rows) -> Fraction:
     for entry in rows.entries:
         touched = [sums.get(whole, {}) for whole in {EVERY, *(pairs.whole for pairs, _ in entry.loss)}]
         before = Loss.of({pairs: amount for known in touched for pairs, amount in known.items()}, account.measure)
-        quote = Quote.of(SAME_POLICY, entry.loss, before, account)
+        quote = Quote.of(SAME_POLICY, [entry.loss], before, account)
         account = replace(account, spent=quote.largest)
         for pairs, amount in entry.loss:
             known = sums.setdefault(pairs.whole, {})
@@ -129,8 +137,9 @@ def price_problems(rows: Rows, policies: PolicyCache) -> Iterator[str]:
         except BlowfishError as error:
             yield f"entry {entry.number}: {error.message}"
         else:
-            if entry.charged < entry.loss.measure.over(entry.epsilon, price.factor):
-                yield f"entry {entry.number} was charged less than its price, {price.factor} times its epsilon."
+            if entry.charged < entry.due(price.factor):
+                steps = f"{price.factor} times" if entry.loss.measure is EPSILON else f"over {price.factor} steps"
+                yield f"entry {entry.number} was charged less than its price, {steps} its epsilon."
             if not {pairs.whole for pairs, _ in entry.loss} <= classes:
                 yield f"entry {entry.number} was charged to secret pairs that its policy does not have."
             if not all(_inside(policy.domain, pairs.within) for pairs, _ in entry.loss):
@@ -157,13 +166,22 @@ def _chain_problems(
         yield f"the last {what} is not the one in the balance: rows at the end are missing or were added."
 
 
-def _entry_problems(entry: Entry) -> Iterator[str]:
+def _entry_problems(entry: Entry, account: Account) -> Iterator[str]:
+    if entry.loss.measure != account.measure:
+        yield f"entry {entry.number} counts in {entry.loss.measure.name}, and the budget does not."
     if sha256(entry.policy.canonical) != entry.policy.hash:
         yield f"the policy stored with entry {entry.number} does not have the hash it claims."
     if entry.charged != entry.loss.largest:
         yield f"entry {entry.number} was not charged the largest loss it states."
     if entry.charged < entry.epsilon:
-        yield f"entry {entry.number} was charged less than its epsilon."
+        yield f"entry {entry.number} was charged less than its {entry.loss.measure.unit}."
+    try:
+        right = entry.due(1) == entry.epsilon
+    except BlowfishError as error:
+        yield f"entry {entry.number}: {error.message}"
+    else:
+        if not right:
+            yield f"entry {entry.number} does not count what was asked for."
 
 
 def _document_problems(documents: Sequence[Document], entries: Set[int]) -> Iterator[str]:

@@ -24,19 +24,25 @@ def furthest(policy: Policy) -> Iterator[tuple[str, Hops]]:
             yield alone if len(domain.names) == 1 else f"({domain.say(first)}) and ({domain.say(last)})", hops
 
 
-def furthest_together(policy: Policy) -> tuple[str, Hops] | None:
-    """Describe two values more steps apart than any that differ in a single attribute; None if there are none."""
+def furthest_apart(policy: Policy) -> tuple[dict[str, object], dict[str, object], Hops] | None:
+    """Find two records that differ in all that is secret and are many steps apart; None if they are no chain apart."""
     one: dict[str, object] = {}
     other: dict[str, object] = {}
-    alone: Hops = 0
     for domain, first, last, hops in policy.ends:
         if 0 < hops < inf:
             one.update(domain.record(first))
             other.update(domain.record(last))
-            alone = max(alone, hops)
     hops = policy.distance(one, other) if one else 0
-    if hops <= alone or hops == inf:
+    return (one, other, hops) if 1 < hops < inf else None
+
+
+def furthest_together(policy: Policy) -> tuple[str, Hops] | None:
+    """Describe two values more steps apart than any that differ in a single attribute; None if there are none."""
+    alone = max((hops for *_, hops in policy.ends if hops < inf), default=0)
+    furthest = furthest_apart(policy)
+    if furthest is None or furthest[-1] <= alone:
         return None
+    one, other, hops = furthest
     domain = policy.domain.project(list(one))
     if len(one) <= _MOST_NAMED:
         return f"({domain.say(domain.cell(one))}) and ({domain.say(domain.cell(other))})", hops

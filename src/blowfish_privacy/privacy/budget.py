@@ -55,13 +55,17 @@ class Budget:
         return self.measure.brief(self.amount)
 
     @property
-    def explained(self) -> str:
-        """Say it with what it is kept by or means beside it, where that is not the same."""
+    def kept(self) -> str:
+        """Say it with the amount that it is kept by, where that is not the same."""
+        amount = self.measure.brief(self.amount)
+        return self.words if self.words == amount else f"{self.words} ({amount})"
+
+    def left(self, remaining: Fraction) -> str:
+        """Say what may still be asked for."""
         if self.measure is EPSILON:
-            return self.words
-        if isinstance(self.measure, Approximate):
-            return f"{self.words} (kept as {self.measure.words(self.amount)})"
-        return f"{self.words} ({', '.join(meaning_words(self.measure, self.amount))})"
+            return "ask for a smaller epsilon."
+        pure = show(self.measure.pure(remaining))
+        return f"what is left is enough for {self.measure.words(remaining)}, or for a pure epsilon of {pure}."
 
     @property
     def written(self) -> Any:
@@ -69,6 +73,13 @@ class Budget:
         if isinstance(self.measure, Approximate):
             return {"epsilon": plain(self.measure.epsilon), "delta": short(self.measure.delta)}
         return plain(self.amount) if self.measure is EPSILON else {self.measure.name: plain(self.amount)}
+
+    @property
+    def view(self) -> Any:
+        """Show it as plain values for JSON, exactly; a text alone is one of epsilon."""
+        if isinstance(self.measure, Approximate):
+            return {"epsilon": str(self.measure.epsilon), "delta": str(self.measure.delta)}
+        return str(self.amount) if self.measure is EPSILON else {self.measure.name: str(self.amount)}
 
     def same(self, other: Budget) -> bool:
         """Say whether another states the same; the order that a promise is kept by may differ between versions."""
@@ -79,13 +90,23 @@ BudgetLike: TypeAlias = Budget | Number | Mapping[str, Number]
 """What a caller may give as a budget."""
 
 
+def deltas(measure: Measure) -> tuple[Fraction, ...]:
+    """Say at which deltas amounts are explained; at none where they are epsilons themselves."""
+    if isinstance(measure, Approximate):
+        return (measure.delta,)
+    return () if measure is EPSILON else DELTAS
+
+
 def meanings(measure: Measure, amount: Fraction) -> Iterator[tuple[Fraction, Fraction]]:
     """Say which epsilon an amount means at which delta; nothing where it is an epsilon itself."""
-    if isinstance(measure, Approximate):
-        yield measure.epsilon_of(amount), measure.delta
-    elif measure is RHO:
-        for delta in DELTAS:
-            yield epsilon_of(amount, delta), delta
+    for delta in deltas(measure):
+        at_its_order = isinstance(measure, Approximate)
+        yield measure.epsilon_of(amount) if at_its_order else epsilon_of(amount, delta), delta
+
+
+def meanings_view(measure: Measure, amount: Fraction) -> list[dict[str, str]]:
+    """Show the same as plain values for JSON."""
+    return [{"epsilon": str(epsilon), "delta": str(delta)} for epsilon, delta in meanings(measure, amount)]
 
 
 def meaning_words(measure: Measure, amount: Fraction) -> Iterator[str]:

@@ -26,13 +26,23 @@ _THIRDS = 120
 
 
 @lru_cache(maxsize=256)
-def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
-    """Return the smallest epsilon, rounded up, such that whatever loses at most rho is (epsilon, delta)-private."""
-    if rho <= 0:
+def epsilon_of(rho: Fraction, delta: Fraction, pure: tuple[Fraction, ...] = ()) -> Fraction:
+    """Return the smallest epsilon, rounded up, such that whatever loses at most rho is (epsilon, delta)-private.
+
+    ``pure`` are what other releases lose in epsilon beside it: their divergence of order a is at most a times half its
+    square, and never more than it.
+    """
+    if not rho and not any(pure):
         return Fraction(0)
-    lost, unlikely = _float(rho), _log(delta)
-    order = _order(lambda order: order * lost + _float_offset(order, unlikely))
-    return epsilon_at(order, rho, delta)
+    lost, unlikely, others = _float(rho), _log(delta), [_float(epsilon) for epsilon in pure]
+
+    def cost(order: float) -> float:
+        linear = sum(min(order * epsilon**2 / 2, epsilon) for epsilon in others)
+        return order * lost + linear + _float_offset(order, unlikely)
+
+    order = _order(cost)
+    epsilon = epsilon_at(order, rho + sum(min(each**2 / 2, each / order) for each in pure), delta)
+    return epsilon if rho else min(epsilon, round_up(sum(pure, Fraction(0))))
 
 
 def epsilon_at(order: Fraction, rho: Fraction, delta: Fraction) -> Fraction:
@@ -116,5 +126,5 @@ def _log(number: Fraction) -> float:
 
 
 def _float(number: Fraction) -> float:
-    """Return a float near a number of any size above 0."""
-    return exp(min(max(_log(number), -700.0), 700.0))
+    """Return a float near a number of any size."""
+    return exp(min(max(_log(number), -700.0), 700.0)) if number else 0.0

@@ -22,7 +22,7 @@ from blowfish_privacy.queries.selection import SELECTION_FORM
 from blowfish_privacy.release.spending import Noise
 from blowfish_privacy.support.file_forms import OUR_ERROR, TAG, Form, Published, Several, Wanted, wrong
 from blowfish_privacy.support.file_kinds import OneOf
-from blowfish_privacy.support.file_values import Above0, Positive
+from blowfish_privacy.support.file_values import EXACT_SCHEMA, Above0, Positive
 from blowfish_privacy.support.limits import ATTRIBUTES, RECORDS, RELEASES
 
 if TYPE_CHECKING:
@@ -116,13 +116,30 @@ _QUERY = OneOf("Query", Query.kinds, "a query", "{histogram: [age]}", "query", t
 _LOCATION = Annotated[
     str | None, Published({"type": ["string", "null"], "not": {"type": "string", "pattern": "\0"}}), Wanted("text")
 ]
+_ABOVE_0 = {**EXACT_SCHEMA, "exclusiveMinimum": 0}
+_BUDGET = Annotated[
+    dict[str, Above0],
+    Published(
+        {
+            "type": "object",
+            "properties": {"rho": _ABOVE_0, "epsilon": _ABOVE_0, "delta": {**_ABOVE_0, "maximum": 0.01}},
+            "additionalProperties": False,
+            "oneOf": [
+                {"required": ["rho"], "maxProperties": 1},
+                {"required": ["epsilon", "delta"], "maxProperties": 2},
+            ],
+        }
+    ),
+]
 
 FILE = Form(
     {"version": Annotated[int, Interval(ge=1, le=1), Published({"const": 1}), Wanted("1")], "policy": POLICY},
     {
         "data": _LOCATION,
         "ledger": _LOCATION,
-        "budget": Annotated[Above0 | None, Wanted("a number above 0")],
+        "budget": Annotated[
+            Above0 | _BUDGET | None, Wanted("a number above 0", "write 1.0, {rho: 0.05} or {epsilon: 1, delta: 1e-9}.")
+        ],
         "releases": Several(list, _RELEASE, "releases", f"releases: [{_RELEASE_EXAMPLE}]", most=RELEASES),
     },
     example="version: 1 and a policy: section",

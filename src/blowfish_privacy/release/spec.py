@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -14,11 +13,10 @@ from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.known_facts.facts.fact import Fact
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.release.file_form import Path, check_file, check_policy, dotted, no_line, schema
 from blowfish_privacy.release.planned_release import PlannedRelease, check_names, read_release
 from blowfish_privacy.support import yaml_text
-from blowfish_privacy.support.exact import positive
 from blowfish_privacy.support.limits import FILE_CHARACTERS
 
 
@@ -29,7 +27,7 @@ class PolicyFile:
     policy: Policy
     data: str | None = None
     ledger: str | None = None
-    budget: Fraction | None = None
+    budget: Budget | None = None
     releases: tuple[PlannedRelease, ...] = ()
 
 
@@ -59,9 +57,9 @@ def loads(text: str, folder: FilePath | None = None) -> PolicyFile:
         if "\0" in (body.get(key) or ""):
             raise SpecError(f"{key} must not hold the character NUL.")
     policy = _read_policy(body["policy"], at, folder)
-    budget = None if body.get("budget") is None else positive(body["budget"], "budget", error=SpecError)
+    budget = None if body.get("budget") is None else Budget.read(body["budget"], "budget")
     entries = enumerate(body.get("releases", []))
-    measure = None if budget is None else EPSILON
+    measure = None if budget is None else budget.measure
     releases = [at(("releases", number), read_release, entry, policy, measure) for number, entry in entries]
     check_names([planned.name for planned in releases])
     return PolicyFile(policy, body.get("data"), body.get("ledger"), budget, tuple(releases))

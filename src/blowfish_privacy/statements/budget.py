@@ -9,7 +9,9 @@ from typing import Any
 from blowfish_privacy.ledger.balance import in_words
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.budget import Budget, meaning_words
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON, Approximate
 from blowfish_privacy.support.exact import rounded, show
 
 HEADER = ["secret pairs that change", "spent", "these cost", "left"]
@@ -19,6 +21,7 @@ def budget_view(quote: Quote, policy: Policy) -> dict[str, Any]:
     """Show a quote as plain values for JSON; amounts are exact."""
     return {
         "budget": str(quote.budget),
+        "measure": quote.terms.measure.unit,
         "spent": str(quote.spent),
         "cost": str(quote.cost),
         "left": str(quote.budget - quote.largest),
@@ -39,14 +42,27 @@ def budget_rows(quote: Quote, policy: Policy) -> list[list[str]]:
 
 def budget_words(quote: Quote) -> Iterator[str]:
     """Say what a quote means, in sentences."""
+    measure = quote.terms.measure
+    unit = "" if measure is EPSILON else f"{measure.unit} "
     yield (
-        f"Together they take {rounded(quote.cost)} of the budget of {show(quote.budget)}: no secret pair will have "
-        f"lost more than {rounded(quote.largest)} in all releases."
+        f"Together they take {unit}{rounded(quote.cost)} of the budget of {quote.terms.kept}: no secret pair "
+        f"will have lost more than {unit}{rounded(quote.largest)} in all releases."
     )
+    yield from terms_words(quote.terms)
     if quote.price.factor > 1 or not quote.price.by_class:
         spread = "" if quote.price.by_class else ", on every class of secret pairs"
         times = f"{quote.price.factor} times its epsilon{spread}"
         yield f"The ledger belongs to another policy: each costs {times} ({quote.rule})."
+
+
+def terms_words(terms: Budget) -> Iterator[str]:
+    """Say what a budget that admits Gaussian noise means, and what releases cost it."""
+    if isinstance(terms.measure, Approximate):
+        share = show(1 / terms.measure.order)
+        yield f"Gaussian noise costs its rho; a pure epsilon e costs e^2 / 2, or {share} e where that is less."
+    elif terms.measure is not EPSILON:
+        means = "; ".join(meaning_words(terms.measure, terms.amount))
+        yield f"All of {terms.words} means {means}. A pure epsilon e costs e^2 / 2."
 
 
 def lost_on(loss: Loss, policy: Policy) -> str:

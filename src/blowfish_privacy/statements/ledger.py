@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from fractions import Fraction
+from functools import partial
 from math import isinf
 from typing import Any
 
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.ledger.amounts import read_amount
 from blowfish_privacy.ledger.losses import write_loss
+from blowfish_privacy.ledger.pair_loss import PairLoss
 from blowfish_privacy.ledger.verification import Report
+from blowfish_privacy.policies.distances import furthest_apart
+from blowfish_privacy.privacy.budget import deltas, meanings_view, short
 from blowfish_privacy.privacy.classes import ALL, EVERY
+from blowfish_privacy.release import spec
+from blowfish_privacy.release.loss_by_rows import loss_by_rows
 from blowfish_privacy.support.exact import show
 
 
@@ -20,8 +27,11 @@ def ledger_view(ledger: Ledger) -> dict[str, Any]:
     failed = failures(ledger)
     entries = [_entry_view(entry, failed.get(entry.number)) for entry in ledger.entries()]
     balances = {name: str(lost) for name, lost in ledger.balances.items()}
+    means = meanings_view(ledger.measure, ledger.budget)
     return {
         "budget": str(ledger.budget),
+        "measure": ledger.measure.unit,
+        **({"stated": ledger.terms.view, "means": means} if means else {}),
         "remaining": str(ledger.remaining),
         "balances": balances,
         "entries": entries,
@@ -46,10 +56,46 @@ def failures(ledger: Ledger) -> dict[int, str]:
     return {failure.entry: failure.made for failure in ledger.failures()}
 
 
+def asked_in_words(entry: Entry) -> str:
+    """Say what an entry asked for, in its own measure."""
+    own, amount = entry.requested
+    return own.words(amount)
+
+
+def lost_on_pair(ledger: Ledger, first: Mapping[str, Any], second: Mapping[str, Any]) -> PairLoss:
+    """Say what was lost on two values so far: along chains of secret pairs, or by the rows that were handed out."""
+    return ledger.pair_loss(first, second, partial(loss_by_rows, ledger))
+
+
+def lost_on_whole_record(ledger: Ledger) -> tuple[str, PairLoss] | None:
+    """Say what was lost on two records that differ in everything that is secret, as far as chains of pairs lead.
+
+    None where no two values are further apart than a secret pair, and where the ledger's policy cannot be read back.
+    """
+    base = ledger.base
+    policy = spec.loads(base.text).policy if base is not None and base.text else None
+    if policy is None or policy.known or (furthest := furthest_apart(policy)) is None:
+        return None
+    first, second, hops = furthest
+    return f"{hops} steps", lost_on_pair(ledger, first, second)
+
+
 def loss_view(ledger: Ledger, first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Show what was lost on two values so far; None where nothing protects them from each other."""
-    loss = ledger.loss(first, second)
-    return {"loss": None if isinf(loss) else str(loss)}
+    lost = lost_on_pair(ledger, first, second)
+    if isinf(lost.amount):
+        return {"loss": None}
+    means = [{"epsilon": str(lost.epsilon(delta)), "delta": str(delta)} for delta in deltas(lost.measure)]
+    return {"loss": str(lost.amount), **({"measure": lost.measure.unit, "means": means} if means else {})}
+
+
+def loss_words(lost: PairLoss) -> str:
+    """Say what was lost on two values."""
+    if isinf(lost.amount):
+        return "everything: nothing protects this pair"
+    means = [f"epsilon {show(Fraction(lost.epsilon(delta)))} at delta {short(delta)}" for delta in deltas(lost.measure)]
+    said = lost.measure.words(Fraction(lost.amount))
+    return f"{said}, which means {'; '.join(means)}" if means else said
 
 
 def verification_view(report: Report) -> dict[str, Any]:
@@ -58,13 +104,14 @@ def verification_view(report: Report) -> dict[str, Any]:
 
 
 def _entry_view(entry: Entry, failed: str | None) -> dict[str, Any]:
+    own, asked = entry.requested
     return {
         "entry": entry.number,
         "time": entry.made,
         "release": entry.description,
         "mechanism": entry.mechanism,
         "policy": entry.policy.hash,
-        "epsilon": str(entry.epsilon),
+        own.name: str(asked),
         "charged": str(entry.charged),
         "loss": [
             {**pairs, "amount": str(read_amount(pairs["amount"]))} for pairs in json.loads(write_loss(entry.loss))

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.release.checks import selected
 from blowfish_privacy.release.explain import compare
 from blowfish_privacy.release.plan import Plan
@@ -28,9 +29,9 @@ COLUMNS = {
 """What the table shows of a plan's view, with the headings."""
 
 
-def plans_view(plans: Sequence[Plan], budget: Fraction | None, quote: Quote | None = None) -> dict[str, Any]:
+def plans_view(plans: Sequence[Plan], budget: Budget | None, quote: Quote | None = None) -> dict[str, Any]:
     """Show what the releases of a file will cost, how wrong they will be, and what the ledger says to that."""
-    view = {"budget": None if budget is None else str(budget), "releases": [plan_view(plan) for plan in plans]}
+    view = {"budget": None if budget is None else budget.view, "releases": [plan_view(plan) for plan in plans]}
     return view if quote is None or not plans else {**view, "ledger": budget_view(quote, plans[0].policy)}
 
 

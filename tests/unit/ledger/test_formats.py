@@ -14,11 +14,11 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.domain import Subset
-from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.ledger import SqliteLedger, sqlite_formats
 from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, changing
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import Measure
+from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.session import load_policy
 from unit.ledger.samples import ledger_at, request
 
@@ -243,20 +243,16 @@ def test_what_a_ledger_of_format_3_charged_by_class_is_counted_by_class(tmp_path
     assert again.verify().problems == ()
 
 
-def test_a_loss_of_another_measure_is_no_charge(tmp_path: Path) -> None:
-    class Rho(Measure):
-        name = "rho of a test"
-
-        def over(self, amount: Fraction, steps: int) -> Fraction:
-            return amount * steps**2
-
-    try:
-        ledger = ledger_at(tmp_path / "a.ledger")
-        with pytest.raises(LedgerError, match="measured in rho"):
-            ledger.charge(**(request("a") | {"loss": Loss.alike((ALL,), Fraction(1, 9), Measure.kinds[Rho.name])}))
-        assert ledger.spent == 0
-    finally:
-        del Measure.kinds[Rho.name]
+def test_a_pure_ledger_refuses_gaussian_noise(tmp_path: Path) -> None:
+    ledger = ledger_at(tmp_path / "a.ledger")
+    asked = request("a") | {"loss": Loss.alike((ALL,), Fraction(1, 9), RHO)}
+    for ask in (lambda: ledger.charge(**asked), lambda: ledger.quote(asked["loss"], asked["policy"])):
+        with pytest.raises(RefusalError, match="promises that nothing fails"):
+            ask()
+    assert (ledger.spent, ledger.entries()) == (0, ())
+    # What tells nothing costs nothing, however it is measured.
+    assert ledger.charge(**(asked | {"loss": Loss.of({}, RHO)})).charged == 0
+    assert ledger.verify().ok
 
 
 def test_a_retry_must_have_paid_for_every_class(tmp_path: Path) -> None:

@@ -148,3 +148,13 @@ def test_gaussian_noise_keeps_what_is_promised(rho: str, power: int) -> None:
     assert discrete_gaussian_delta(epsilon, float(rho)) <= float(delta)
     # And not by far: with half the epsilon the promise would be broken.
     assert gaussian_delta(epsilon / 2, float(rho)) > float(delta)
+
+
+@given(st.lists(EPSILONS, min_size=1, max_size=5), st.one_of(st.just(Fraction(0)), POSITIVE), DELTAS)
+def test_pure_releases_beside_rho_cost_no_more_than_either_way_of_counting(
+    pure: list[Fraction], rho: Fraction, delta: Fraction
+) -> None:
+    epsilon = epsilon_of(rho, delta, tuple(pure))
+    assert epsilon <= epsilon_of(rho + sum(each**2 / 2 for each in pure), delta) * (1 + 2 * ULP)
+    assert epsilon <= (epsilon_of(rho, delta) + sum(pure)) * (1 + 2 * ULP)
+    assert epsilon >= epsilon_of(rho, delta) * (1 - 2 * ULP)
