@@ -1,4 +1,4 @@
-"""What every kind of ledger promises. A new kind of storage adds a line to KINDS and a way to open it."""
+"""What every kind of ledger promises, whatever it is stored in (see conftest.py) and whatever its measure."""
 
 import math
 from collections.abc import Callable
@@ -13,52 +13,39 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BudgetError, DomainError, LedgerError, RefusalError
-from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger
+from blowfish_privacy.ledger import Ledger, OverBudgetError
 from blowfish_privacy.privacy.classes import ALL, EVERY, PairClass, changing
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.privacy.measure import EPSILON, RHO
 from unit.ledger.samples import PEOPLE, POLICIES, load, request
 
 Open = Callable[..., Ledger]
 
 
-def _open_or_create(kind: Any, where: Any, budget: str | None, options: dict[str, Any]) -> Ledger:
-    make, options = options.pop("make", False), {"load_policy": load, **options}
-    amount = None if budget is None else Fraction(budget)
-    try:
-        if not make:
-            return kind.open(where, budget=amount, **options)
-    except LedgerError as error:
-        if "there is no ledger" not in error.message or amount is None:
-            raise
-    return kind.create(where, budget=amount, **options)
+@pytest.fixture(params=["epsilon", "rho"])
+def open_ledger(request: pytest.FixtureRequest, stored: Open) -> Open:
+    """Ledgers of the same amounts in either measure: what they promise is the same."""
+    return stored if request.param == "epsilon" else _counting_in_rho(stored)
 
 
-def _sqlite(tmp_path) -> Open:
+@pytest.fixture
+def open_pure(stored: Open) -> Open:
+    """Ledgers of pure epsilon, for what several steps cost, and what that is called."""
+    return stored
+
+
+def _counting_in_rho(stored: Open) -> Open:
     def open_ledger(budget: str | None = "1", **options: Any) -> Ledger:
-        return _open_or_create(SqliteLedger, tmp_path / "a.ledger", budget, options)
+        ledger = stored(None if budget is None else {"rho": budget}, **options)
+        charge = ledger.charge
+
+        def charge_rho(*, loss: Any, **asked: Any) -> Any:
+            return charge(loss=Loss(RHO, loss.amounts) if isinstance(loss, Loss) else loss, **asked)
+
+        ledger.charge = charge_rho
+        return ledger
 
     return open_ledger
-
-
-def _postgres(server: Any) -> Open:
-    url = server.url(ledger=server.name("Ledger", plain=True))
-
-    def open_ledger(budget: str | None = "1", **options: Any) -> Ledger:
-        from blowfish_privacy.ledger.postgres import PostgresLedger
-
-        return _open_or_create(PostgresLedger, url, budget, options)
-
-    return open_ledger
-
-
-KINDS = {"sqlite": ("tmp_path", _sqlite), "postgres": ("postgres_server", _postgres)}
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.servers)])
-def open_ledger(request: pytest.FixtureRequest) -> Open:
-    place, opener = KINDS[request.param]
-    return opener(request.getfixturevalue(place))
 
 
 def test_a_charge_is_there_after_reopening(open_ledger: Open) -> None:
@@ -110,8 +97,8 @@ def test_three_thirds_fit(open_ledger: Open) -> None:
     assert ledger.spent == 1
 
 
-def test_over_budget_says_by_how_much(open_ledger: Open) -> None:
-    ledger = open_ledger()
+def test_over_budget_says_by_how_much(open_pure: Open) -> None:
+    ledger = open_pure()
     ledger.charge(**request("a", "0.7"))
     with pytest.raises(OverBudgetError, match=r"costs 0\.5, .* only 0\.3 is left: 0\.2 too much") as caught:
         ledger.charge(**request("b", "0.5"))
@@ -215,21 +202,21 @@ def test_unlike_fractions_end_before_they_cannot_be_written(open_ledger: Open) -
     assert ledger.verify().ok
 
 
-def test_a_budget_is_fixed(open_ledger: Open) -> None:
-    open_ledger("1")
+def test_a_budget_is_fixed(open_pure: Open) -> None:
+    open_pure("1")
     with pytest.raises(LedgerError, match=r"budget of 1, not of 2"):
-        open_ledger("2")
-    assert open_ledger("1.0").budget == 1
+        open_pure("2")
+    assert open_pure("1.0").budget == 1
 
 
-def test_another_policy_costs_its_stretch(open_ledger: Open) -> None:
-    ledger = open_ledger()
+def test_another_policy_costs_its_stretch(open_pure: Open) -> None:
+    ledger = open_pure()
     ledger.charge(**request("a", "1/10", "near5"))
     # Moves of 5 take five steps of 1; the complete graph takes one step.
     assert ledger.charge(**request("b", "1/10", "near")).charged == Fraction(1, 2)
     assert ledger.charge(**request("c", "1/10", "full")).charged == Fraction(1, 10)
     with pytest.raises(OverBudgetError, match=r"costs 0\.5"):
-        open_ledger().charge(**request("d", "1/10", "near"))
+        open_pure().charge(**request("d", "1/10", "near"))
     assert ledger.spent == Fraction(7, 10)
     assert ledger.verify().ok
 
@@ -243,14 +230,14 @@ def test_a_policy_that_no_rule_covers_is_refused(open_ledger: Open, policy: str)
     assert len(ledger.entries()) == 1
 
 
-def test_another_policy_needs_the_first_one_back(open_ledger: Open) -> None:
-    open_ledger().charge(**request("a", policy_text=""))
+def test_another_policy_needs_the_first_one_back(open_pure: Open) -> None:
+    open_pure().charge(**request("a", policy_text=""))
     with pytest.raises(LedgerError, match="cannot be read back"):
-        open_ledger().charge(**request("b", policy="near"))
-    open_ledger().charge(**request("c"))
-    open_ledger().charge(**request("d", "1/100", policy="near"))
+        open_pure().charge(**request("b", policy="near"))
+    open_pure().charge(**request("c"))
+    open_pure().charge(**request("d", "1/100", policy="near"))
     with pytest.raises(LedgerError, match="cannot be read back"):
-        open_ledger(load_policy=None).charge(**request("e", policy="near"))
+        open_pure(load_policy=None).charge(**request("e", policy="near"))
 
 
 def test_a_wrong_text_is_noticed(open_ledger: Open) -> None:
@@ -260,10 +247,10 @@ def test_a_wrong_text_is_noticed(open_ledger: Open) -> None:
     assert ["describes a different policy" in problem for problem in open_ledger().verify().problems] == [True]
 
 
-def test_the_loss_of_a_pair_adds_up_over_policies(open_ledger: Open) -> None:
-    open_ledger("10").charge(**request("a", "1/10", "near5"))
-    open_ledger("10").charge(**request("b", "1/7", "near"))
-    ledger = open_ledger("10")
+def test_the_loss_of_a_pair_adds_up_over_policies(open_pure: Open) -> None:
+    open_pure("10").charge(**request("a", "1/10", "near5"))
+    open_pure("10").charge(**request("b", "1/7", "near"))
+    ledger = open_pure("10")
     # 0 and 12: three steps of up to 5, twelve steps of 1.
     assert ledger.loss({"age": 0}, {"age": 12}) == Fraction(3, 10) + Fraction(12, 7)
     assert ledger.loss({"age": 3}, {"age": 3}) == 0
@@ -287,13 +274,13 @@ def test_no_loss_of_a_pair_with_known_facts(open_ledger: Open) -> None:
         ledger.loss({"age": 0, "sex": "F"}, {"age": 1, "sex": "F"})
 
 
-def test_regions_that_do_not_meet_cost_their_maximum(open_ledger: Open) -> None:
-    ledger = open_ledger()
+def test_regions_that_do_not_meet_cost_their_maximum(open_pure: Open) -> None:
+    ledger = open_pure()
     women, men = (PairClass("attribute", "age", (("sex", Subset.of([at])),)) for at in (0, 1))
     loss = Loss.of({women: Fraction(1, 3), men: Fraction(1, 4)})
     entry = ledger.charge(**{**request("a", policy="public sex"), "loss": loss})
     assert (entry.epsilon, entry.charged) == (Fraction(1, 3), Fraction(1, 3))
-    assert open_ledger().entries()[0].loss == loss
+    assert open_pure().entries()[0].loss == loss
     ledger.charge(**{**request("b", policy="public sex"), "loss": Loss.of({men: Fraction(1, 4)})})
     assert ledger.spent == Fraction(1, 2)
     assert ledger.loss({"age": 0, "sex": "F"}, {"age": 6, "sex": "F"}) == Fraction(2, 3)
@@ -385,8 +372,8 @@ def test_threads_with_one_key_get_one_charge_and_one_document(open_ledger: Open)
     assert ledgers[0].spent == 1
 
 
-def test_a_charge_that_paid_too_little_is_not_read_under(open_ledger: Open) -> None:
-    ledger = open_ledger("10")
+def test_a_charge_that_paid_too_little_is_not_read_under(open_pure: Open) -> None:
+    ledger = open_pure("10")
     ledger.charge(**request("a", "1/10", "full"))
     asked = request("b", "1/5", "near")
     honest = ledger.charge(**request("c", "1/5", "near"))
@@ -402,5 +389,5 @@ def test_a_charge_that_paid_too_little_is_not_read_under(open_ledger: Open) -> N
 
     ledger._write(underpay)
     with pytest.raises(LedgerError, match="paid 0.2 and not"):
-        open_ledger(None).charge(**asked)
+        open_pure(None).charge(**asked)
     assert not ledger.verify().ok

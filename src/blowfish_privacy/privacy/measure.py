@@ -17,7 +17,7 @@ from math import isqrt
 from typing import Any, ClassVar, TypeAlias
 
 from blowfish_privacy.errors import LedgerError, RefusalError
-from blowfish_privacy.privacy.conversion import best_order, epsilon_at, pure_of, rho_of, round_up
+from blowfish_privacy.privacy.conversion import best_order, epsilon_at, pure_of, rho_of, round_down, round_up
 from blowfish_privacy.support.exact import show
 
 Stretch: TypeAlias = tuple[Fraction, int]
@@ -189,7 +189,7 @@ class Approximate(Measure):
 
     def pure(self, amount: Fraction) -> Fraction:
         """Return the larger of the epsilons of both bounds."""
-        return max(pure_of(amount), amount * self.order)
+        return max(pure_of(amount), round_down(amount * self.order))
 
 
 EPSILON = Measure.kinds[Epsilon.name]

@@ -17,6 +17,7 @@ from blowfish_privacy.ledger.verification import Report
 from blowfish_privacy.policies.distances import furthest_apart
 from blowfish_privacy.privacy.budget import deltas, meanings_view, short
 from blowfish_privacy.privacy.classes import ALL, EVERY
+from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.loss_by_rows import loss_by_rows
 from blowfish_privacy.support.exact import show
@@ -27,11 +28,11 @@ def ledger_view(ledger: Ledger) -> dict[str, Any]:
     failed = failures(ledger)
     entries = [_entry_view(entry, failed.get(entry.number)) for entry in ledger.entries()]
     balances = {name: str(lost) for name, lost in ledger.balances.items()}
-    means = meanings_view(ledger.measure, ledger.budget)
     return {
         "budget": str(ledger.budget),
         "measure": ledger.measure.unit,
-        **({"stated": ledger.terms.view, "means": means} if means else {}),
+        **({} if ledger.measure is EPSILON else {"stated": ledger.terms.view}),
+        **({"means": meanings_view(ledger.measure, ledger.budget)} if ledger.measure is RHO else {}),
         "remaining": str(ledger.remaining),
         "balances": balances,
         "entries": entries,
