@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ def _open_or_create(kind: Any, where: Any, budget: Any, options: dict[str, Any])
     return kind.create(where, budget=amount, **options)
 
 
-def _sqlite(tmp_path) -> Open:
+def _sqlite(tmp_path: Path) -> Open:
     def open_ledger(budget: Any = "1", **options: Any) -> Ledger:
         return _open_or_create(SqliteLedger, tmp_path / "a.ledger", budget, options)
 

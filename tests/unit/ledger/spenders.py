@@ -1,8 +1,9 @@
 """Rounds of eight processes that spend on one ledger, some of them killed at any moment.
 
-What they charge are random vectors: some classes of secret pairs, some of them in a region. Run as a program in a
-process of its own, which has no threads and may fork: ``spenders.py FOLDER ROUNDS SEED``. Prints one JSON line per
-round.
+What they charge are random vectors: some classes of secret pairs, some of them in a region; where the budget admits
+Gaussian noise, some in rho and some in epsilon. Run as a program in a process of its own, which has no threads and may
+fork: ``spenders.py FOLDER ROUNDS SEED BUDGET``, the budget as JSON. Prints one JSON line per round, with amounts as
+shares of the budget.
 """
 
 import json
@@ -16,12 +17,15 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BudgetError
 from blowfish_privacy.ledger import Entry, SqliteLedger
+from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.classes import EVERY, PairClass, changing
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.regions import EVERYWHERE, region_of
 from unit.ledger.samples import PEOPLE, load, request
 
@@ -32,18 +36,22 @@ REGIONS = [
     *(region_of(PEOPLE, {"sex": Subset.of([sex]), "age": Subset.span(3, 12)}) for sex in (0, 1)),
 ]
 PROCESSES = 8
-AMOUNT = Fraction(1, 12)
+PART = Fraction(1, 12)
+"""The part of the budget that the smallest charges cost."""
 TRIES = 12
 PATIENCE = 60.0
 
 
-def vector(key: str) -> Loss:
+def vector(key: str, budget: Budget) -> Loss:
     """What a charge loses: the same for everybody who uses its key."""
     dice = random.Random(key)
     pairs = dice.sample(CLASSES, dice.randint(1, 2))
     places = [dice.choice(REGIONS) for _ in pairs]
-    lost = {replace(c, within=at): AMOUNT * dice.randint(1, 3) for c, at in zip(pairs, places, strict=True)}
-    return Loss.of(lost | ({EVERY: AMOUNT / 4} if dice.random() < 0.1 else {}))
+    lost = {replace(c, within=at): PART * dice.randint(1, 3) for c, at in zip(pairs, places, strict=True)}
+    lost |= {EVERY: PART / 4} if dice.random() < 0.1 else {}
+    if budget.measure is not EPSILON and dice.random() < 0.5:
+        return Loss.of({pairs: budget.amount * part for pairs, part in lost.items()}, RHO)
+    return Loss.of({pairs: budget.measure.pure(budget.amount * part) for pairs, part in lost.items()})
 
 
 def spend(path: Path, name: str) -> None:
@@ -53,7 +61,7 @@ def spend(path: Path, name: str) -> None:
         # Some keys are shared by all processes, which is how a retry looks.
         key = f"shared {number}" if number % 3 == 0 else f"{name} {number}"
         try:
-            ledger.charge(**(request(key, policy="people") | {"loss": vector(key)}))
+            ledger.charge(**(request(key, policy="people") | {"loss": vector(key, ledger.terms)}))
         except BudgetError:
             # Another class, or another region, may have something left.
             continue
@@ -87,9 +95,9 @@ def wait(process: int, deadline: float) -> int | None:
     return None
 
 
-def play(path: Path, dice: random.Random) -> dict[str, object]:
+def play(path: Path, dice: random.Random, budget: Any) -> dict[str, object]:
     """Play one round and say what it left behind."""
-    SqliteLedger.create(path, budget=Fraction(1))
+    SqliteLedger.create(path, budget=budget)
     processes = [start(path, str(number)) for number in range(PROCESSES)]
     victims = dice.sample(processes, dice.randint(1, PROCESSES - 1))
     for victim in victims:
@@ -100,7 +108,8 @@ def play(path: Path, dice: random.Random) -> dict[str, object]:
     ledger = SqliteLedger.open(path, load_policy=load)
     report = ledger.verify()
     lines = path.with_suffix(".out").read_text().splitlines() if path.with_suffix(".out").exists() else []
-    entries = ledger.entries()
+    entries, measure = ledger.entries(), ledger.measure
+    right = {entry.key: vector(entry.key, ledger.terms).measured_in(measure) for entry in entries}
     wrong = [key for key, text in map(json.loads, lines) if ledger.document(key) != text]
     return {
         "stuck": ends.count(None),
@@ -110,12 +119,13 @@ def play(path: Path, dice: random.Random) -> dict[str, object]:
         "problems": report.problems,
         "entries": report.entries,
         "documents": report.documents,
-        "rows differ": ledger.lost != Loss.total(vector(entry.key) for entry in entries),
-        "charged otherwise": [entry.key for entry in entries if entry.loss != vector(entry.key)],
-        "spent": str(report.spent),
-        "worst": str(worst(entries)),
-        "in one sum": str(sum(entry.charged for entry in entries)),
-        "remaining": str(ledger.remaining),
+        "rows differ": ledger.lost != Loss.total(right.values(), measure),
+        "charged otherwise": [entry.key for entry in entries if entry.loss != right[entry.key]],
+        "measures": len({entry.requested[0] for entry in entries}),
+        "spent": str(report.spent / ledger.budget),
+        "worst": str(worst(entries) / ledger.budget),
+        "in one sum": str(sum(entry.charged for entry in entries) / ledger.budget),
+        "remaining": str(ledger.remaining / ledger.budget),
         "handed out": len(lines),
         "not as stored": wrong,
     }
@@ -139,10 +149,10 @@ def meets(pairs: PairClass, whole: PairClass, cell: tuple[int, ...]) -> bool:
 
 def main() -> None:
     """Play all rounds."""
-    folder, rounds, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    folder, rounds, seed, budget = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4])
     dice = random.Random(seed)
     for number in range(rounds):
-        print(json.dumps(play(folder / f"{number}.ledger", dice)), flush=True)
+        print(json.dumps(play(folder / f"{number}.ledger", dice, budget)), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.ledger import SqliteLedger
+from blowfish_privacy.privacy.measure import EPSILON
 from effort import examples
 from unit.ledger.samples import load, request
 
@@ -20,7 +21,7 @@ TESTS = Path(__file__).parents[2]
 def run(*arguments: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -28,10 +29,15 @@ def run(*arguments: object, timeout: float = 60) -> subprocess.CompletedProcess[
     )
 
 
+BUDGETS = {"pure": "1", "rho": {"rho": "0.5"}, "approximate": {"epsilon": "3", "delta": "1e-9"}}
+
+
 @pytest.mark.slow
-def test_eight_spenders_some_of_them_killed(tmp_path: Path) -> None:
-    seed, rounds = random.SystemRandom().randrange(2**32), examples(20)
-    done = run(Path(__file__).with_name("spenders.py"), tmp_path, rounds, seed, timeout=60 * rounds)
+@pytest.mark.parametrize("kind", BUDGETS)
+def test_eight_spenders_some_of_them_killed(tmp_path: Path, kind: str) -> None:
+    seed, rounds, budget = random.SystemRandom().randrange(2**32), examples(20), BUDGETS[kind]
+    spenders = Path(__file__).with_name("spenders.py")
+    done = run(spenders, tmp_path, rounds, seed, json.dumps(budget), timeout=60 * rounds)
     assert done.returncode == 0, done.stderr
     played = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(played) == rounds
@@ -55,15 +61,16 @@ def test_eight_spenders_some_of_them_killed(tmp_path: Path) -> None:
     assert sum(left["documents"] < left["entries"] for left in played) > 0
     assert sum(Fraction(left["spent"]) > Fraction(3, 4) for left in played) > rounds / 2
     assert sum(Fraction(left["in one sum"]) > 1 for left in played) > rounds / 2
+    assert max(left["measures"] for left in played) == (1 if kind == "pure" else 2)
 
 
 CRASH = """
-import os, sys
+import json, os, sys
 from fractions import Fraction
 from unit.ledger.samples import load, request
 from blowfish_privacy.ledger import SqliteLedger, sqlite_store
 
-ledger = SqliteLedger.create(sys.argv[1], budget=Fraction(1), load_policy=load)
+ledger = SqliteLedger.create(sys.argv[1], budget=json.loads(sys.argv[3]), load_policy=load)
 crash = sys.argv[2]
 append = sqlite_store.SqliteStore.append
 swap_only = sqlite_store.SqliteStore._append_entry
@@ -95,18 +102,20 @@ LEFT_BEHIND = {
 }
 
 
+@pytest.mark.parametrize("budget", ["1", {"rho": "0.5"}], ids=["pure", "rho"])
 @pytest.mark.parametrize("crash", LEFT_BEHIND)
-def test_what_a_crash_leaves_behind(tmp_path: Path, crash: str) -> None:
+def test_what_a_crash_leaves_behind(tmp_path: Path, crash: str, budget: object) -> None:
     path = tmp_path / "a.ledger"
-    done = run("-c", CRASH, path, crash)
+    done = run("-c", CRASH, path, crash, json.dumps(budget))
     assert done.returncode == 7, done.stderr
     ledger = SqliteLedger.open(path, load_policy=load)
-    assert (ledger.spent, ledger.document("a")) == LEFT_BEHIND[crash]
+    cost = ledger.measure.converted(Fraction(1, 3), EPSILON)
+    assert (ledger.spent, ledger.document("a")) == (cost if LEFT_BEHIND[crash][0] else 0, LEFT_BEHIND[crash][1])
     assert ledger.verify().ok
     # The retry: charged once in all, and the document handed out is the one stored first.
     ledger.charge(**request("a", "1/3"))
     assert ledger.record("a", "second noise") == (LEFT_BEHIND[crash][1] or "second noise")
-    assert ledger.spent == Fraction(1, 3)
+    assert ledger.spent == cost
     assert ledger.verify().ok
     assert os.listdir(tmp_path) == ["a.ledger"]
 
