@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.privacy.conversion import best_order, epsilon_at, pure_of, rho_of, round_down, round_up
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.exact import rounded, show
 
 Stretch: TypeAlias = tuple[Fraction, int]
 """Some steps of a chain of secret pairs, each of which loses the amount."""
@@ -72,8 +72,8 @@ class Measure(ABC):
         """Return the largest loss in epsilon, rounded down, that costs no more than an amount."""
 
     def words(self, amount: Fraction) -> str:
-        """Write an amount with the name of its measure."""
-        return f"{self.unit} {show(amount)}"
+        """Write an amount with the name of its measure; sums of squares, which may have many digits, with a few."""
+        return f"{self.unit} {show(amount) if self is EPSILON else rounded(amount)}"
 
     def brief(self, amount: Fraction) -> str:
         """Write an amount; epsilon is what a number alone means."""

@@ -102,6 +102,8 @@ class Spending:
         """
         if self.amount is None or isinstance(self.amount, Mapping) or self.delta is not None:
             return None
+        if self.noise == "laplace":
+            return EPSILON, self.choices(self.amount)[EPSILON]
         return self.unit, self.amount
 
     @property
