@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_lab.audit.cases import Case, exact_rows, outputs
+from blowfish_lab.audit.cases import Case
 from blowfish_lab.audit.following import follower
+from blowfish_lab.audit.outputs import exact_rows, outputs
 from blowfish_privacy.mechanisms import Mechanism
+from blowfish_privacy.privacy.measure import RHO
 
 TRAINING = 0.4
 """How many outputs are drawn for choosing the event, relative to those for counting it."""
@@ -34,26 +36,35 @@ def affordable(mechanism: Mechanism, case: Case, samples: int, seconds: float = 
 
 
 def lower_bound(mechanism: Mechanism, case: Case, *, samples: int, level: float) -> float:
-    """Return a number that the loss between the two tables exceeds, except with probability ``level``."""
+    """Return a number that the loss between the two tables exceeds, except with probability ``level``.
+
+    Where the case allows for a delta, it is the epsilon that goes with it.
+    """
     training = [outputs(mechanism, table, int(TRAINING * samples)) for table in case.aggregates]
     scores = _scores(mechanism, case, training)
-    event = choose_event(scores, training, samples, level)
+    delta = float(case.delta)
+    event = choose_event(scores, training, samples, level, delta)
     hits = [np.array([int(event(outputs(mechanism, table, samples)).sum())]) for table in case.aggregates]
-    return float(clopper_pearson(hits[0], hits[1], samples, level)[0])
+    return float(clopper_pearson(hits[0], hits[1], samples, level, delta)[0])
 
 
-def clopper_pearson(first: npt.NDArray[Any], second: npt.NDArray[Any], samples: int, level: float) -> Floats:
-    """Bound log(p / q) from below by how often events with probabilities p and q happened; wrong at most at level."""
+def clopper_pearson(
+    first: npt.NDArray[Any], second: npt.NDArray[Any], samples: int, level: float, delta: float = 0.0
+) -> Floats:
+    """Bound log((p - delta) / q) from below by how often events of probabilities p and q happened.
+
+    It is wrong at most at level.
+    """
     from scipy.stats import beta
 
     below = np.where(first > 0, beta.ppf(level / 2, np.maximum(first, 1), samples - first + 1), 0.0)
     above = np.where(second < samples, beta.ppf(1 - level / 2, second + 1, np.maximum(samples - second, 1)), 1.0)
     with np.errstate(divide="ignore"):
-        return np.log(below) - np.log(above)
+        return np.log(np.maximum(below - delta, 0)) - np.log(above)
 
 
 def choose_event(
-    scores: Iterable[Score], training: Sequence[Rows], samples: int, level: float
+    scores: Iterable[Score], training: Sequence[Rows], samples: int, level: float, delta: float
 ) -> Callable[[Rows], Hits]:
     """Choose on the training outputs the score and the threshold that promise the largest bound."""
     best: tuple[float, Score, float] = (-inf, _flat, inf)
@@ -62,7 +73,7 @@ def choose_event(
         thresholds = np.unique(np.quantile(scored[0], _QUANTILES))
         scale = samples / len(training[0])
         hits = [np.array([int(scale * (each >= t).sum()) for t in thresholds]) for each in scored]
-        bounds = clopper_pearson(hits[0], hits[1], samples, level)
+        bounds = clopper_pearson(hits[0], hits[1], samples, level, delta)
         if bounds.max() > best[0]:
             best = (float(bounds.max()), score, float(thresholds[bounds.argmax()]))
     return lambda drawn: best[1](drawn) >= best[2]
@@ -76,7 +87,7 @@ def _flat(rows: Rows) -> Floats:
 
 
 def _scores(mechanism: Mechanism, case: Case, training: Sequence[Rows]) -> Iterator[Score]:
-    """Follow the mechanism; or try the likelihood ratio of independent Laplace noise, and how far one row goes.
+    """Follow the mechanism; or try the likelihood ratio of independent noise of its law, and how far one row goes.
 
     Both are tried on running sums too. A single row shows noise that ends too early, which no likelihood ratio does.
     """
@@ -89,7 +100,7 @@ def _scores(mechanism: Mechanism, case: Case, training: Sequence[Rows]) -> Itera
         first, second = (seen(row) for row in shown)
         off = [np.abs(seen(np.array(drawn)) - exact) for drawn, exact in zip(training, (first, second), strict=True)]
         spread = np.maximum(np.concatenate(off).mean(axis=0), 0.05)
-        yield _likelihood_ratio(seen, first, second, spread)
+        yield _likelihood_ratio(seen, first, second, spread, 2 if mechanism.counted_in is RHO else 1)
         yield _how_far(seen, (first - second) / spread)
 
 
@@ -99,14 +110,15 @@ _VIEWS: tuple[Callable[[npt.NDArray[Any]], Floats], ...] = (
 )
 
 
-def _likelihood_ratio(seen: Any, first: Floats, second: Floats, spread: Floats) -> Score:
+def _likelihood_ratio(seen: Any, first: Floats, second: Floats, spread: Floats, power: int) -> Score:
+    """Score by the logarithm of a probability: proportional to the deviation for Laplace noise, else to its square."""
     moved = np.flatnonzero(first != second)
 
     def score(rows: Rows) -> Floats:
         view = seen(np.array(rows))[:, moved]
-        gain = np.abs(view - second[moved]) - np.abs(view - first[moved])
+        gain = np.abs(view - second[moved]) ** power - np.abs(view - first[moved]) ** power
         # Equal outputs must score equally, whatever the order of additions did to the last digit.
-        return np.round((gain / spread[moved]).sum(axis=1), 9)
+        return np.round((gain / spread[moved] ** power).sum(axis=1), 9)
 
     return score
 
@@ -125,7 +137,9 @@ def shown_loss(case: Case) -> float:
     follow = follower(case)
     if follow is not None:
         return float(np.mean([follow(row).loss for row in outputs(case.mechanism, case.aggregates[0], _FOLLOWED)]))
-    lost, scales = float(case.lost(case.mechanism)), case.mechanism.certify(case.policy).scales
+    lost, scales = case.promise(case.lost(case.mechanism)), case.mechanism.certify(case.policy).scales
+    if case.mechanism.counted_in is RHO:
+        return lost
     first, second = (exact_rows(case.mechanism, table) for table in case.aggregates)
     return min(lost, float(np.abs(first - second).sum() / float(scales[0]))) if len(scales) == 1 else lost
 

@@ -4,7 +4,8 @@ An attacker who knows both of two neighbouring tables looks at many outputs of a
 they come from. On one sample the attacker chooses an event; on a fresh one the audit counts how often it happens on
 each table. Clopper-Pearson bounds, with the error probability shared among all tests of the run, give a number that
 the true privacy loss exceeds; when that number exceeds the certificate, the mechanism is broken. Sound mechanisms raise
-an alarm in one run out of ``1 / FALSE_ALARMS`` at most.
+an alarm in one run out of ``1 / FALSE_ALARMS`` at most. A certificate in rho is looked at through the epsilon that it
+promises with one delta: an event may then be that much likelier besides.
 
 The audit also shows that it can see: mechanisms with half the noise must be caught, as a whole and part by part.
 """
@@ -50,7 +51,7 @@ def run_test(name: str, seed: int, mutant: int | None, times: int, samples: int)
     bound = lower_bound(mechanism, case, samples=samples, level=FALSE_ALARMS / MOST_TESTS)
     whole = WHOLE_WITH_FACTS if case.policy.known else WHOLE
     said = {-1: "", None: whole}.get(mutant, f"part {mutant} halved")
-    claimed, many = float(case.claimed), parts(case.mechanism)
+    claimed, many = case.promise(case.claimed), parts(case.mechanism)
     return Finding(name, case.words, seed, said, claimed, bound, case.sharp, many, samples, perf_counter() - start)
 
 
@@ -89,7 +90,7 @@ def showing(sharp: dict[int, Case], part: int | None, many: int) -> list[int]:
     # With half the noise about twice as much is lost; what is above the certificate shows, less so over many rows.
     def hidden(seed: int) -> float:
         case = sharp[seed]
-        return float(case.claimed) - 2 * shown_loss(case) + case.mechanism.rows / 10
+        return case.promise(case.claimed) - 2 * shown_loss(case) + case.mechanism.rows / 10
 
     return sorted(tried, key=hidden)[:many]
 

@@ -6,29 +6,28 @@ import json
 import random
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, islice
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_lab.audit.known_facts import random_facts, random_secrets
-from blowfish_privacy.aggregates import Assignment, Lattice, TableAggregates
+from blowfish_lab.audit.outputs import Counts, Remembered, exact_rows
 from blowfish_privacy.domain import Cell, Domain, Integer
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.graphs import DistanceThreshold
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
-from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.conversion import epsilon_of
+from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.queries import Cumulative, Histogram, KMeans, Linear, Mean, Query, RangeGrid, Sum, Tables
 from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.testing.oracle import moves_together
 
-Counts = npt.NDArray[np.int64]
 Move = tuple[Cell, Cell | None]
 """A record's value before and after; None for a record that leaves."""
 
@@ -36,11 +35,14 @@ _SHAPES = [(2,), (3,), (5,), (8,), (16,), (40,), (120,), (2, 2), (2, 3), (3, 2),
 _LARGEST_WITH_FACTS = 6
 _TOGETHER = 4
 _MOST_SETS = 5_000
-_NOISE = re.compile(r'"(scale|edge_loss)": "([^"]+)"')
-"""How mechanisms write their noise: proportional to a scale, inversely to the loss of an edge."""
+_NOISE = re.compile(r'"(scale|variance|edge_loss)": "([^"]+)"')
+_HALVED = {"scale": Fraction(1, 2), "variance": Fraction(1, 4), "edge_loss": Fraction(2)}
+"""How mechanisms write their noise, and what half of it is: noise is inverse to the loss of an edge."""
 
+DELTA = Fraction(1, 20)
+"""The delta at which a loss in rho is looked at: with some thousand outputs, no smaller one shows more of it."""
 
-_ONE_SCALE = {"laplace", "ordered", "soft-grid"}
+_ONE_SCALE = {"laplace", "gaussian", "ordered", "soft-grid"}
 """All their rows get independent noise of the one scale that is certified."""
 
 
@@ -73,12 +75,26 @@ class Case:
         """Return what a mechanism loses on the two tables; 0 where neither it nor its rows tell."""
         if self.moved:
             x, y = self.moved
-            return self.policy.rows_per_person * (mechanism.presence(x) if y is None else mechanism.loss(x, y))
+            lost = mechanism.presence(x) if y is None else mechanism.loss(x, y)
+            return mechanism.counted_in.over(lost, self.policy.rows_per_person)
         if mechanism.name not in _ONE_SCALE:
             return Fraction(0)
         (scale,) = mechanism.certify(self.policy).scales
         first, second = (exact_rows(mechanism, table) for table in self.aggregates)
-        return int(np.abs(first - second).sum()) / scale if len(first) == len(second) else Fraction(0)
+        if len(first) != len(second):
+            return Fraction(0)
+        if mechanism.counted_in is RHO:
+            return int(((first - second) ** 2).sum()) / (2 * scale)
+        return int(np.abs(first - second).sum()) / scale
+
+    @property
+    def delta(self) -> Fraction:
+        """How often an output may lose more than is promised: never, unless losses are counted in rho."""
+        return DELTA if self.mechanism.counted_in is RHO else Fraction(0)
+
+    def promise(self, lost: Fraction) -> float:
+        """Return the epsilon that a loss stands for, with :attr:`delta`."""
+        return float(epsilon_of(lost, DELTA) if self.mechanism.counted_in is RHO else lost)
 
     @property
     def words(self) -> str:
@@ -122,11 +138,11 @@ def _calibrate(source: random.Random, kind: type[Mechanism], query: Query, polic
     if kind.name in _STEADY:
         # Rounds that follow each other stay near a crowd in the middle, so that each of them shows who moved.
         base = [cells[len(cells) // 2]]
-    epsilon = source.choice(_EPSILONS if kind.name not in _STEADY else _LARGE_EPSILONS)
+    amount = source.choice(_RHOS if kind.counted_in is RHO else _LARGE_EPSILONS if kind.name in _STEADY else _EPSILONS)
     crowd = _CROWD if kind.name in _STEADY else 1
     records = None if policy.size == "unknown" else crowd * len(base) + _TOGETHER
     try:
-        mechanism = kind.calibrated(query, policy, epsilon=epsilon, records=records)
+        mechanism = kind.calibrated(query, policy, **{kind.counted_in.name: amount}, records=records)
         certificate = mechanism.certify(policy)
         worst = _worst(mechanism, query, policy, source) if certificate.amount else []
     except BlowfishError:
@@ -156,6 +172,7 @@ def _shown(case: Case) -> float:
 _EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(1), Fraction(2))
 _LARGE_EPSILONS = (Fraction(1), Fraction(2), Fraction(2), Fraction(2))
 """Where there are many rows of noise, larger losses are easier to see."""
+_RHOS = (Fraction(1, 4), Fraction(1, 2), Fraction(1, 2), Fraction(1))
 
 
 def _queries(source: random.Random, domain: Domain, fewest: int) -> Iterator[Query]:
@@ -186,7 +203,8 @@ def _worst(
 
     if policy.known:
         sets = [*islice(moves_together(policy, _TOGETHER), _MOST_SETS)]
-        return [(max(sets, key=lambda moves: _change(form, seen, moves)), None)] if sets else []
+        power = 2 if mechanism.counted_in is RHO else 1
+        return [(max(sets, key=lambda moves: _change(form, seen, moves, power)), None)] if sets else []
     cells = [*policy.domain.cells()]
     edges = [(x, y) for x in cells for y in cells if x < y and policy.graph.adjacent(x, y)]
     losses = [mechanism.loss(seen(x), seen(y)) for x, y in edges]
@@ -208,11 +226,11 @@ _TRIED = {"grid-flow": 12, "lloyd": 12}
 """Where the loss is a bound, some of the worst pairs show more of it than others."""
 
 
-def _change(form: LinearForm, seen: Any, moves: Sequence[tuple[Cell, Cell]]) -> int:
+def _change(form: LinearForm, seen: Any, moves: Sequence[tuple[Cell, Cell]], power: int) -> int:
     net = [0] * form.outputs
     for x, y in moves:
         net = [a + b - c for a, b, c in zip(net, form.column(seen(y)), form.column(seen(x)), strict=True)]
-    return sum(map(abs, net))
+    return sum(abs(each) ** power for each in net)
 
 
 def _counts(query: Query, domain: Domain, table: Sequence[Cell]) -> Counts:
@@ -222,56 +240,6 @@ def _counts(query: Query, domain: Domain, table: Sequence[Cell]) -> Counts:
     for cell in table:
         counts[tuple(cell[axis] for axis in axes)] += 1
     return counts
-
-
-class Remembered(TableAggregates):
-    """Aggregates that remember their answers: between outputs only the noise changes."""
-
-    def lattice_sums(self, lattice: Lattice) -> Counts:
-        """Add up, unless the answer is remembered."""
-        return self._once(lattice, super().lattice_sums)
-
-    def assignments(self, assignment: Assignment) -> Counts:
-        """Assign, unless the answer is remembered."""
-        return self._once(assignment, super().assignments)
-
-    def _once(self, question: Any, answer: Callable[[Any], Counts]) -> Counts:
-        if question not in self._answers:
-            if len(self._answers) > _MOST_ANSWERS:
-                self._answers.clear()
-            self._answers[question] = answer(question)
-        return self._answers[question].copy()
-
-    @cached_property
-    def _answers(self) -> dict[Any, Counts]:
-        return {}
-
-
-_MOST_ANSWERS = 5_000
-
-
-def outputs(mechanism: Mechanism, table: Remembered, many: int) -> list[npt.NDArray[Any]]:
-    """Run a mechanism many times on one table."""
-    return _run(mechanism, table, many, SystemSource())
-
-
-def exact_rows(mechanism: Mechanism, table: Remembered) -> npt.NDArray[Any]:
-    """Return what a mechanism shows of a table when all its draws of noise are 0; an attacker who knows it can tell."""
-    return _run(mechanism, table, 1, _Silence())[0]
-
-
-def _run(mechanism: Mechanism, table: Remembered, many: int, source: BitSource) -> list[npt.NDArray[Any]]:
-    return [np.asarray(mechanism.draw(table, source)).reshape(-1) for _ in range(many)]
-
-
-class _Silence:
-    """Words that draw no noise: below every threshold of the sampler's tables."""
-
-    kind: ClassVar[str] = "silence"
-    private: ClassVar[bool] = False
-
-    def words(self, count: int) -> npt.NDArray[np.uint32]:
-        return np.zeros(count, dtype=np.uint32)
 
 
 def parts(mechanism: Mechanism) -> int:
@@ -284,8 +252,8 @@ def weakened(case: Case, part: int | None) -> Mechanism:
     numbers = iter(range(10**6))
 
     def replacement(match: re.Match[str]) -> str:
-        times = Fraction(1, 2) if part in (None, next(numbers)) else Fraction(1)
-        return f'"{match[1]}": "{Fraction(match[2]) * (times if match[1] == "scale" else 1 / times)}"'
+        times = _HALVED[match[1]] if part in (None, next(numbers)) else Fraction(1)
+        return f'"{match[1]}": "{Fraction(match[2]) * times}"'
 
     written = json.loads(_NOISE.sub(replacement, json.dumps(case.mechanism.to_document())))
     records = None if case.policy.size == "unknown" else int(case.tables[0].sum())
