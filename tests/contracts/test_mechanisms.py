@@ -52,8 +52,6 @@ def query_for(kind, domain):
     clusters = [bp.KMeans([name for name in domain.names if domain[name].ordered] or ["none"], k=1)]
     # Ranges of what is ordered, on every other domain.
     ranges = {name for name in domain.names if domain[name].ordered and domain.size % 2 == 0 and domain.size < 1000}
-    if kind.name == "gaussian-marginals":
-        ranges = set()
     marked = [{"attribute": name, "as": "ranges"} if name in ranges else name for name in domain.names]
     tables = [bp.Tables([marked[:1], *combinations(marked, 2)])]
     plain = (q(name) for q in (Histogram, Cumulative, Sum, Mean) for name in domain.names)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import chain, combinations
+from functools import reduce
+from itertools import chain, combinations, product
 
 import numpy as np
 import pytest
@@ -45,7 +46,9 @@ def squares(form, net):
     columns = [count * np.array(form.column(cell), dtype=object) for cell, count in net.items()]
     rows, total, place = sum(columns), Fraction(0), 0
     for block, size in zip(form.blocks, form.sizes, strict=True):
-        total += Fraction(block.weight * sum(int(row) ** 2 for row in rows[place : place + size]), size**2)
+        total += Fraction(
+            block.weight * sum(int(row) ** 2 for row in rows[place : place + size]), form.times(block) ** 2
+        )
         place += size
     return total
 
@@ -99,10 +102,13 @@ def test_changing_everything_is_not_the_worst_for_binary_attributes():
 
 def queries(policy, data):
     names = list(policy.domain.names)
+    ordered = [name for name in names if policy.domain[name].ordered]
+    read = data.draw(st.lists(st.sampled_from(ordered), unique=True)) if ordered and data.draw(st.booleans()) else []
     sets = [list(table) for many in range(1, len(names) + 1) for table in combinations(names, many)]
     tables = data.draw(st.lists(st.sampled_from(sets), min_size=1, max_size=3, unique_by=tuple))
     objective = data.draw(st.sampled_from(["worst", "mean", list(range(1, len(tables) + 1))]))
-    return bp.Tables(tables, objective=objective)
+    marked = [[{"attribute": name, "as": "ranges"} if name in read else name for name in table] for table in tables]
+    return bp.Tables(marked, objective=objective)
 
 
 @given(policy=policies(most_cells=24, most_attributes=3, sizes=SIZES), data=st.data())
@@ -183,13 +189,26 @@ def test_the_estimate_and_its_errors_are_those_of_generalised_least_squares(poli
         table = components.table(found, tuple(sorted(axes)))
         assert np.allclose(table.reshape(-1), linear @ seen, atol=1e-2, rtol=1e-4)
         assert np.allclose(linear @ rows, wanted, atol=1e-4)
-        assert np.allclose((linear**2 * deviation**2).sum(axis=1), variance, rtol=1e-3, atol=1e-4)
-        assert np.isclose(components.variance(axes), variance)
+        cells = components.cell_variances(tuple(sorted(axes)))
+        assert np.allclose((linear**2 * deviation**2).sum(axis=1), cells.reshape(-1), rtol=1e-3, atol=1e-4)
+        assert np.isclose(components.variance(axes), cells.max())
+        assert np.isclose(on_average(table.shape, axes, form, linear, deviation), variance, rtol=1e-3, atol=1e-4)
         picked = [range(1 + (size > 2)) for size in table.shape]
         chosen = np.zeros(table.shape)
         chosen[np.ix_(*picked)] = 1
         sums = ((chosen.reshape(-1) @ linear) ** 2 * deviation**2).sum()
         assert np.isclose(sums, components.variance(tuple(sorted(axes)), picked), rtol=1e-3, atol=1e-4)
+
+
+def on_average(shape, axes, form, linear, deviation):
+    """The mean variance of all ranges along axes with rows, and of all values along the others."""
+    read = getattr(form, "rows", {})
+    choices = []
+    for axis, size in zip(sorted(axes), shape, strict=True):
+        ends = combinations(range(size + 1), 2) if axis in read else ((at, at + 1) for at in range(size))
+        choices.append([((np.arange(size) >= low) & (np.arange(size) < high)).astype(float) for low, high in ends])
+    sums = [reduce(np.multiply.outer, chosen).reshape(-1) @ linear for chosen in product(*choices)]
+    return np.mean([(each**2 * deviation**2).sum() for each in sums])
 
 
 TARGETS = [
@@ -326,8 +345,10 @@ def test_what_does_not_fit_64_bits_or_is_not_measured_so_is_refused():
     with pytest.raises(bp.QueryError, match="sets of tables"):
         GaussianMarginals.calibrated(bp.Histogram("a0"), policy, rho=RHO, records=9)
     ranges = bp.Tables([[{"attribute": "a0", "as": "ranges"}]])
-    with pytest.raises(bp.RefusalError, match="Laplace noise only"):
+    with pytest.raises(bp.RefusalError, match="at most 1,000 values"):
         GaussianMarginals.calibrated(ranges, policy, rho=RHO, records=9)
+    with pytest.raises(bp.RefusalError, match="more than 256 values"):
+        GaussianMarginals.calibrated(ranges, bp.Policy(domain_of((300,)), secrets=bp.Attributes()), rho=RHO, records=9)
 
 
 def test_the_plan_says_what_a_whole_record_loses_and_how_good_it_is():
@@ -343,3 +364,59 @@ def test_the_plan_says_what_a_whole_record_loses_and_how_good_it_is():
     threshold = bp.Policy(domain_of((9, 9)), secrets=bp.DistanceThreshold(2))
     small = GaussianMarginals.calibrated(bp.Tables([["a0", "a1"]]), threshold, rho=RHO, records=9)
     assert not any(said.startswith("No unbiased") for said in small.promises(threshold))
+
+
+AGE = {"attribute": "age", "as": "ranges"}
+CENSUS = bp.Domain(age=bp.Integer(17, 90), sex=bp.Integer(0, 1), country=bp.Integer(0, 41))
+
+
+@pytest.mark.parametrize(
+    ("theta", "public", "expected"),
+    [(73, True, 9.02), (10, True, 6.70), (5, True, 5.09), (1, True, 1.93), (73, False, 11.7), (1, False, 11.7)],
+)
+def test_ranges_in_every_cell_of_other_attributes(theta, public, expected):
+    other = bp.Public() if public else bp.FullDomain()
+    graphs = bp.PerAttribute({"age": bp.DistanceThreshold(theta), "sex": other, "country": other})
+    policy = bp.Policy(CENSUS, secrets=graphs)
+    query = bp.Tables([[AGE, "sex", "country"]])
+    mechanism = GaussianMarginals.calibrated(query, policy, rho=Fraction(1, 2), records=30_000)
+    assert mechanism.certify(policy).rho == Fraction(1, 2)
+    assert mechanism.expected_error().mse < 1.005 * expected
+
+
+@pytest.mark.parametrize(("secret", "expected"), [("attributes", 6.66), ("thresholds", 5.79), ("full", 15.3)])
+def test_all_pairs_of_adult_with_ranges_of_ages_and_hours(secret, expected):
+    domain = domain_of(ADULT)
+    marked = [{"attribute": f"a{axis}", "as": "ranges"} if axis in (0, 10) else f"a{axis}" for axis in range(13)]
+    # Every table counts the same, however many cells it has.
+    equal = [1 / (first * second) for first, second in combinations(ADULT, 2)]
+    thresholds = {name: bp.DistanceThreshold(5) if name in ("a0", "a10") else bp.FullDomain() for name in domain}
+    graph = {"attributes": bp.Attributes(), "thresholds": bp.PerAttribute(thresholds), "full": bp.FullDomain()}[secret]
+    policy = bp.Policy(domain, secrets=graph)
+    query = bp.Tables.of_ways(2, marked, objective=equal)
+    mechanism = GaussianMarginals.calibrated(query, policy, rho=Fraction(1, 2), records=30_000)
+    assert mechanism.certify(policy).rho == Fraction(1, 2)
+    assert np.sqrt(np.mean(mechanism.expected_error().by_table)) < 1.005 * expected
+
+
+def test_rows_are_read_back_and_damaged_ones_refused():
+    policy = bp.Policy(PEOPLE, secrets=bp.Attributes())
+    query = bp.Tables([[AGE, "sex"], [AGE, "zone"]])
+    mechanism = GaussianMarginals.calibrated(query, policy, rho=RHO, records=100)
+    written = mechanism.to_document()
+    read = GaussianMarginals.from_document(query, policy, written, 100)
+    assert read.certify(policy) == mechanism.certify(policy)
+    assert read.expected_error().rmse == pytest.approx(mechanism.expected_error().rmse)
+    times, rows = written["rows"]["age"]
+    for damaged, said in (
+        ([times, rows[1:]], "wrong form"),
+        ([0, rows], "wrong form"),
+        ([times, [[0.5, *row[1:]] for row in rows]], "wrong form"),
+        ([times, [[row[0] + 1, *row[1:]] for row in rows]], "do not tell"),
+        ([times, [rows[0]] * len(rows)], "do not tell"),
+    ):
+        with pytest.raises(bp.SpecError, match=said):
+            GaussianMarginals.from_document(query, policy, {**written, "rows": {"age": damaged}}, 100)
+    doubled = [times, [[2 * number for number in row] for row in rows]]
+    louder = GaussianMarginals.from_document(query, policy, {**written, "rows": {"age": doubled}}, 100)
+    assert louder.certify(policy).rho > RHO

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import chain, combinations, product
 from math import prod
 
 import numpy as np
@@ -59,6 +59,10 @@ class ComponentForm(TablesForm):
         counts[x] = 1
         return self.answer(counts).tolist()
 
+    def times(self, block: Block) -> int:
+        """Return how many times what is told the rows of a component are."""
+        return prod([self.shape[axis] for axis in block.axes])
+
     def most_added(self) -> int:
         """Return the cells of the largest component: no row of a record is larger, nor what it is made of."""
         return self._most_added
@@ -87,13 +91,18 @@ class ComponentForm(TablesForm):
         moved = frozenset(changed)
         if moved not in self._known:
             kept = Counter[tuple[int, int]]()
-            alone = 1 - self.shape[next(iter(moved))] if len(moved) == 1 else 0
+            alone = tuple(moved) if len(moved) == 1 else ()
             for number in self._meeting(moved):
-                block, same = self.blocks[number], self._contrasts[number]
-                met = alone or prod([1 - self.shape[axis] for axis in block.axes if axis in moved])
-                kept[2 * (same - same // met), self.sizes[number]] += block.weight
+                block = self.blocks[number]
+                met = alone or tuple([axis for axis in block.axes if axis in moved])
+                kept[self.term(number, met)] += block.weight
             self._known[moved] = _total(kept)
         return self._known[moved]
+
+    def term(self, number: int, met: Axes) -> tuple[int, int]:
+        """Return the squared change of one component along some of its axes, above and below the line."""
+        same = self._contrasts[number]
+        return 2 * (same - same // prod([1 - self.shape[axis] for axis in met])), self.sizes[number]
 
     @cached_property
     def _contrasts(self) -> list[int]:
@@ -106,16 +115,13 @@ class ComponentForm(TablesForm):
         return {}
 
     def bound(self, changed: Iterable[int]) -> Fraction:
-        """Bound the squared change along any of these axes: the largest of each component, added up.
-
-        A component changes most along the axis of fewest values alone.
-        """
+        """Bound the squared change along any of these axes: the largest of each component, added up."""
         moved = frozenset(changed)
         kept = Counter[tuple[int, int]]()
         for number in self._meeting(moved):
-            block = self.blocks[number]
-            fewest = min(self.shape[axis] for axis in block.axes if axis in moved)
-            kept[2 * self._contrasts[number] // (fewest - 1) * fewest, self.sizes[number]] += block.weight
+            parts = _nonempty([axis for axis in self.blocks[number].axes if axis in moved])
+            largest = max((self.term(number, part) for part in parts), key=lambda term: Fraction(*term))
+            kept[largest] += self.blocks[number].weight
         return _total(kept)
 
     def _meeting(self, changed: frozenset[int]) -> Iterable[int]:
@@ -148,13 +154,17 @@ class ComponentForm(TablesForm):
         edges, listed = graph.broadest()
         for x, y in edges:
             value, changed = self._largest(tuple(differing(x, y)))
-            moved = tuple(y[axis] if axis in changed else x[axis] for axis in range(len(x)))
-            attained = listed and self.squares(changed) == value and (moved == y or graph.adjacent(x, moved))
-            found.append((value, attained, (x, moved)))
+            edge = self.witness(x, y, changed)
+            attained = listed and self.squared_change(*edge) == value and (edge == (x, y) or graph.adjacent(*edge))
+            found.append((value, attained, edge))
         if not found:
             return None, Fraction(0), True
         value, attained, edge = max(found, key=lambda each: each[:2])
         return edge, value, attained
+
+    def witness(self, x: Cell, y: Cell, changed: Axes) -> Edge:
+        """Let a record move along some axes only of those along which two cells differ."""
+        return x, tuple(y[axis] if axis in changed else x[axis] for axis in range(len(x)))
 
     def _largest(self, together: Axes) -> tuple[Fraction, Axes]:
         """Return the largest squared change of any nonempty part of a set of axes, and that part."""
@@ -169,26 +179,34 @@ class ComponentForm(TablesForm):
 
     def _kinds(self, together: Axes) -> Kinds:
         """Sort the attributes into kinds: swapping two of a kind changes no component and no weight."""
-        weights = {block.axes: float(block.weight) for block in self.blocks if block.weight}
-        return alike(self.shape, weights, [together])
+        weights: dict[Axes, float] = {}
+        for block in self.blocks:
+            if block.weight:
+                weights[block.axes] = weights.get(block.axes, 0.0) + block.weight
+        return alike(self.labels, weights, [together])
+
+    @property
+    def labels(self) -> tuple[object, ...]:
+        """What two attributes must have in common to be alike."""
+        return self.shape
 
     def _nearest(self, parts: Sequence[Axes]) -> list[Axes]:
         """Leave out the parts whose squared change is certainly not the largest, by floats.
 
-        All terms are sums and products without cancellation: 1 - p, where p is 1 exactly, or at most 1/2.
+        Each term is exact until it is rounded, and none is negative, so their sum is right to many more digits.
         """
         moved = np.zeros((len(self.shape), len(parts)), dtype=bool)
         for number, axes in enumerate(parts):
             moved[list(axes), number] = True
-        factors = [np.where(moved[axis], -1 / max(size - 1, 1), 1.0) for axis, size in enumerate(self.shape)]
         total = np.zeros(len(parts))
-        for block in self.blocks:
+        for number, block in enumerate(self.blocks):
             if block.weight:
-                kept = prod([1 - 1 / self.shape[axis] for axis in block.axes])
-                same = np.ones(len(parts))
-                for axis in block.axes:
-                    same *= factors[axis]
-                total += block.weight * kept * (1 - same)
+                which = sum((moved[axis].astype(np.int64) << place for place, axis in enumerate(block.axes)), 0)
+                values = [0.0]
+                for chosen in range(1, 2 ** len(block.axes)):
+                    met = tuple([axis for place, axis in enumerate(block.axes) if chosen >> place & 1])
+                    values.append(float(Fraction(*self.term(number, met))))
+                total += block.weight * np.array(values)[which]
         return [parts[number] for number in np.flatnonzero(total >= total.max() * (1 - NEAR)).tolist()]
 
 
@@ -202,6 +220,11 @@ def _parts(kinds: Kinds, together: Axes) -> Iterator[Axes]:
         part = [axis for axes, count in zip(inside, counts, strict=True) for axis in axes[:count]]
         if part:
             yield tuple(sorted(part))
+
+
+def _nonempty(axes: Sequence[int]) -> Iterator[Axes]:
+    """Go through the nonempty parts of some axes."""
+    return chain.from_iterable(combinations(axes, many) for many in range(1, len(axes) + 1))
 
 
 def _total(kept: Counter[tuple[int, int]]) -> Fraction:

@@ -8,15 +8,20 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
+
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, QueryError, RefusalError, SpecError
 from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, check_secret_size
+from blowfish_privacy.mechanisms.tables.gaussian.axis_rows import AxisRows
 from blowfish_privacy.mechanisms.tables.gaussian.component_form import ComponentForm
 from blowfish_privacy.mechanisms.tables.gaussian.component_plan import chosen_components
 from blowfish_privacy.mechanisms.tables.gaussian.component_squares import component_squares
 from blowfish_privacy.mechanisms.tables.gaussian.measured_components import MeasuredComponents, NormalTablesError
-from blowfish_privacy.mechanisms.tables.measured import read_blocks, written_blocks
+from blowfish_privacy.mechanisms.tables.gaussian.range_rows_components import NormalRangesError, RowsComponents
+from blowfish_privacy.mechanisms.tables.gaussian.rows_form import RowsForm
+from blowfish_privacy.mechanisms.tables.measured import check_ranges, read_blocks, written_blocks
 from blowfish_privacy.mechanisms.tables.noisy_pieces import noisy_pieces
 from blowfish_privacy.mechanisms.tables.tables_mechanism import Integers, TablesMechanism, counting
 from blowfish_privacy.noise import BitSource, checked_variance, discrete_gaussian
@@ -33,6 +38,8 @@ from blowfish_privacy.queries.tables_form import TablesForm
 from blowfish_privacy.support.exact import about, exact, rounded
 
 _SMALLEST = 1e-60
+_MOST_VALUES = 256
+_WRONG_FORM = "the document is damaged: a component that was measured has the wrong form."
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,19 +78,18 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
 
     @cached_property
     def _kinds(self) -> list[tuple[int, int]]:
-        """The weight and the cells of each block: those of the same have the same noise."""
-        return [(block.weight, size) for block, size in zip(self.form.blocks, self.form.sizes, strict=True)]
+        """The weight and the factor of each block: those of the same have the same noise."""
+        return [(block.weight, self.form.times(block)) for block in self.form.blocks]
 
     @cached_property
     def _by_kind(self) -> dict[tuple[int, int], Fraction]:
-        return {(w, size): self.variance * size**2 / w if w else Fraction(0) for w, size in {*self._kinds}}
+        return {(w, times): self.variance * times**2 / w if w else Fraction(0) for w, times in {*self._kinds}}
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
         """Choose the precisions of the components for the least error, and the variance for rho."""
         asked, objective = _asked(query, policy)
-        blocks, bound = chosen_components(asked, policy, objective)
-        form = ComponentForm(asked.domain, blocks)
+        form, bound = chosen_components(asked, policy, objective, records)
         squares = component_squares(form, policy).value
         best = (objective, bound * policy.rows_per_person**2 / float(2 * rho)) if bound and squares else None
         made = cls(form, squares / (2 * rho), asked, objective == "worst", policy.size == "unknown", best)
@@ -123,13 +129,14 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         """Work out how precisely the components of the tables asked for are known."""
         # Noise of a tiny variance is almost always 0, but not exact.
         spread = {
-            (weight, size): max(DISCRETE_GAUSSIAN.variance(variance), _SMALLEST) / size**2 if variance else 0.0
-            for (weight, size), variance in self._by_kind.items()
+            (weight, times): max(DISCRETE_GAUSSIAN.variance(variance), _SMALLEST) / times**2 if variance else 0.0
+            for (weight, times), variance in self._by_kind.items()
         }
         known, tables = [spread[kind] for kind in self._kinds], [block.axes for block in self.asked.blocks]
-        return MeasuredComponents(
-            self.form.shape, self.form.blocks, tuple(known), tuple(tables), counted=not self.secret_size
-        )
+        given = (self.form.shape, self.form.blocks, tuple(known), tuple(tables))
+        if isinstance(self.form, RowsForm):
+            return RowsComponents(*given, counted=not self.secret_size, rows=self.form.rows)
+        return MeasuredComponents(*given, counted=not self.secret_size)
 
     @cached_property
     def gap(self) -> float | None:
@@ -137,8 +144,9 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         return self.components.objective(self.best[0]) / self.best[1] - 1 if self.best else None
 
     def expected_error(self) -> NormalTablesError:
-        """Give the error of a cell."""
-        return NormalTablesError(self.components, self.variances, self.worst, distribution="normal, almost exactly")
+        """Give the error of a cell, or of a range where such are asked for."""
+        kind = NormalRangesError if self.asked.ranges else NormalTablesError
+        return kind(self.components, self.variances, self.worst, distribution="normal, almost exactly")
 
     def promises(self, policy: Policy) -> list[str]:
         """Say what the noise means for a whole record, and that no Gaussian strategy has a smaller error."""
@@ -173,7 +181,11 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
 
     def to_document(self) -> dict[str, Any]:
         """Write the components that were measured, with their weights, and the variance."""
-        return {"name": self.name, "variance": str(self.variance), "measured": written_blocks(self.form)}
+        written = {"name": self.name, "variance": str(self.variance), "measured": written_blocks(self.form)}
+        if not isinstance(self.form, RowsForm):
+            return written
+        rows = {self.form.names[axis]: [rows.times, rows.matrix.tolist()] for axis, rows in self.form.rows.items()}
+        return {**written, "rows": rows}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
@@ -183,9 +195,12 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         if variance < 0:
             raise SpecError("the document is damaged: the noise variance is below 0.")
         form = ComponentForm(asked.domain, read_blocks(asked, written["measured"]))
-        plain = all(not block.signs and block.axes == tuple(sorted(block.axes)) for block in form.blocks)
-        if not plain or max(form.sizes, default=0) > MOST_CELLS:
-            raise SpecError("the document is damaged: a component that was measured has the wrong form.")
+        if asked.ranges:
+            form = RowsForm(asked.domain, form.blocks, rows=read_rows(asked, written["rows"]))
+        plain = all(not block.signs and not block.readings for block in form.blocks)
+        ordered = all(block.axes == tuple(sorted(block.axes)) for block in form.blocks)
+        if not plain or not ordered or max(form.sizes, default=0) > MOST_CELLS:
+            raise SpecError(_WRONG_FORM)
         made = cls(form, variance, asked, objective == "worst", policy.size == "unknown")
         try:
             made.components.check()
@@ -200,11 +215,34 @@ def _asked(query: Query, policy: Policy) -> tuple[TablesForm, Any]:
             f"gaussian-marginals answers sets of tables, not {query.keyword}.", hint='Tables([["age", "sex"]]).'
         )
     form = query.on(policy.domain)
-    levels = any(axis >= len(form.domain.shape) for block in form.blocks for axis in block.axes)
-    if form.ranges or levels:
-        what = "ranges inside tables" if form.ranges else "tables on coarser levels of an attribute"
-        raise RefusalError(f"{what} get Laplace noise only.", hint='ask for them with mechanism="marginals".')
-    return TablesForm(form.domain, form.blocks), query.objective
+    if any(axis >= len(form.domain.shape) for block in form.blocks for axis in block.axes):
+        raise RefusalError(
+            "tables on coarser levels of an attribute get Laplace noise only.",
+            hint='ask for them with mechanism="marginals".',
+        )
+    check_ranges(form)
+    large = [form.title(axis) for axis in form.ranges if form.shape[axis] > _MOST_VALUES]
+    if large:
+        raise RefusalError(
+            f"ranges of {large[0]} get Laplace noise only: it has more than {_MOST_VALUES} values.",
+            hint='declare coarser bins, or ask for them with mechanism="marginals".',
+        )
+    return TablesForm(form.domain, form.blocks, (), form.ranges), query.objective
+
+
+def read_rows(asked: TablesForm, written: Any) -> dict[int, AxisRows]:
+    """Read the rows along each axis of which ranges are asked for."""
+    found: dict[int, AxisRows] = {}
+    for axis in (axis for axis in asked.ranges if asked.shape[axis] > 1):
+        times, rows = written[asked.names[axis]]
+        size = asked.shape[axis]
+        whole = [[number for number in row if type(number) is int and abs(number) < 2**40] for row in rows]
+        if type(times) is not int or not 1 <= times < 2**40 or [len(row) for row in whole] != [size] * size:
+            raise SpecError(_WRONG_FORM)
+        found[axis] = AxisRows(np.array(whole, dtype=np.int64), times)
+        if not found[axis].tells:
+            raise SpecError("the document is damaged: rows do not tell the ranges asked for.")
+    return found
 
 
 def _root(square: Fraction) -> Fraction:

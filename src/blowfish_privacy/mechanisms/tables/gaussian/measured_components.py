@@ -46,7 +46,12 @@ class NormalTablesError(TablesError):
 
     def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
         """Return a bound on the error of a cell of a table that holds with probability ``level``."""
-        share = exact(level, "the level", error=QueryError)
-        if not 0 < share < 1:
-            raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
-        return NormalDist().inv_cdf((1 + float(share)) / 2) * self.standard_error(axes)
+        return normal_quantile(level) * self.standard_error(axes)
+
+
+def normal_quantile(level: Number) -> float:
+    """Return how many standard deviations a normal error is at most, with a probability."""
+    share = exact(level, "the level", error=QueryError)
+    if not 0 < share < 1:
+        raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
+    return NormalDist().inv_cdf((1 + float(share)) / 2)

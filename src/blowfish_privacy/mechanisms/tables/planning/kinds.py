@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations, product
 from math import comb, prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +102,7 @@ def parts(shape: Shape) -> list[Shape]:
     return list(dict.fromkeys(subsets))
 
 
-def alike(sizes: tuple[int, ...], tables: Mapping[Axes, float], changed: Iterable[Axes]) -> Kinds:
+def alike(sizes: tuple[Any, ...], tables: Mapping[Axes, float], changed: Iterable[Axes]) -> Kinds:
     """Sort the attributes that matter into kinds."""
     asked, secret = _links(tables), _links(dict.fromkeys(changed, 1.0))
     found: list[list[int]] = []
@@ -117,7 +117,7 @@ def alike(sizes: tuple[int, ...], tables: Mapping[Axes, float], changed: Iterabl
     return Kinds(tuple(tuple(axes) for axes in found), tuple(sizes[axes[0]] for axes in found))
 
 
-def apart(sizes: tuple[int, ...], tables: Mapping[Axes, float], changed: Iterable[Axes]) -> Kinds:
+def apart(sizes: tuple[Any, ...], tables: Mapping[Axes, float], changed: Iterable[Axes]) -> Kinds:
     """Give each attribute that matters a kind of its own."""
     axes = sorted({axis for axes in (*tables, *changed) for axis in axes})
     return Kinds(tuple((axis,) for axis in axes), tuple(sizes[axis] for axis in axes))

@@ -11,7 +11,7 @@ Components that no secret pair can change are exact: they are left out. Proof: `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Literal
@@ -29,6 +29,26 @@ MOST_PAIRS = 4_000_000
 """The largest number of pairs of a table and a component of it (by shape) that planning takes on."""
 
 
+@dataclass(frozen=True)
+class Along:
+    """What an attribute does to components: those with it, and tables without it in the component.
+
+    ``inside`` is the factor of a component's variance in what is asked for, ``outside`` that of one without the
+    attribute (the square of its share). ``norm`` is the squared norm of a record's column along it, and ``ratio`` the
+    product of the columns of two values, in units of that.
+    """
+
+    inside: float
+    outside: float
+    norm: float
+    ratio: float
+
+    @classmethod
+    def of(cls, size: int) -> Along:
+        """Count every value, less the mean of all."""
+        return cls(1 - 1 / size, 1 / size**2, 1 - 1 / size, -1 / (size - 1) if size > 1 else 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Wanted:
     """What is asked for, and what is secret.
@@ -43,6 +63,8 @@ class Wanted:
     weights: Literal["worst", "mean"] | tuple[float, ...]
     changed: tuple[frozenset[int], ...]
     presence: bool
+    read: tuple[tuple[int, Along], ...] = ()
+    """Attributes along which other rows are measured than their values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +82,8 @@ class Lattice:
     importance: FloatArray | None
     changed: tuple[Shape, ...]
     presence: bool
+    along: tuple[Along, ...]
+    """What an attribute of each kind does."""
 
     @cached_property
     def rows(self) -> dict[int, list[int]]:
@@ -71,8 +95,8 @@ class Lattice:
         return found
 
     def contrast(self, shape: Shape) -> float:
-        """Return the share of a cell that its component keeps."""
-        return prod(1 - 1 / self.kinds.sizes[kind] for kind in shape)
+        """Return the squared norm of a record's column in a component."""
+        return prod(self.along[kind].norm for kind in shape)
 
     def objective(self, variances: FloatArray) -> float:
         """Return what the variances of the components amount to."""
@@ -84,7 +108,11 @@ def lattice(wanted: Wanted, sorted_by: Callable[..., Kinds] = alike) -> Lattice:
     """Arrange what is asked for. Attributes of one value have no components, and are left out."""
     sizes, tables = wanted.sizes, _weighted(wanted)
     changed = {tuple(sorted(i for i in axes if sizes[i] > 1)) for axes in wanted.changed} - {()}
-    kinds = sorted_by(sizes, tables, changed)
+    read = dict(wanted.read)
+    # Attributes along which different rows are measured are not alike.
+    kinds = sorted_by(tuple((size, read.get(axis)) for axis, size in enumerate(sizes)), tables, changed)
+    kinds = replace(kinds, sizes=tuple(sizes[axes[0]] for axes in kinds.members))
+    along = tuple(read.get(axes[0], Along.of(sizes[axes[0]])) for axes in kinds.members)
     shares: dict[Shape, float] = {}
     for shape, weight in zip(kinds.shapes(tables), tables.values(), strict=True):
         shares[shape] = shares.get(shape, 0.0) + weight * kinds.cells(shape)
@@ -103,10 +131,11 @@ def lattice(wanted: Wanted, sorted_by: Callable[..., Kinds] = alike) -> Lattice:
         kinds,
         tuple(noisy),
         tuple(known),
-        _spread(kinds, subsets, tuple(known)),
+        _spread(kinds, along, subsets, tuple(known)),
         None if wanted.weights == "worst" else importance,
         tuple(dict.fromkeys(kinds.shapes(changed))),
         wanted.presence,
+        along,
     )
 
 
@@ -129,17 +158,19 @@ def _weighted(wanted: Wanted) -> dict[Axes, float]:
     return tables
 
 
-def _spread(kinds: Kinds, subsets: dict[Shape, list[Shape]], components: tuple[Shape, ...]) -> csr_array:
+def _spread(
+    kinds: Kinds, along: Sequence[Along], subsets: dict[Shape, list[Shape]], components: tuple[Shape, ...]
+) -> csr_array:
     """Return what the variance of each component adds to that of a cell of each table."""
     pairs = Pairs.of(list(subsets.values()), components)
-    contrast = np.array([prod(1 - 1 / kinds.sizes[kind] for kind in shape) for shape in components])
+    kept = np.array([prod(along[kind].inside for kind in shape) for shape in components])
     tables = list(subsets)
-    inside = np.array([kinds.cells(shape) for shape in components], dtype=np.float64)[pairs.columns]
-    share = inside / np.array([kinds.cells(shape) for shape in tables], dtype=np.float64)[pairs.rows]
+    inside = np.array([prod(along[kind].outside for kind in shape) for shape in components])[pairs.columns]
+    share = np.array([prod(along[kind].outside for kind in shape) for shape in tables])[pairs.rows] / inside
     times = kinds.within(
         [components[place] for place in pairs.columns.tolist()], [tables[place] for place in pairs.rows.tolist()]
     )
-    return pairs.matrix(times * contrast[pairs.columns] * share * share)
+    return pairs.matrix(times * kept[pairs.columns] * share)
 
 
 @dataclass(frozen=True, eq=False)

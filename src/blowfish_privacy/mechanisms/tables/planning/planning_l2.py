@@ -104,8 +104,8 @@ def _costs(lattice: Lattice, changes: list[Shape]) -> csr_array:
     shares: dict[tuple[int, int], FloatArray] = {}
     for kind, count in {pair for shape in changes for pair in Counter(shape).items()}:
         inside = np.array([shape.count(kind) for shape in components])
-        members, size = len(kinds.members[kind]), kinds.sizes[kind]
-        table = [_overlap(members, size, count, chosen) for chosen in range(inside.max(initial=0) + 1)]
+        members, ratio = len(kinds.members[kind]), lattice.along[kind].ratio
+        table = [_overlap(members, ratio, count, chosen) for chosen in range(inside.max(initial=0) + 1)]
         shares[kind, count] = np.array(table)[inside]
     presence = _presence(lattice)
     rows = [csr_array((0, len(components))), *([csr_array(presence[None])] if lattice.presence else [])]
@@ -116,10 +116,10 @@ def _costs(lattice: Lattice, changes: list[Shape]) -> csr_array:
     return csr_array(vstack(rows))
 
 
-def _overlap(members: int, size: int, changed: int, chosen: int) -> float:
-    """Return the mean of (-1 / (k - 1))^overlap over the sets of chosen attributes of a kind, some of which change."""
+def _overlap(members: int, ratio: float, changed: int, chosen: int) -> float:
+    """Return the mean of ratio^overlap over the sets of chosen attributes of a kind, some of which change."""
     return sum(
-        comb(changed, both) * comb(members - changed, chosen - both) / comb(members, chosen) * (-1 / (size - 1)) ** both
+        comb(changed, both) * comb(members - changed, chosen - both) / comb(members, chosen) * ratio**both
         for both in range(min(changed, chosen) + 1)
     )
 
