@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from blowfish_privacy.errors import BlowfishError, SpecError, brief, nearest
-from blowfish_privacy.privacy.conversion import epsilon_of
+from blowfish_privacy.privacy.conversion import epsilon_of, round_down
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Measure
 from blowfish_privacy.support.exact import Number, exact, plain, positive, show
 
@@ -65,7 +65,8 @@ class Budget:
         if self.measure is EPSILON:
             return "ask for a smaller epsilon."
         pure = show(self.measure.pure(remaining))
-        return f"what is left is enough for {self.measure.words(remaining)}, or for a pure epsilon of {pure}."
+        rho = show(round_down(remaining))
+        return f"what is left is enough for {self.measure.unit} {rho}, or for a pure epsilon of {pure}."
 
     @property
     def written(self) -> Any:
