@@ -42,7 +42,7 @@ _HALVED = {"scale": Fraction(1, 2), "variance": Fraction(1, 4), "edge_loss": Fra
 DELTA = Fraction(1, 20)
 """The delta at which a loss in rho is looked at: with some thousand outputs, no smaller one shows more of it."""
 
-_ONE_SCALE = {"laplace", "gaussian", "ordered", "soft-grid"}
+_ONE_SCALE = {"laplace", "gaussian", "ordered", "gaussian-ordered", "soft-grid"}
 """All their rows get independent noise of the one scale that is certified."""
 
 

@@ -1,16 +1,18 @@
 import os
 import threading
+from importlib import import_module
 
 import numpy as np
 import pytest
 
 from blowfish_privacy import noise
-from blowfish_privacy.noise.discrete_laplace import _sampler
 from blowfish_privacy.testing.seeded import SeededSource
 
 pytestmark = pytest.mark.fresh_bits
 
-# Equal arrays by chance: 64 draws at scale 10^9 agree with a probability below (1 / 10^9)^64.
+discrete_laplace = import_module("blowfish_privacy.noise.discrete_laplace")
+discrete_gaussian = import_module("blowfish_privacy.noise.discrete_gaussian")
+# Equal arrays by chance: 64 draws at scale 10^9, or sigma^2 10^9, agree with a probability below (1 / 10^4)^64.
 SCALE, COUNT = 10**9, 64
 
 
@@ -40,10 +42,11 @@ def test_the_seeded_source_repeats_itself_and_admits_it() -> None:
 
 
 def test_seeded_noise_repeats_and_system_noise_does_not() -> None:
-    seeded = [noise.discrete_laplace(SCALE, COUNT, source=SeededSource(7)) for _ in range(2)]
-    system = [noise.discrete_laplace(SCALE, COUNT) for _ in range(2)]
-    assert np.array_equal(*seeded)
-    assert not np.array_equal(*system)
+    for draw in (noise.discrete_laplace, noise.discrete_gaussian):
+        seeded = [draw(SCALE, COUNT, source=SeededSource(7)) for _ in range(2)]
+        system = [draw(SCALE, COUNT) for _ in range(2)]
+        assert np.array_equal(*seeded)
+        assert not np.array_equal(*system)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -70,14 +73,18 @@ def _drawn_in_a_fork() -> bytes:
     return received
 
 
-def test_threads_share_tables_but_no_noise() -> None:
-    _sampler.cache_clear()
+@pytest.mark.parametrize(
+    ("sampler", "tables"),
+    [(noise.discrete_laplace, discrete_laplace._sampler), (noise.discrete_gaussian, discrete_gaussian._sampler)],
+)
+def test_threads_share_tables_but_no_noise(sampler, tables) -> None:
+    tables.cache_clear()
     drawn: list[bytes] = []
     barrier = threading.Barrier(8)
 
     def draw() -> None:
         barrier.wait()
-        drawn.append(noise.discrete_laplace(SCALE, COUNT).tobytes())
+        drawn.append(sampler(SCALE, COUNT).tobytes())
 
     threads = [threading.Thread(target=draw) for _ in range(8)]
     for thread in threads:
@@ -85,4 +92,4 @@ def test_threads_share_tables_but_no_noise() -> None:
     for thread in threads:
         thread.join()
     assert len(set(drawn)) == 8
-    assert _sampler.cache_info().currsize == 1
+    assert tables.cache_info().currsize == 1
