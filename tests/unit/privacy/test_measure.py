@@ -7,8 +7,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from blowfish_privacy.domain import Subset
@@ -18,6 +19,7 @@ from blowfish_privacy.privacy.classes import EVERY, PairClass, changing
 from blowfish_privacy.privacy.conversion import epsilon_of
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Measure
+from effort import examples
 
 amounts = st.fractions(min_value=Fraction(1, 50), max_value=4, max_denominator=50)
 chains = st.lists(st.tuples(amounts, st.integers(1, 4)), min_size=1, max_size=4)
@@ -202,3 +204,52 @@ def test_what_an_amount_means() -> None:
     ((epsilon, delta),) = meanings(BILLION, BILLION.allowed)
     assert (delta, Fraction("0.9999") < epsilon <= 1) == (billionth, True)
     assert list(meanings(BILLION, Fraction(0))) == [(0, billionth)]
+
+
+def bit_told(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """The privacy losses of randomised response, with their probabilities."""
+    (true, false), _ = randomised_response(epsilon)
+    return np.array([epsilon, -epsilon]), np.array([true, false])
+
+
+def count_told(rho: float) -> tuple[np.ndarray, np.ndarray]:
+    """The privacy losses of a count with discrete Gaussian noise of this rho, summed over all that matters."""
+    variance = 1 / (2 * rho)
+    numbers = np.arange(-int(12 * math.sqrt(variance)) - 2, int(12 * math.sqrt(variance)) + 3)
+    mass = np.exp(-(numbers**2) / (2 * variance))
+    return (1 - 2 * numbers) / (2 * variance), mass / mass.sum()
+
+
+def exact_delta(epsilon: float, laws: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """By how much probabilities exceed exp(epsilon) times those of the neighbour, over all outcomes of all releases."""
+    losses, mass = np.zeros(1), np.ones(1)
+    for lost, likely in laws:
+        losses, mass = np.add.outer(losses, lost).ravel(), np.multiply.outer(mass, likely).ravel()
+    return float((mass * np.maximum(1 - np.exp(epsilon - losses), 0)).sum())
+
+
+@settings(deadline=None, max_examples=examples(40))
+@given(
+    st.lists(st.fractions(Fraction(1, 20), 2, max_denominator=20), max_size=4),
+    st.lists(st.fractions(Fraction(1, 50), 1, max_denominator=50), max_size=2),
+    st.sampled_from([Fraction(1, 10**power) for power in (2, 4, 6, 9)]),
+    st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(4)]),
+)
+def test_what_is_charged_is_never_below_an_exact_computation(
+    pure: list[Fraction], rhos: list[Fraction], delta: Fraction, promised: Fraction
+) -> None:
+    laws = [*(bit_told(float(each)) for each in pure), *(count_told(float(each)) for each in rhos)]
+    for measure in (RHO, Approximate.of(promised, delta)):
+        asked = [*((EPSILON, each) for each in pure), *((RHO, each) for each in rhos)]
+        spent = sum((measure.converted(amount, own) for own, amount in asked), Fraction(0))
+        for epsilon, at in meanings(measure, spent):
+            assert exact_delta(float(epsilon), laws) <= float(at) * (1 + 1e-9) + 1e-14
+    together = epsilon_of(sum(rhos, Fraction(0)), delta, tuple(pure))
+    assert exact_delta(float(together), laws) <= float(delta) * (1 + 1e-9) + 1e-14
+
+
+def test_too_cheap_a_conversion_would_be_noticed() -> None:
+    # Ten bits at epsilon 0.5 cost rho 1.25; at a quarter of that the promise at delta 1e-2 is broken.
+    laws = [bit_told(0.5)] * 10
+    right, cheap = (float(epsilon_of(Fraction(10, 8) / part, Fraction("0.01"))) for part in (1, 4))
+    assert exact_delta(right, laws) <= 0.01 < exact_delta(cheap, laws)
