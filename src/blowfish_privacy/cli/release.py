@@ -22,7 +22,7 @@ from blowfish_privacy.release.public_sizes import PublicNumbers, PublicSizes
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.results import Result
 from blowfish_privacy.statements.budget import HEADER, budget_rows, budget_words
-from blowfish_privacy.statements.plan import COLUMNS, plan_cells, plans_view
+from blowfish_privacy.statements.plan import headings, plan_cells, plans_view
 from blowfish_privacy.statements.release import release_view, releases_view
 
 Number = TypeVar("Number")
@@ -198,7 +198,7 @@ def _write(result: Result, outputs: ReleaseFiles) -> None:
 
 
 def _print_plans(plans: Sequence[Plan], quote: Quote | None) -> None:
-    print_table(list(COLUMNS.values()), [plan_cells(made) for made in plans])
+    print_table(headings(plans), [plan_cells(made) for made in plans])
     echo("The last column compares with plain differential privacy.")
     if quote is None:
         return

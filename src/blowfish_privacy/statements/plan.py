@@ -8,6 +8,7 @@ from typing import Any
 
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.privacy.budget import Budget
+from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.release.checks import selected
 from blowfish_privacy.release.explain import compare
 from blowfish_privacy.release.plan import Plan
@@ -27,6 +28,12 @@ COLUMNS = {
     "comparison": "this policy is",
 }
 """What the table shows of a plan's view, with the headings."""
+
+
+def headings(plans: Sequence[Plan]) -> list[str]:
+    """Return the headings of a table of plans; what is lost is called epsilon where all is counted so."""
+    pure = all(plan.certificate.loss.measure is EPSILON for plan in plans)
+    return [*(COLUMNS | ({"lost": EPSILON.name} if pure else {})).values()]
 
 
 def plans_view(plans: Sequence[Plan], budget: Budget | None, quote: Quote | None = None) -> dict[str, Any]:
