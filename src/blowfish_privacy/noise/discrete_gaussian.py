@@ -138,8 +138,8 @@ class _Composed:
     def _candidates(self, count: int, source: BitSource) -> Integers:
         """Draw ``count`` candidates and return those accepted."""
         digits = self.leading.draw(count, source)
-        magnitude = digits.astype(np.int64) << self.shift
-        magnitude |= _low_bits(count, self.shift, source)
+        magnitude = digits.astype(np.int64)
+        _append_bits(magnitude, self.shift, source)
         negative = _bits(count, source)
         uniform = _half_words(count, source)
         accepted = uniform < self.accepted.take(digits, mode="clip")
@@ -147,7 +147,8 @@ class _Composed:
         if open_.size:
             words = uniform[open_] * np.uint32(1 << _HALF_BITS) + _half_words(open_.size, source)
             accepted[open_] = self._decide(digits[open_], magnitude[open_] + negative[open_], words, source)
-        magnitude ^= -negative
+        # In two's complement, m XOR -1 is -1 - m.
+        magnitude ^= np.negative(negative, out=negative)
         return magnitude[accepted]
 
     def _decide(self, digits: Values, magnitude: Integers, words: Words, source: BitSource) -> Decisions:
@@ -184,15 +185,13 @@ def _bits(count: int, source: BitSource) -> Integers:
     return np.unpackbits(words.view(np.uint8), count=count).astype(np.int64)
 
 
-def _low_bits(count: int, bits: int, source: BitSource) -> Integers:
-    """Draw uniform integers below ``2^bits``, for up to 63 bits."""
-    values = np.zeros(count, dtype=np.int64)
+def _append_bits(values: Integers, bits: int, source: BitSource) -> None:
+    """Append uniform bits to each value."""
     while bits:
         taken = min(bits, _HALF_BITS)
         values <<= taken
-        values |= _half_words(count, source) >> np.uint16(_HALF_BITS - taken)
+        values |= _half_words(len(values), source) >> np.uint16(_HALF_BITS - taken)
         bits -= taken
-    return values
 
 
 def _half_words(count: int, source: BitSource) -> HalfWords:

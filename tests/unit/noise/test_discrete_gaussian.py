@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from blowfish_privacy import noise
 from blowfish_privacy.errors import BlowfishError, QueryError
 from blowfish_privacy.noise.digit import Digit
-from blowfish_privacy.noise.discrete_gaussian import _bits, _Composed, _exponential_bounds, _low_bits, _sampler
+from blowfish_privacy.noise.discrete_gaussian import _append_bits, _bits, _Composed, _exponential_bounds, _sampler
 from blowfish_privacy.noise.half_gaussian import HalfGaussianLaw
 from blowfish_privacy.testing.seeded import SeededSource
 from unit.noise.reference import ScriptedSource
@@ -155,7 +155,8 @@ def test_rejected_candidates_are_replaced_by_fresh_ones() -> None:
 @pytest.mark.parametrize("bits", [1, 5, 31, 32, 33, 44, 60])
 def test_low_bits_are_uniform_and_complete(bits: int) -> None:
     """Every bit is 1 half of the time: 60 binomials of 20,000, each wrong beyond 7.5 deviations, 60 x 7e-14."""
-    values = _low_bits(20_000, bits, SeededSource(bits))
+    values = np.zeros(20_000, dtype=np.int64)
+    _append_bits(values, bits, SeededSource(bits))
     assert values.min() >= 0
     share = [np.mean(values >> bit & 1) for bit in range(bits)]
     assert np.abs(np.array(share) - 0.5).max() < 7.5 * 0.5 / math.sqrt(20_000)
