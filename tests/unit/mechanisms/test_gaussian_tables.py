@@ -50,7 +50,7 @@ def squares(form, net):
             block.weight * sum(int(row) ** 2 for row in rows[place : place + size]), form.times(block) ** 2
         )
         place += size
-    return total
+    return total / (max(block.weight for block in form.blocks) or 1)
 
 
 @st.composite
@@ -330,7 +330,7 @@ def test_damaged_documents_are_refused(change, said):
 def test_a_component_measured_twice_costs_twice():
     form = ComponentForm(domain_of((3, 3)), (Block((0,), (), 5), Block((0,), (), 2), Block((1,), (), 5)))
     policy = bp.Policy(form.domain, secrets=bp.FullDomain())
-    both = 12 * 2 * Fraction(2, 3) * Fraction(3, 2)
+    both = 12 * Fraction(2, 5)
     assert GaussianMarginals(form, Fraction(1), form, worst=True).certify(policy).rho == both / 2
 
 
@@ -351,19 +351,17 @@ def test_what_does_not_fit_64_bits_or_is_not_measured_so_is_refused():
         GaussianMarginals.calibrated(ranges, bp.Policy(domain_of((300,)), secrets=bp.Attributes()), rho=RHO, records=9)
 
 
-def test_the_plan_says_what_a_whole_record_loses_and_how_good_it_is():
+def test_the_plan_says_how_good_it_is_and_the_certificate_what_a_whole_record_loses():
     policy = bp.Policy(domain_of(ADULT), secrets=bp.Attributes())
     query = bp.Tables.of_ways(1, policy.domain.names, objective="mean")
     mechanism = GaussianMarginals.calibrated(query, policy, rho=RHO, records=48_842)
-    whole, best = mechanism.promises(policy)
-    assert "rho 0.13 (full domain)" in whole
-    assert "No unbiased linear estimate" in best
+    (best,) = mechanism.promises(policy)
+    assert best.startswith("No unbiased linear estimate")
     full = bp.Policy(domain_of(ADULT), secrets=bp.FullDomain())
     assert float(mechanism.certify(full).rho) == pytest.approx(float(13 * RHO), rel=1e-6)
-    assert GaussianMarginals.calibrated(query, full, rho=RHO, records=9).promises(full)[0].startswith("No unbiased")
     threshold = bp.Policy(domain_of((9, 9)), secrets=bp.DistanceThreshold(2))
     small = GaussianMarginals.calibrated(bp.Tables([["a0", "a1"]]), threshold, rho=RHO, records=9)
-    assert not any(said.startswith("No unbiased") for said in small.promises(threshold))
+    assert not small.promises(threshold)
 
 
 AGE = {"attribute": "age", "as": "ranges"}

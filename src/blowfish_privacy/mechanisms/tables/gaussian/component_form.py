@@ -34,7 +34,8 @@ NEAR = 1e-6
 class ComponentForm(TablesForm):
     """Blocks of a weight are components that are measured so precisely, those of weight 0 are tables of exact counts.
 
-    Squares count each row of a component by its weight / prod(k)^2, which is one over its variance but for a scale.
+    Squares count each row of a component by its weight / prod(k)^2, which is one over its variance but for a scale;
+    those of the largest weight are counted as they are.
     """
 
     def __post_init__(self) -> None:
@@ -58,6 +59,11 @@ class ComponentForm(TablesForm):
         counts = np.zeros(self.domain.shape, dtype=np.int64)
         counts[x] = 1
         return self.answer(counts).tolist()
+
+    @cached_property
+    def largest(self) -> int:
+        """The largest weight."""
+        return max((block.weight for block in self.blocks), default=0) or 1
 
     def times(self, block: Block) -> int:
         """Return how many times what is told the rows of a component are."""
@@ -84,7 +90,7 @@ class ComponentForm(TablesForm):
         kept = Counter[tuple[int, int]]()
         for block, same, cells in zip(self.blocks, self._contrasts, self.sizes, strict=True):
             kept[same, cells] += block.weight
-        return _total(kept)
+        return _total(kept) / self.largest
 
     def squares(self, changed: Iterable[int]) -> Fraction:
         """Return the squared change of a record that moves along exactly these axes."""
@@ -96,7 +102,7 @@ class ComponentForm(TablesForm):
                 block = self.blocks[number]
                 met = alone or tuple([axis for axis in block.axes if axis in moved])
                 kept[self.term(number, met)] += block.weight
-            self._known[moved] = _total(kept)
+            self._known[moved] = _total(kept) / self.largest
         return self._known[moved]
 
     def term(self, number: int, met: Axes) -> tuple[int, int]:
@@ -122,7 +128,7 @@ class ComponentForm(TablesForm):
             parts = _nonempty([axis for axis in self.blocks[number].axes if axis in moved])
             largest = max((self.term(number, part) for part in parts), key=lambda term: Fraction(*term))
             kept[largest] += self.blocks[number].weight
-        return _total(kept)
+        return _total(kept) / self.largest
 
     def _meeting(self, changed: frozenset[int]) -> Iterable[int]:
         """Number the components that have one of these axes."""

@@ -6,7 +6,6 @@ from functools import lru_cache
 from math import inf, prod
 
 from blowfish_privacy.graphs.graph import differing
-from blowfish_privacy.known_facts.theorems.dispatch import crosses
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, MOST_SECRET_RECORDS
 from blowfish_privacy.mechanisms.tables.design import alike
 from blowfish_privacy.mechanisms.tables.gaussian.component_form import ComponentForm
@@ -37,9 +36,6 @@ def chosen_components(
     edges, _ = graph.broadest()
     tables = tuple(tuple(sorted(block.axes)) for block in asked.blocks)
     changed = tuple(frozenset(differing(x, y)) for x, y in edges)
-    if policy.known and crosses(policy):
-        # Records that must move along may change anything.
-        changed = (frozenset(range(len(asked.shape))),)
     known = (asked.shape, tables, objective, changed, policy.size == "unknown")
     several = sorted(axis for axis in asked.ranges if asked.shape[axis] > 1)
     if several:

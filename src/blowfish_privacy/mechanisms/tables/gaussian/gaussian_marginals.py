@@ -12,7 +12,6 @@ import numpy as np
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, QueryError, RefusalError, SpecError
-from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, check_secret_size
 from blowfish_privacy.mechanisms.tables.gaussian.axis_rows import AxisRows
 from blowfish_privacy.mechanisms.tables.gaussian.component_form import ComponentForm
@@ -27,7 +26,7 @@ from blowfish_privacy.mechanisms.tables.tables_mechanism import Integers, Tables
 from blowfish_privacy.noise import BitSource, checked_variance, discrete_gaussian
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
+from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
@@ -35,7 +34,7 @@ from blowfish_privacy.privacy.squared_sensitivity import squared_by_class
 from blowfish_privacy.queries import Query, Tables
 from blowfish_privacy.queries.tables import MOST_CELLS, Objective
 from blowfish_privacy.queries.tables_form import TablesForm
-from blowfish_privacy.support.exact import about, exact, rounded
+from blowfish_privacy.support.exact import exact, rounded
 
 _SMALLEST = 1e-60
 _MOST_VALUES = 256
@@ -57,7 +56,7 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
     form: ComponentForm
     """The components that get noise, each with its weight; blocks of weight 0 are tables of exact counts."""
     variance: Fraction
-    """The rows of a component of weight w have noise of variance ``variance * prod(k)^2 / w``."""
+    """That of the component of the largest weight, in records^2; of weight w, it is ``largest / w`` times as much."""
     asked: TablesForm
     worst: bool
     secret_size: bool = False
@@ -83,7 +82,8 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
 
     @cached_property
     def _by_kind(self) -> dict[tuple[int, int], Fraction]:
-        return {(w, times): self.variance * times**2 / w if w else Fraction(0) for w, times in {*self._kinds}}
+        most = self.variance * self.form.largest
+        return {(w, times): most * times**2 / w if w else Fraction(0) for w, times in {*self._kinds}}
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
@@ -149,27 +149,19 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         return kind(self.components, self.variances, self.worst, distribution="normal, almost exactly")
 
     def promises(self, policy: Policy) -> list[str]:
-        """Say what the noise means for a whole record, and that no Gaussian strategy has a smaller error."""
-        said: list[str] = []
-        if self.variance and not is_differential_privacy(policy):
-            full = FullDomain().on(policy.domain).project(self.form.domain.names)
-            _, squares, _ = self.form.largest_squares(full)
-            lost = policy.rows_per_person**2 * max(squares, self.form.largest_squared_weight() * self.secret_size)
-            said.append(
-                "The accuracy is that of a promise about secret pairs. Against somebody who doubts a person's whole "
-                f"record, the same noise keeps rho {about(float(lost / (2 * self.variance)))} (full domain)."
-            )
-        if self.variance and self.gap is not None:
-            said.append(
-                "No unbiased linear estimate from Gaussian noise at this rho has a smaller squared error, but for a "
-                f"share of {max(self.gap, 0.0):.1e} (proved by duality)."
-            )
-        return said
+        """Say that no Gaussian strategy has a smaller error, where that is proved."""
+        if not self.variance or self.gap is None:
+            return []
+        return [
+            "No unbiased linear estimate from Gaussian noise at this rho has a smaller squared error, but for a "
+            f"share of {max(self.gap, 0.0):.1e} (proved by duality)."
+        ]
 
     def words(self) -> str:
         """State how many components get noise, and of which deviations in records."""
         many = sum(bool(block.weight) for block in self.form.blocks)
-        noisy = [self.variance / block.weight for block in self.form.blocks if block.weight] or [Fraction(0)]
+        weights = [block.weight for block in self.form.blocks if block.weight] or [1]
+        noisy = [self.variance * self.form.largest / weight for weight in (min(weights), max(weights))]
         low, high = (rounded(_root(each)) for each in (min(noisy), max(noisy)))
         exact = len(self.form.blocks) - many
         free = f", and {exact:,} tables without secrets get none" if exact else ""

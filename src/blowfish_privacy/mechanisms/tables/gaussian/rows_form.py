@@ -58,7 +58,10 @@ class RowsForm(ComponentForm):
     def _products(self, x: Cell, y: Cell) -> list[Fraction]:
         """Return the product of the columns of two records in each component, with its weight."""
         along = [self._product(axis, *ends) for axis, ends in enumerate(zip(x, y, strict=True))]
-        return [block.weight * prod([along[axis] for axis in block.axes], start=Fraction(1)) for block in self.blocks]
+        return [
+            Fraction(block.weight, self.largest) * prod([along[axis] for axis in block.axes], start=Fraction(1))
+            for block in self.blocks
+        ]
 
     def squared_change(self, x: Cell, y: Cell) -> Fraction:
         """Return the squared change of a record that moves, each row counted by its weight."""
