@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 _MOST_NAMED = 4
 
 
-def furthest(policy: Policy) -> Iterator[tuple[str, Hops]]:
+def furthest(policy: Policy) -> Iterator[tuple[Domain, str, Hops]]:
     """For each attribute, describe two values that are many steps apart but still protected, with their steps."""
     for domain, first, last, hops in policy.ends:
         if 1 < hops < inf:
             alone = f"{domain.say(first)} and {domain.attributes[0].say(last[0])}"
-            yield alone if len(domain.names) == 1 else f"({domain.say(first)}) and ({domain.say(last)})", hops
+            pair = alone if len(domain.names) == 1 else f"({domain.say(first)}) and ({domain.say(last)})"
+            yield domain, pair, hops
 
 
 def furthest_apart(policy: Policy) -> tuple[dict[str, object], dict[str, object], Hops] | None:

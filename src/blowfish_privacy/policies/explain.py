@@ -126,7 +126,7 @@ def _strength(policy: Policy) -> Iterator[str]:
             "This is add-or-remove differential privacy. Bounded differential privacy of the same epsilon puts any two "
             "values one step apart, not two, and leaves the number of records public: the two epsilons do not compare."
         )
-    for pair, hops in furthest(policy):
+    for _, pair, hops in furthest(policy):
         yield f"{pair} are {hops} steps apart: {factors(hops)}."
     together = furthest_together(policy)
     if together is not None:

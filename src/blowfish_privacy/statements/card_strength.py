@@ -12,7 +12,7 @@ from blowfish_privacy.privacy.budget import meaning_words
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.release.whole_record import whole_record
+from blowfish_privacy.release.whole_record import along, whole_record
 from blowfish_privacy.statements.card_layout import Item
 from blowfish_privacy.statements.card_words import FURTHER_UNDER_FACTS, few, odds, others, unit, why_exact
 
@@ -65,10 +65,15 @@ def _strength(release: Release, strength: Strength) -> str:
 def _further(release: Release, strength: Strength) -> Iterator[str]:
     policy = release.policy
     together = furthest_together(policy)
-    most = whole_record(release.mechanism, policy, release.selection) if strength.measure is RHO else None
-    yield from few([_apart(pair, hops, strength, most) for pair, hops in furthest(policy)])
+    rows = (release.mechanism, policy, release.selection)
+    by_rows = strength.measure is RHO
+    said = [
+        _apart(pair, hops, strength, along(*rows, domain.names[0]) if by_rows and len(domain.names) == 1 else None)
+        for domain, pair, hops in furthest(policy)
+    ]
+    yield from few(said)
     if together is not None:
-        yield _apart(*together, strength, most)
+        yield _apart(*together, strength, whole_record(*rows) if by_rows else None)
     if not policy.steps_add_up:
         yield FURTHER_UNDER_FACTS
 
