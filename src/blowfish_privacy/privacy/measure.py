@@ -50,6 +50,9 @@ class Measure(ABC):
             raise LedgerError("a loss or a budget has an unknown measure.", hint="use a newer version.")
         return measure
 
+    def __repr__(self) -> str:
+        return f"<measure {self.name}>"
+
     @property
     def unit(self) -> str:
         """What an amount is called in a sentence."""
@@ -133,7 +136,7 @@ class Rho(Measure):
         return pure_of(amount)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Approximate(Measure):
     """The Renyi divergence of one order, divided by the order: what a promise of (epsilon, delta) is kept by.
 

@@ -18,8 +18,9 @@ from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.ledger import SqliteLedger, sqlite_formats
 from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, changing
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import RHO
+from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.session import load_policy
+from blowfish_privacy.statements.ledger import loss_words, lost_on_pair, lost_on_whole_record
 from unit.ledger.samples import ledger_at, request
 
 TESTS = Path(__file__).parents[2]
@@ -241,6 +242,52 @@ def test_what_a_ledger_of_format_3_charged_by_class_is_counted_by_class(tmp_path
     again = ledger_at(ledger.path)
     assert (again.spent, again.balances) == (half, {"age": half, "sex": half})
     assert again.verify().problems == ()
+
+
+STORED = {
+    "approximate": ("epsilon 1 at delta 1e-9", "14973/1000000", "286819/100000000"),
+    "rho": ("rho 0.05", "1/20", "1/200"),
+}
+"""Of two ledgers in which the same was charged: the budget, its amount, and what the pure release of sexes cost."""
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_ledgers_that_admit_gaussian_noise_are_read_back(tmp_path: Path, name: str) -> None:
+    """They were written when such budgets were new: what they mean must never change."""
+    path = Path(shutil.copy(TESTS / f"data/ledgers/format-4/{name}.ledger", tmp_path))
+    path.chmod(0o600)
+    SqliteLedger.moved(path)
+    ledger = SqliteLedger.open(path, load_policy=load_policy)
+    words, budget, sexes = STORED[name]
+    assert (ledger.terms.words, ledger.budget, version(path)) == (words, Fraction(budget), sqlite_formats.VERSION)
+    assert [(e.key, e.requested, e.charged) for e in ledger.entries()] == [
+        ("ages", (RHO, Fraction(1, 250)), Fraction(1, 250)),
+        ("sexes", (EPSILON, Fraction(1, 10)), Fraction(sexes)),
+        ("both", (EPSILON, Fraction(1, 20)), Fraction(1, 800)),
+    ]
+    assert ledger.balances == {"age": Fraction(21, 4000), "sex": Fraction(sexes) + Fraction(1, 800)}
+    assert ledger.verify().problems == ()
+    policy = load_policy(ledger.base.text)
+    bp.Session(bp.Counts([[1, 2]] * 10), policy, ledger=ledger).release(bp.Histogram("sex"), rho="0.001", key="new")
+    assert Fraction(sexes) < ledger.balances["sex"] <= Fraction(sexes) + Fraction(1, 800) + Fraction("0.001")
+    assert ledger.verify().problems == ()
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_rows_of_a_stored_document_show_what_a_pair_lost(tmp_path: Path, name: str) -> None:
+    path = Path(shutil.copy(TESTS / f"data/ledgers/format-4/{name}.ledger", tmp_path))
+    path.chmod(0o600)
+    SqliteLedger.moved(path)
+    ledger = SqliteLedger.open(path, load_policy=load_policy)
+    ages = {"age": 0}, {"age": 9}
+    # Five steps of at most 2; a histogram changes in two counts, however far a record moves.
+    assert ledger.pair_loss(*ages).losses == ((RHO, Fraction(25, 250)), (EPSILON, 0), (EPSILON, Fraction(5, 20)))
+    assert lost_on_pair(ledger, *ages).losses == ((RHO, Fraction(1, 250)), (EPSILON, 0), (EPSILON, Fraction(5, 20)))
+    whole = {"age": 0, "sex": "F"}, {"age": 9, "sex": "M"}
+    by_rows = lost_on_pair(ledger, *whole)
+    assert by_rows.losses == ((RHO, Fraction(1, 250)), (EPSILON, Fraction(1, 10)), (EPSILON, Fraction(1, 20)))
+    assert lost_on_whole_record(ledger) == ("6 steps", by_rows)
+    assert loss_words(by_rows).startswith("rho 0.0")
 
 
 def test_a_pure_ledger_refuses_gaussian_noise(tmp_path: Path) -> None:
