@@ -245,6 +245,17 @@ def test_errors_for_adding_or_removing_a_record_are_those_published(ways, publis
     assert mechanism.gap < 1e-6
 
 
+def test_many_tables_are_planned_and_certified_exactly():
+    # Expected of 14 attributes is 10.53. The 1,350 tables of 20 are more than ranges may have.
+    for many, target in ((14, 10.53), (20, 15.26)):
+        policy = bp.Policy(domain_of((10,) * many), secrets=bp.Attributes())
+        tables = [list(table) for ways in (1, 2, 3) for table in combinations(policy.domain.names, ways)]
+        query = bp.Tables(tables, objective="mean")
+        mechanism = GaussianMarginals.calibrated(query, policy, rho=Fraction(1, 2), records=10_000)
+        assert mechanism.expected_error().rmse == pytest.approx(target, rel=0.001)
+        assert mechanism.certify(policy).rho == Fraction(1, 2)
+
+
 RHO = Fraction(1, 100)
 
 

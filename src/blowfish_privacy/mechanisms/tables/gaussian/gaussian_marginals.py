@@ -212,7 +212,8 @@ def _asked(query: Query, policy: Policy) -> tuple[TablesForm, Any]:
             "tables on coarser levels of an attribute get Laplace noise only.",
             hint='ask for them with mechanism="marginals".',
         )
-    check_ranges(form)
+    if form.ranges:
+        check_ranges(form)
     large = [form.title(axis) for axis in form.ranges if form.shape[axis] > _MOST_VALUES]
     if large:
         raise RefusalError(
