@@ -154,7 +154,7 @@ def _draw(opened: Ledger, path: str) -> None:
     balances = opened.balances
     if not balances:
         raise LedgerError("nothing was charged yet, so there are no balances to draw.")
-    write_atomically(path, png(draw_balances(balances, opened.budget)))
+    write_atomically(path, png(draw_balances(balances, opened.budget, opened.terms.kept)))
 
 
 @ledger.command()

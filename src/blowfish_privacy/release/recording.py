@@ -11,7 +11,6 @@ from blowfish_privacy.errors import BlowfishError, DataError
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.release import document
 from blowfish_privacy.release.kept_values import KeptValues, settle
-from blowfish_privacy.support.exact import show
 
 
 def record_answer(ledger: Ledger, entry: Entry, answer: Callable[[], dict[str, Any]]) -> str:
@@ -37,9 +36,10 @@ def settled(folder: Path | None, key: str, text: str) -> str:
 def _charged(entry: Entry) -> str:
     if not entry.charged:
         return "Nothing was charged."
+    cost = entry.loss.measure.brief(entry.charged)
     return (
-        f"Its cost, {show(entry.charged)}, was charged (entry {entry.number} of the ledger); once this is mended, the "
-        "same release costs nothing more."
+        f"Its cost, {cost}, was charged (entry {entry.number} of the ledger); once this is mended, the same release "
+        "costs nothing more."
     )
 
 

@@ -251,15 +251,24 @@ STORED = {
 """Of two ledgers in which the same was charged: the budget, its amount, and what the pure release of sexes cost."""
 
 
+def concentrated(folder: Path, name: str) -> SqliteLedger:
+    """A copy of one of them, in its new place."""
+    path = Path(shutil.copy(TESTS / f"data/ledgers/format-4/{name}.ledger", folder))
+    path.chmod(0o600)
+    SqliteLedger.moved(path)
+    return SqliteLedger.open(path, load_policy=load_policy)
+
+
 @pytest.mark.parametrize("name", STORED)
 def test_ledgers_that_admit_gaussian_noise_are_read_back(tmp_path: Path, name: str) -> None:
     """They were written when such budgets were new: what they mean must never change."""
-    path = Path(shutil.copy(TESTS / f"data/ledgers/format-4/{name}.ledger", tmp_path))
-    path.chmod(0o600)
-    SqliteLedger.moved(path)
-    ledger = SqliteLedger.open(path, load_policy=load_policy)
+    ledger = concentrated(tmp_path, name)
     words, budget, sexes = STORED[name]
-    assert (ledger.terms.words, ledger.budget, version(path)) == (words, Fraction(budget), sqlite_formats.VERSION)
+    assert (ledger.terms.words, ledger.budget, version(ledger.path)) == (
+        words,
+        Fraction(budget),
+        sqlite_formats.VERSION,
+    )
     assert [(e.key, e.requested, e.charged) for e in ledger.entries()] == [
         ("ages", (RHO, Fraction(1, 250)), Fraction(1, 250)),
         ("sexes", (EPSILON, Fraction(1, 10)), Fraction(sexes)),
@@ -275,10 +284,7 @@ def test_ledgers_that_admit_gaussian_noise_are_read_back(tmp_path: Path, name: s
 
 @pytest.mark.parametrize("name", STORED)
 def test_rows_of_a_stored_document_show_what_a_pair_lost(tmp_path: Path, name: str) -> None:
-    path = Path(shutil.copy(TESTS / f"data/ledgers/format-4/{name}.ledger", tmp_path))
-    path.chmod(0o600)
-    SqliteLedger.moved(path)
-    ledger = SqliteLedger.open(path, load_policy=load_policy)
+    ledger = concentrated(tmp_path, name)
     ages = {"age": 0}, {"age": 9}
     # Five steps of at most 2; a histogram changes in two counts, however far a record moves.
     assert ledger.pair_loss(*ages).losses == ((RHO, Fraction(25, 250)), (EPSILON, 0), (EPSILON, Fraction(5, 20)))

@@ -13,8 +13,11 @@ from blowfish_privacy.support.exact import show
 from blowfish_privacy.support.files import write_atomically
 
 
-def draw_balances(balances: Mapping[str, Fraction], budget: Fraction) -> Any:
-    """Draw a bar for each class, by the attribute its pairs change, and a line where the budget ends."""
+def draw_balances(balances: Mapping[str, Fraction], budget: Fraction, words: str | None = None) -> Any:
+    """Draw a bar for each class, by the attribute its pairs change, and a line where the budget ends.
+
+    ``words`` say what the budget is, where it is not one of epsilon.
+    """
     figure, axes = start_figure(7, 1.6 + 0.4 * len(balances))
     lost = [float(amount) for amount in balances.values()]
     axes.barh(range(len(lost)), [float(budget)] * len(lost), height=0.7, color="0.92")
@@ -24,7 +27,7 @@ def draw_balances(balances: Mapping[str, Fraction], budget: Fraction) -> Any:
     axes.set_yticks(range(len(lost)), [plain_text(name) for name in balances])
     axes.invert_yaxis()
     axes.set_xlim(0, 1.12 * float(budget))
-    axes.set_xlabel(f"the most that a secret pair has lost, of a budget of {show(budget)}", fontsize=9)
+    axes.set_xlabel(f"the most that a secret pair has lost, of a budget of {words or show(budget)}", fontsize=9)
     state_below(figure, "Each secret pair has the whole budget: bars do not add up.")
     return figure
 
