@@ -52,13 +52,13 @@ class Budget:
         """Say it the way it was stated: "1", "rho 0.05", "epsilon 1 at delta 1e-9"."""
         if isinstance(self.measure, Approximate):
             return f"epsilon {show(self.measure.epsilon)} at delta {short(self.measure.delta)}"
-        return self.measure.brief(self.amount)
+        return show(self.amount) if self.measure is EPSILON else f"{self.measure.unit} {show(self.amount)}"
 
     @property
     def kept(self) -> str:
         """Say it with the amount that it is kept by, where that is not the same."""
-        amount = self.measure.brief(self.amount)
-        return self.words if self.words == amount else f"{self.words} ({amount})"
+        approximate = isinstance(self.measure, Approximate)
+        return f"{self.words} ({self.measure.words(self.amount)})" if approximate else self.words
 
     def left(self, remaining: Fraction) -> str:
         """Say what may still be asked for."""
