@@ -2,7 +2,8 @@
 
 Laplace noise loses epsilon and Gaussian noise rho. Who allows rho may get either: at rho Gaussian noise, or Laplace
 noise at the epsilon that costs the same. Who allows epsilon up to a probability delta may get Laplace noise at that
-epsilon, or Gaussian noise at the rho that implies it. Who allows epsilon alone gets Laplace noise.
+epsilon, or Gaussian noise at the rho that implies it; a ledger that counts in rho is charged no more than that rho for
+either. Who allows epsilon alone gets Laplace noise.
 """
 
 from __future__ import annotations
@@ -82,7 +83,10 @@ class Spending:
         if self.unit is RHO:
             found = {RHO: amount, EPSILON: _pure(amount, self.ledger)}
         elif self.delta is not None:
-            found = {EPSILON: amount, RHO: rho_of(amount, self.delta)}
+            rho = rho_of(amount, self.delta)
+            # A ledger that counts in rho is charged the same for either; another one allows epsilon itself.
+            same = self.ledger in (None, EPSILON)
+            found = {EPSILON: amount if same else min(amount, _pure(rho, self.ledger)), RHO: rho}
         else:
             found = {EPSILON: amount}
         if self.noise is not None:
