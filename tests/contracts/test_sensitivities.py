@@ -14,7 +14,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.domain import Integer
 from blowfish_privacy.privacy.squared_sensitivity import squared_by_class, squared_sensitivity
 from blowfish_privacy.queries import Query
-from blowfish_privacy.testing.oracle import linear_sensitivity
+from blowfish_privacy.testing.oracle import largest_changes, linear_sensitivity
 from blowfish_privacy.testing.strategies import policies, views
 from effort import examples
 
@@ -117,3 +117,16 @@ def test_a_query_sees_only_its_own_attributes():
     assert (
         bp.sensitivity(bp.Linear(lambda zone: [zone // 10 == block for block in range(3)], ["zone"]), policy).value == 0
     )
+
+
+def test_counts_around_a_cycle_change_by_one_each():
+    domain = bp.Domain(sex=bp.Categorical(["F", "M"]), age=bp.Integer(0, 2))
+    policy = bp.Policy(domain, secrets=bp.FullDomain(), known=[bp.KnownMarginal("sex")])
+    form = bp.Histogram("sex", "age").on(domain)
+    found = squared_sensitivity(form, policy)
+    (true,) = largest_changes(policy, 4, [form.column], 2)
+    assert (found.value, found.exact) == (true, True) == (4, True)
+    # Of ages alone, one count may change by two: cells of different classes are counted together.
+    ages = bp.Histogram("age").on(domain)
+    (true,) = largest_changes(policy, 4, [lambda cell: ages.column(cell[1:])], 2)
+    assert squared_sensitivity(ages, policy).value == true == 8

@@ -3,7 +3,7 @@
 ``max over edges (x, y) of ||W_x - W_y||_2^2`` on the projected graph, as :mod:`blowfish_privacy.privacy.sensitivity`
 has it for sums of changes; m rows of a person multiply it by m^2. Where known facts make several records move
 together, the sum of the squared changes is at most the square of the sum of the changes, and for counts half of that,
-since as many are lost as gained.
+since as many are lost as gained; where one record leaves each class and one enters it, counts change by one each.
 """
 
 from __future__ import annotations
@@ -68,8 +68,21 @@ def squared_by_class(form: LinearForm, policy: Policy, largest: Fraction) -> dic
 
 def _together(form: LinearForm, policy: Policy, change: LargestChange) -> Sensitivity:
     """Bound the squares of what changes when records move together."""
+    witness = witness_of(form, policy, change)
+    if form.pattern is Pattern.CELLS and _once(form, policy):
+        # No cell gains or loses more than one record, so squares are the changes themselves.
+        value = form.unit**2 * Fraction(change.value)
+        return Sensitivity(value, change.exact, f"{change.method}, in squares", witness, Norm.L2)
     # Where nobody comes or goes, cells gain as many records as they lose.
     halved = form.pattern is Pattern.CELLS and policy.size != "unknown"
     value = form.unit**2 * Fraction(change.value**2, 2 if halved else 1)
-    witness = witness_of(form, policy, change)
     return Sensitivity(value, not value, f"{change.method}; squares bounded by sums", witness, Norm.L2)
+
+
+def _once(form: LinearForm, policy: Policy) -> bool:
+    """Say whether one record leaves each class and one enters it, and the cells counted lie in one class each."""
+    from blowfish_privacy.known_facts.classes.fact_model import fact_model, relevant_domain
+
+    names = form.domain.names
+    settled = fact_model(policy, names).incidence.nullity == 0
+    return settled and {*relevant_domain(policy, names).names} <= {*names}
