@@ -42,6 +42,7 @@ NOISY = [
     if hasattr(import_module(found.name), sampler)
 ]
 """The names under which modules draw noise."""
+FLOWS = ("grid-flow", "gaussian-flow")
 SIZES = ("known", "unknown")
 EPSILONS = st.sampled_from([Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(5, 2)])
 
@@ -121,7 +122,7 @@ def test_the_docstring_has_its_lines_and_the_proof_exists(kind):
 def test_calibrated_certifies_exactly_what_was_asked(kind, policy, epsilon):
     query = query_for(kind, policy.domain)
     assume(query is not None)
-    assume(kind.name not in ("grid-flow", "soft-mesh") or policy.graph.project(query.attributes).has_edges)
+    assume(kind.name not in (*FLOWS, "soft-mesh") or policy.graph.project(query.attributes).has_edges)
     mechanism = calibrated(kind, query, policy, epsilon, 5)
     assume(mechanism is not None)
     found = mechanism.certify(policy)
@@ -281,7 +282,8 @@ def test_the_noise_drawn_is_the_noise_certified(kind, policy, epsilon, data):
 def test_the_noise_drawn_on_a_larger_domain_is_the_noise_certified(kind, policy):
     mechanism = calibrated(kind, query_for(kind, policy.domain), policy, Fraction(1), 1681)
     made = check_draws(mechanism, policy, np.ones((41, 41), dtype=np.int64))
-    assert made == {"grid-flow": 4, "soft-grid": 1, "soft-mesh": 2, "lloyd": 10, "counted-grid": 2}[kind.name]
+    many = {"grid-flow": 4, "gaussian-flow": 6, "soft-grid": 1, "soft-mesh": 2, "lloyd": 10, "counted-grid": 2}
+    assert made == many[kind.name]
 
 
 STEPS = {"lloyd": 2, "soft-mesh": 1, "counted-grid": 1}
@@ -289,7 +291,7 @@ STEPS = {"lloyd": 2, "soft-mesh": 1, "counted-grid": 1}
 
 
 @pytest.mark.parametrize("secrets", [bp.DistanceThreshold(40), bp.Partition(widths={"v": 250})], ids=type)
-@pytest.mark.parametrize(("kind", "like"), [each for each in sized() if each.values[0].name != "grid-flow"])
+@pytest.mark.parametrize(("kind", "like"), [each for each in sized() if each.values[0].name not in FLOWS])
 def test_every_number_drawn_is_added_to_one_row_as_it_is(kind, like, secrets):
     policy = bp.Policy(bp.Domain(v=bp.Integer(0, 1999), w=bp.Integer(0, 2)), secrets=secrets, size=like.size)
     query = query_for(kind, policy.domain)
@@ -336,10 +338,11 @@ def added(step, mechanism, counts):
     return made, measured_with(noise, mechanism, counts)
 
 
-def test_every_number_drawn_goes_into_a_flow_as_it_is():
+@pytest.mark.parametrize("name", FLOWS)
+def test_every_number_drawn_goes_into_a_flow_as_it_is(name):
     policy = bp.Policy(bp.Domain(v=bp.Integer(0, 40), w=bp.Integer(0, 40)), secrets=bp.DistanceThreshold(5))
-    kind = MECHANISMS["grid-flow"]
-    mechanism = kind.calibrated(query_for(kind, policy.domain), policy, epsilon=Fraction(1), records=10_000)
+    kind = MECHANISMS[name]
+    mechanism = losing(kind, Fraction(1), query_for(kind, policy.domain), policy, 10_000)
     counts = np.random.default_rng(7).choice([0, 1, 3, 5000], (41, 41))
     sizes = [int(np.prod(size)) for _, size in drawn_with(mechanism, counts)]
     assert sum(sizes) > 1681

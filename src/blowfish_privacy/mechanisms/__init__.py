@@ -11,8 +11,12 @@ from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
 from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis
 from blowfish_privacy.mechanisms.error import Error, ExpectedError
 from blowfish_privacy.mechanisms.gaussian import Gaussian
+from blowfish_privacy.mechanisms.grid.flow_family import FlowFamily
+from blowfish_privacy.mechanisms.grid.gaussian_flow import GaussianFlow
+from blowfish_privacy.mechanisms.grid.gaussian_grid import GaussianGrid
 from blowfish_privacy.mechanisms.grid.grid_flow import GridFlow
 from blowfish_privacy.mechanisms.grid.grid_hierarchy import GridHierarchy
+from blowfish_privacy.mechanisms.grid.product_family import ProductFamily
 from blowfish_privacy.mechanisms.laplace import Laplace
 from blowfish_privacy.mechanisms.mean_offsets import MeanOffsets
 from blowfish_privacy.mechanisms.mechanism import Mechanism
@@ -45,7 +49,10 @@ __all__ = [
     "CountedGrid",
     "Error",
     "ExpectedError",
+    "FlowFamily",
     "Gaussian",
+    "GaussianFlow",
+    "GaussianGrid",
     "GaussianHierarchy",
     "GaussianMarginals",
     "GaussianOrdered",
@@ -60,6 +67,7 @@ __all__ = [
     "OrderedFamily",
     "OrderedHierarchical",
     "Points",
+    "ProductFamily",
     "SmoothHierarchy",
     "SoftGrid",
     "SoftMesh",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms import Error, ExpectedError, GridFlow, GridHierarchy
+from blowfish_privacy.mechanisms import Error, ExpectedError, FlowFamily, ProductFamily
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.grid.grid_error import GridError, over_all_rectangles
@@ -21,7 +21,7 @@ from blowfish_privacy.results.pictures.counts import draw_map
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.exact import about
 
-_GRIDS = (GridFlow, GridHierarchy)
+_GRIDS = (FlowFamily, ProductFamily)
 
 
 @dataclass(frozen=True)

@@ -138,3 +138,29 @@ def test_the_noise_is_described_in_records():
     damaged = {**written, "levels": [[{**level, "overlap": 10**6} for level in written["levels"][0]]]}
     with pytest.raises(bp.SpecError, match="overlap"):
         GaussianHierarchy.from_document(QUERY, policy(500, 50), damaged, 1000)
+
+
+def test_a_release_in_a_budget_of_rho_reads_back_and_is_verified(tmp_path):
+    counts = bp.Counts(np.arange(200) % 9)
+    session = bp.Session(counts, policy(200, 20), budget={"rho": 1})
+    plan = session.plan(bp.Quantiles("v", ["0.5"]), rho="0.5")
+    assert plan.mechanism.name == "gaussian-hierarchy"
+    assert plan.expected_error().mse < session.plan(QUERY, rho="0.5", noise="laplace").expected_error().mse / 5
+    result = session.release(bp.Quantiles("v", ["0.5"]), rho="0.5")
+    assert 90 <= result.quantile("0.5") <= 110
+    result.save(tmp_path / "v.json")
+    again = bp.load(tmp_path / "v.json")
+    assert list(again.rows()) == list(result.rows())
+    assert again.error().rmse == result.error().rmse <= 1.5 * plan.expected_error().rmse
+    assert "Gaussian" in plan.explain()
+    assert session.ledger.verify().ok
+    # Of one release at (1, 1e-9), Laplace noise is the more accurate.
+    single = bp.Session(counts, policy(200, 20), budget={"epsilon": 1, "delta": "1e-9"})
+    assert single.plan(QUERY, epsilon=1, delta="1e-9").mechanism.name == "smooth-hierarchy"
+
+
+def test_rows_of_a_person_and_secret_sizes_are_released_too():
+    for options in ({"rows_per_person": 2}, {"size": "unknown"}):
+        session = bp.Session(bp.Counts(np.full(60, 50)), policy(60, 5, **options), budget={"rho": 1})
+        result = session.release(QUERY, rho="0.5", noise="gaussian")
+        assert abs(result.range(10, 49) - 2000) < 12 * session.plan(QUERY, rho="0.5").expected_error().rmse

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
-from blowfish_privacy.mechanisms import GridFlow, GridHierarchy
-from blowfish_privacy.mechanisms.grid.grid_flow import divergence
-from blowfish_privacy.mechanisms.grid.line import DIVISIONS, Line
+from blowfish_privacy.mechanisms import GaussianFlow, GaussianGrid, GridFlow, GridHierarchy
+from blowfish_privacy.mechanisms.grid.flow_family import divergence
+from blowfish_privacy.mechanisms.grid.line import DIVISIONS, gaussian_line, laplace_line
+from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
+from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.testing.strategies import policies
 
@@ -23,8 +25,12 @@ def policy(rows, columns, theta=None, **options):
     return bp.Policy(domain, secrets=secrets, **options)
 
 
+def losing(kind, amount, query, under, records):
+    return kind.calibrated(query, under, **{kind.counted_in.name: Fraction(amount)}, records=records)
+
+
 def calibrated(kind, *size, theta=None):
-    return kind.calibrated(QUERY, policy(*size, theta), epsilon=Fraction(1), records=10_000)
+    return losing(kind, 1, QUERY, policy(*size, theta), 10_000)
 
 
 @pytest.mark.parametrize(("size", "target"), [(64, 132), (100, 168), (256, 280)])
@@ -44,11 +50,12 @@ def test_the_more_accurate_of_the_two_is_planned():
 
 
 LINES = st.tuples(st.integers(1, 30), st.integers(1, 9)).map(
-    lambda t: Line(t[0], t[1] if t[1] < t[0] else 1, Fraction(1, 3))
+    lambda t: laplace_line(t[0], t[1] if t[1] < t[0] else 1, Fraction(1, 3))
 )
+GAUSSIAN_LINES = st.integers(1, 40).map(lambda length: gaussian_line(length, Fraction(1, 3)))
 
 
-@given(LINES, st.data())
+@given(LINES | GAUSSIAN_LINES, st.data())
 @settings(deadline=None)
 def test_a_unit_on_an_edge_is_absorbed_exactly(line, data):
     # The heart of the proof: shift leaf noise by a unit on edge j and hat noise by column j of the hats, and the flow
@@ -59,14 +66,21 @@ def test_a_unit_on_an_edge_is_absorbed_exactly(line, data):
     edge = data.draw(st.integers(0, line.length - 1))
     unit = np.zeros((1, line.length), dtype=np.int64)
     unit[0, edge] = 1
-    if line.spacing == 1:
+    if not line.coarse:
         shifted, plain = DIVISIONS * (leaf + unit), DIVISIONS * leaf
     else:
         shifted, plain = line.flow(leaf + unit, hats + unit @ line.hats.T), line.flow(leaf, hats)
     assert (shifted - plain).tolist() == (DIVISIONS * unit).tolist()
-    # What that shift costs: one unit of leaf noise, and hats that add up to the spacing.
-    cost = 1 / line.leaf_scale + (Fraction(int((unit @ line.hats.T).sum())) / line.hat_scale if line.spacing > 1 else 0)
-    assert cost == line.loss
+    # What that shift costs: one unit of leaf noise, and hats that add up to the spacing; of their squares, no more than
+    # at a node.
+    noise, rows = line.leaf.noise, [level.rows(line.length) for level in line.coarse]
+    scales = [scale for level, many in zip(line.coarse, rows, strict=True) for scale in [level.scale] * many]
+    cost = noise.lost(1, line.leaf.scale) + sum(
+        noise.lost(noise.change([int(change)]), scale)
+        for change, scale in zip((unit @ line.hats.T)[0], scales, strict=True)
+    )
+    assert line.loss == Fraction(1, 3)
+    assert cost == line.loss if noise is LAPLACE_ROWS or edge == 0 else cost <= line.loss
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.data())
@@ -93,14 +107,14 @@ def test_no_secret_pair_loses_more_than_the_certificate(made):
     if len(names) < 2 or not all(made.domain[name].ordered for name in names) or not made.graph.has_edges:
         return
     query = bp.RangeGrid(*names)
-    for kind in (GridFlow, GridHierarchy):
-        mechanism = kind.calibrated(query, made, epsilon=Fraction(2), records=10)
+    for kind in (GridFlow, GridHierarchy, GaussianFlow, GaussianGrid):
+        mechanism = losing(kind, 2, query, made, 10)
         certificate = mechanism.certify(made)
-        assert certificate.epsilon == 2
+        assert certificate.amount == 2
         assert all(mechanism.loss(x, y) <= 2 for x, y in made.graph.edges())
 
 
-@pytest.mark.parametrize("kind", [GridFlow, GridHierarchy])
+@pytest.mark.parametrize("kind", [GridFlow, GridHierarchy, GaussianFlow, GaussianGrid])
 def test_simulation_with_the_real_noise_agrees_over_all_rectangles(kind):
     made = calibrated(kind, 9, 12, theta=2)
     counts = np.arange(108).reshape(9, 12) % 7
@@ -120,6 +134,51 @@ def test_simulation_with_the_real_noise_agrees_over_all_rectangles(kind):
     assert abs(np.mean(squares) - expected) < 6 * spread
     for mutant in (0.6, 1.6):
         assert abs(np.mean(squares) - mutant * expected) > 6 * spread
+
+
+LEVELS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=3, unique=True)
+
+
+@given(shape=st.tuples(st.integers(2, 9), st.integers(2, 9)), sides=st.tuples(LEVELS, LEVELS), theta=st.integers(1, 5))
+@settings(deadline=None, max_examples=60)
+def test_products_of_overlapping_hats_change_by_no_more_than_the_bound(shape, sides, theta):
+    # Whatever hats are held, of which those that are chosen are a few.
+    levels = tuple(
+        tuple(DifferenceLevel(g, Fraction(g + j), GAUSSIAN_ROWS, j) for g, j in ((1, 1), *(set(side) - {(1, 1)})))
+        for side in sides
+    )
+    under = policy(*shape, min(theta, sum(shape) - 2))
+    made = GaussianGrid(QUERY.on(under.domain), levels, Fraction(3))
+    losses = [made.loss(x, y) for x, y in under.graph.edges()]
+    assert max(losses) <= made.certify(under).rho
+    # The rows are those that are measured.
+    cells = np.eye(shape[0] * shape[1], dtype=np.int64)
+    silent = GaussianGrid(made.form, levels, Fraction(0))
+    rows = [silent.measure(cell.reshape(shape), SystemSource()) for cell in cells[:2]]
+    scales = [
+        made.scale * a.scale * b.scale
+        for a in levels[0]
+        for b in levels[1]
+        for _ in range(a.rows(shape[0]) * b.rows(shape[1]))
+    ]
+    changes = (rows[0] - rows[1]).tolist()
+    assert sum(change**2 / (2 * scale) for change, scale in zip(changes, scales, strict=True)) == made.loss(
+        (0, 0), (0, 1)
+    )
+
+
+@pytest.mark.parametrize(("kind", "theta"), [(GaussianFlow, 1), (GaussianGrid, None)])
+def test_gaussian_noise_is_chosen_where_a_budget_of_rho_allows_it(kind, theta, tmp_path):
+    counts = np.ones((48, 64), dtype=np.int64)
+    session = bp.Session(Counts(counts), policy(48, 64, theta), budget={"rho": 1})
+    plan = session.plan(QUERY, rho="0.5")
+    assert plan.mechanism.name == kind.name
+    assert plan.expected_error().mse < session.plan(QUERY, rho="0.5", noise="laplace").expected_error().mse / 2
+    result = session.release(QUERY, rho="0.5")
+    assert "standard deviation" in plan.mechanism.words()
+    result.save(tmp_path / "grid.json")
+    assert bp.load(tmp_path / "grid.json").counts == pytest.approx(result.counts)
+    assert result.range((0, 47), (0, 63)) == pytest.approx(48 * 64, abs=1e-6 if theta else 400)
 
 
 def test_flows_keep_the_total_and_the_answers_are_looked_up():

@@ -128,7 +128,7 @@ def test_half_the_noise_is_refuted_and_all_of_it_is_not(name, monkeypatch):
     assert any(share(name, case) > 1 for case in most_telling(name))
 
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in {*SAMPLES, "grid-flow"}])
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in {*SAMPLES, "grid-flow", "gaussian-flow"}])
 def test_noise_that_ends_is_refuted(name, monkeypatch):
     # Bounds were 1.6 to 6.3 times the certificate in every case, at most 0.1 apart in two runs. A flow mixes its noise,
     # and what is measured in steps is compared as a whole: there the contracts hold what is done with each number.

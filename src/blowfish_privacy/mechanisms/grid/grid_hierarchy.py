@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import product
 from math import sqrt
 from typing import Any, Self, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from blowfish_privacy.domain import Cell, quoted
-from blowfish_privacy.errors import DataError, PolicyError, SpecError
+from blowfish_privacy.domain import quoted
+from blowfish_privacy.errors import SpecError
 from blowfish_privacy.graphs import SecretGraph
-from blowfish_privacy.mechanisms.grid.grid_error import GridError
-from blowfish_privacy.mechanisms.grid.grid_flow import bound_grid
-from blowfish_privacy.mechanisms.grid.side import Side, least_squares, whole_hats
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.mechanisms.grid.flow_family import bound_grid
+from blowfish_privacy.mechanisms.grid.product_family import Levels, Pair, ProductFamily
+from blowfish_privacy.mechanisms.mechanism import check_secret_size
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
-from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
+from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
@@ -33,11 +24,10 @@ from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.support.exact import exact, rounded
 
 Spacings: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-_TOTAL_SHARES = (Fraction(1, 50), Fraction(1, 10), Fraction(1, 4), Fraction(1, 2))
 
 
 @dataclass(frozen=True, eq=False)
-class GridHierarchy(Mechanism):
+class GridHierarchy(ProductFamily):
     """Noisy products of hats: for every spacing along one attribute and every spacing along the other.
 
     Privacy: (epsilon, P)-Blowfish with epsilon = 2 (pairs of spacings) / loss scale: a record's weights in one pair of
@@ -59,14 +49,12 @@ class GridHierarchy(Mechanism):
     """The noise scale of the number of records, where it is secret and so measured too."""
 
     name = "grid-hierarchy"
-    gives = ("grid",)
-    proof = "docs/proofs/grid_flow.md"
+    noise = LAPLACE_ROWS
 
-    def __post_init__(self) -> None:
-        if self.scale:
-            checked_scale(self.scale * max(self.spacings[0]) * max(self.spacings[1]))
-        if self.total:
-            checked_scale(self.total)
+    @property
+    def sides(self) -> Levels:
+        """Hats of the spacings, whose whole-number rows have noise in proportion to them."""
+        return _levels(self.spacings)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
@@ -77,141 +65,22 @@ class GridHierarchy(Mechanism):
         neighbours = steps(policy, form.domain.names)
         amount = epsilon / neighbours.rows
         first, second = (_spacings(size) for size in form.domain.shape)
-        sides = product(first, second)
-        if policy.size == "unknown":
-            made = [
-                cls(form, side, *scales) for side in sides for scales in _with_total(side, neighbours.graph, amount)
-            ]
-        else:
-            made = [cls(form, (a, b), 2 * len(a) * len(b) / amount) for a, b in sides]
+        made = [
+            cls(form, side, *scales)
+            for side in product(first, second)
+            for scales in cls.scales(_levels(side), policy, neighbours.graph, amount)
+        ]
         best = min(made, key=lambda each: each.expected_error().mse)
-        check_secret_size(policy, max(best.spacings[0]) * max(best.spacings[1]))
+        check_secret_size(policy, best.heaviest)
         return best
 
-    def certify(self, policy: Policy) -> Certificate:
-        """Add up the loss of every pair of spacings."""
-        sensitivity = sensitivity_of(self.form, policy)
-        if sensitivity.value and not self.scale:
-            raise PolicyError(NO_NOISE)
-        pairs = len(self.spacings[0]) * len(self.spacings[1])
-        neighbours, names = steps(policy, self.form.domain.names), self.form.domain.names
-        if policy.size != "unknown":
-            epsilon = neighbours.rows * 2 * pairs / self.scale if sensitivity.value else Fraction(0)
-            return self.certified(policy, loss_seen(policy, names, epsilon), sensitivity, self.scale)
-        presence = neighbours.rows * self.presence((0, 0))
-        moved = neighbours.rows * _most_moved(self.spacings, neighbours.graph) / self.scale
-        bound = replace(sensitivity, exact=presence >= moved or pairs == 1)
-        scales = (self.scale, *([self.total] if self.total else []))
-        return self.certified(policy, loss_seen(policy, names, moved, presence), bound, *scales)
-
-    def presence(self, x: Cell) -> Fraction:
-        """Add up what a record adds: one to every pair of spacings and to the total, wherever it is."""
-        if not self.scale or not self.total:
-            raise PolicyError(NO_NOISE)
-        return len(self.spacings[0]) * len(self.spacings[1]) / self.scale + 1 / self.total
-
-    def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Add up the changes of all rows, each divided by its scale."""
-        if not self.scale:
-            return Fraction(0)
-        total = Fraction(0)
-        for first, second in product(*self.spacings):
-            change = np.abs(self._weights(x, first, second) - self._weights(y, first, second)).sum()
-            total += Fraction(int(change), first * second) / self.scale
-        return total
-
-    def _weights(self, x: Cell, first: int, second: int) -> npt.NDArray[np.int64]:
-        return np.outer(self._hats(0, first)[:, x[0]], self._hats(1, second)[:, x[1]])
-
-    def _hats(self, axis: int, spacing: int) -> npt.NDArray[np.int64]:
-        return whole_hats(self.form.domain.shape[axis], spacing)
-
-    @property
-    def rows(self) -> int:
-        """The number of nodes of all pairs of spacings, and the total where it is measured."""
-        return sum(a * b for a in self._sizes[0] for b in self._sizes[1]) + (self.total is not None)
-
-    @cached_property
-    def _sizes(self) -> tuple[list[int], list[int]]:
-        first, second = (
-            [DifferenceLevel(g, Fraction(1)).rows(size) for g in spacings]
-            for spacings, size in zip(self.spacings, self.form.domain.shape, strict=True)
-        )
-        return first, second
-
-    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Answer every pair of spacings exactly and add its noise."""
-        if int(counts.sum()) * max(self.spacings[0]) * max(self.spacings[1]) >= LARGEST_ANSWER:
-            raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer values.")
-        parts: list[npt.NDArray[np.int64]] = []
-        for first, second in product(*self.spacings):
-            answers = (self._hats(0, first) @ counts @ self._hats(1, second).T).reshape(-1)
-            scale = self.scale * first * second
-            parts.append(answers + discrete_laplace(scale, len(answers), source=source) if scale else answers)
-        if self.total:
-            parts.append(counts.sum().reshape(1) + discrete_laplace(self.total, 1, source=source))
-        return np.concatenate(parts)
-
-    def estimate(self, noisy: npt.NDArray[np.int64]) -> Floats:
-        """Return the least-squares counts of the cells: the estimate along both attributes, one after the other."""
-        table = np.zeros((sum(self._sizes[0]), sum(self._sizes[1])))
-        start = row = 0
-        for first, height in zip(self.spacings[0], self._sizes[0], strict=True):
-            column = 0
-            for second, width in zip(self.spacings[1], self._sizes[1], strict=True):
-                part = noisy[start : start + height * width].reshape(height, width) / (first * second)
-                table[row : row + height, column : column + width] = part
-                start, column = start + height * width, column + width
-            row += height
-        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.spacings, strict=True))
-        counts = np.asarray(first @ table @ second.T, dtype=np.float64)
-        if self.total is None:
-            return counts
-        down, across = (side.pull for side in self._sides)
-        return counts + self._trust * np.outer(down, across) * (noisy[-1] - counts.sum())
-
-    @property
-    def _sides(self) -> tuple[Side, Side]:
-        first, second = (Side.of(*side) for side in zip(self.form.domain.shape, self.spacings, strict=True))
-        return first, second
-
-    @property
-    def _trust(self) -> float:
-        """How far the estimate follows the noisy total, which the cells alone tell less well or better."""
-        if not self.total:
-            return 0.0
-        alone = variance(self.scale) * float(np.prod([side.pull.sum() for side in self._sides]))
-        return variance(self.scale) / (alone + variance(self.total))
-
-    def spread(self, weights: Floats) -> Floats:
-        """Multiply columns of weights of the cells by the covariance of their estimate."""
-        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.spacings, strict=True))
-        widths = [np.repeat(g, n) for g, n in zip(self.spacings, self._sizes, strict=True)]
-        areas = np.multiply.outer(*widths)
-        noise = {int(area): variance(self.scale * int(area)) / int(area) ** 2 for area in np.unique(areas)}
-        variances = np.vectorize(noise.__getitem__, otypes=[np.float64])(areas)
-        columns = weights.T.reshape(-1, *self.form.domain.shape)
-        return np.stack(
-            [(first @ (variances * (first.T @ v @ second)) @ second.T).reshape(-1) for v in columns], axis=1
-        )
-
-    @cached_property
-    def _error(self) -> GridError:
-        sides, trust = self._sides, self._trust
-        mse = (trust**2 * variance(self.total) * sides[0].pulled * sides[1].pulled) if self.total else 0.0
-        levels = (zip(spacings, side.levels, strict=True) for spacings, side in zip(self.spacings, sides, strict=True))
-        for (first, down), (second, across) in product(*levels):
-            scale = self.scale * first * second
-            weight = down.alone * across.alone
-            if self.total:
-                weight -= 2 * trust * down.both * across.both
-                weight += trust**2 * sides[0].pulled * sides[1].pulled * down.total * across.total
-            mse += (variance(scale) / (first * second) ** 2 if scale else 0.0) * weight
-        return GridError(mse, Fraction(1))
-
-    def expected_error(self) -> GridError:
-        """Give the error of a random rectangle."""
-        return self._error
+    @classmethod
+    def most_moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
+        """Bound the change by twice the weights, or less on short moves where the number of records is secret."""
+        (first, second), share = two, Fraction(1)
+        if policy.size == "unknown":
+            share = min(share, graph.longest_move((Fraction(1, first.unit), Fraction(1, second.unit))))
+        return 2 * share * first.unit * second.unit
 
     def words(self) -> str:
         """State the spacings along both attributes and the scale."""
@@ -241,18 +110,9 @@ class GridHierarchy(Mechanism):
         return cls(bound_grid(query, policy), (first, second), *scales)
 
 
-def _most_moved(spacings: Spacings, graph: SecretGraph) -> Fraction:
-    """Bound the change of all rows together, in records, over the secret moves."""
-    shares = (graph.longest_move((Fraction(1, a), Fraction(1, b))) for a, b in product(*spacings))
-    return 2 * sum((min(Fraction(1), share) for share in shares), Fraction(0))
-
-
-def _with_total(spacings: Spacings, graph: SecretGraph, epsilon: Fraction) -> Iterator[tuple[Fraction, Fraction]]:
-    """Yield scales of the rows and of the total: the total gets some share of epsilon, or more if moves leave more."""
-    pairs, moved = len(spacings[0]) * len(spacings[1]), _most_moved(spacings, graph)
-    for share in _TOTAL_SHARES:
-        scale = max(moved, pairs / (1 - share)) / epsilon
-        yield scale, 1 / (epsilon - pairs / scale)
+def _levels(spacings: Spacings) -> Levels:
+    first, second = (tuple(DifferenceLevel(g, Fraction(g)) for g in along) for along in spacings)
+    return first, second
 
 
 def _spacings(size: int) -> list[tuple[int, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ class SideLevel:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """An attribute of some size with hats of some spacings."""
+    """An attribute of some size with levels of hats, whose scales say how precise each is compared with the others."""
 
     pull: Floats
     """How much of a correction of the total each position takes: (A'A)^-1 1."""
@@ -36,22 +37,28 @@ class Side:
     levels: tuple[SideLevel, ...]
 
     @classmethod
-    def of(cls, size: int, spacings: tuple[int, ...]) -> Side:
-        """Compute them once for every size and spacings."""
-        return _side(size, spacings)
+    def of(cls, size: int, levels: tuple[DifferenceLevel, ...]) -> Side:
+        """Compute them once for every size and levels."""
+        return _side(size, levels)
 
 
 @lru_cache(maxsize=64)
-def _side(size: int, spacings: tuple[int, ...]) -> Side:
-    inverse = least_squares(size, spacings)
-    pull = (inverse @ inverse.T).sum(axis=1)
-    ends = np.cumsum([DifferenceLevel(g, Fraction(1)).rows(size) for g in spacings])[:-1]
-    levels: list[SideLevel] = []
-    for part in np.split(inverse, ends, axis=1):
+def _side(size: int, levels: tuple[DifferenceLevel, ...]) -> Side:
+    inverse = least_squares(size, levels)
+    rows = [level.rows(size) for level in levels]
+    deviations = np.repeat([1 / sqrt(precision(level)) for level in levels], rows)
+    pull = ((inverse * deviations) @ (inverse * deviations).T).sum(axis=1)
+    made: list[SideLevel] = []
+    for part in np.split(inverse, np.cumsum(rows)[:-1], axis=1):
         of_total = part.sum(axis=0)
         both = _mean_product(pull[:, None], (part @ of_total)[:, None])
-        levels.append(SideLevel(_mean_product(part, part), both, float(of_total @ of_total)))
-    return Side(pull, _mean_product(pull[:, None], pull[:, None]), tuple(levels))
+        made.append(SideLevel(_mean_product(part, part), both, float(of_total @ of_total)))
+    return Side(pull, _mean_product(pull[:, None], pull[:, None]), tuple(made))
+
+
+def precision(level: DifferenceLevel) -> float:
+    """Return how precise the rows of a level are meant to be, compared with others of the side."""
+    return float((level.noise.scaled(Fraction(1), level.unit) / level.scale) ** (2 // level.noise.power))
 
 
 def _mean_product(first: Floats, second: Floats) -> float:
@@ -62,13 +69,14 @@ def _mean_product(first: Floats, second: Floats) -> float:
     return total / (cuts * (cuts - 1) / 2)
 
 
-def whole_hats(size: int, spacing: int) -> npt.NDArray[np.int64]:
-    """Return whole-number hats (times the spacing) along an attribute."""
-    level = DifferenceLevel(spacing, Fraction(1))
-    return np.rint(level.hats(size).toarray() * spacing).astype(np.int64)
+def whole_hats(size: int, level: DifferenceLevel) -> npt.NDArray[np.int64]:
+    """Return whole-number hats along an attribute."""
+    return np.rint(level.hats(size).toarray() * level.unit).astype(np.int64)
 
 
-def least_squares(size: int, spacings: tuple[int, ...]) -> Floats:
-    """Return the matrix that turns rows into the least-squares estimate along an attribute."""
-    rows = np.vstack([whole_hats(size, g) / g for g in spacings])
-    return np.asarray(np.linalg.solve(rows.T @ rows, rows.T), dtype=np.float64)
+def least_squares(size: int, levels: tuple[DifferenceLevel, ...]) -> Floats:
+    """Return the matrix that turns rows, in records, into the least-squares estimate along an attribute."""
+    rows = np.vstack([whole_hats(size, level) / level.unit for level in levels])
+    roots = np.repeat([sqrt(precision(level)) for level in levels], [level.rows(size) for level in levels])[:, None]
+    weighed = roots * rows
+    return np.asarray(np.linalg.solve(weighed.T @ weighed, weighed.T) * roots.T, dtype=np.float64)

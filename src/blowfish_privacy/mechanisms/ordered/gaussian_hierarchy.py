@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Self
 
 from blowfish_privacy.mechanisms.ordered.level_family import LevelFamily
-from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel, Level
+from blowfish_privacy.mechanisms.ordered.levels import Level
 from blowfish_privacy.mechanisms.ordered.precisions import precise_levels, precise_levels_with_total, precise_sums
 from blowfish_privacy.mechanisms.ordered.segment import Stretch
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
@@ -72,8 +72,4 @@ class GaussianOrdered(GaussianHierarchy):
     @classmethod
     def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
         """Measure the cumulative counts alone."""
-        if stretch.size == 1:
-            return ()
-        if stretch.theta == 0:
-            return (DifferenceLevel(1, Fraction(0), GAUSSIAN_ROWS),)
         return precise_sums(stretch.theta, amount)

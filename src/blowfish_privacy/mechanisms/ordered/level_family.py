@@ -22,7 +22,7 @@ from blowfish_privacy.mechanisms.ordered.level_forms import (
     level_words,
     measurable,
 )
-from blowfish_privacy.mechanisms.ordered.levels import Level
+from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel, Level
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form
 from blowfish_privacy.mechanisms.ordered.range_error import RangeError
 from blowfish_privacy.mechanisms.ordered.segment import Segment, Stretch, stretches
@@ -63,6 +63,15 @@ class LevelFamily(OrderedFamily):
         """Choose levels where the number of records is secret, so that no secret pair loses more than the amount."""
 
     @classmethod
+    def _levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
+        """Choose nothing for a single value, whose count is the total, and no noise where no move is secret."""
+        if stretch.size == 1:
+            return ()
+        if stretch.theta == 0:
+            return (DifferenceLevel(1, Fraction(0), cls.noise),)
+        return cls.levels(stretch, amount, records)
+
+    @classmethod
     def spending(cls, query: Query, policy: Policy, amount: Fraction, records: int | None) -> Self:
         """Choose levels for each stretch; every stretch gets all of the amount, since secret moves stay inside one."""
         form = ordered_form(query, policy, total=cls.needs_total)
@@ -79,7 +88,7 @@ class LevelFamily(OrderedFamily):
         for stretch in pieces:
             shape = (stretch.size, stretch.theta)
             if shape not in chosen:
-                chosen[shape] = cls.levels(stretch, amount, expected[stretch])
+                chosen[shape] = cls._levels(stretch, amount, expected[stretch])
         segments = tuple(Segment(stretch, chosen[stretch.size, stretch.theta]) for stretch in pieces)
         return cls(form, segments)
 

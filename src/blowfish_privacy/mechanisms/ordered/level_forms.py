@@ -66,3 +66,12 @@ def level_from_document(written: dict[str, Any], noise: RowNoise) -> Level:
     if overlap > MOST_OVERLAP:
         raise SpecError("the document is damaged: its bins overlap more often than any release's do.")
     return CumulativeLevel(spacing, scale, noise) if cumulative else DifferenceLevel(spacing, scale, noise, overlap)
+
+
+def levels_of_hats(written: list[dict[str, Any]], noise: RowNoise) -> tuple[DifferenceLevel, ...]:
+    """Read levels of which the first is single values and the others are different bins."""
+    levels = [level_from_document(each, noise) for each in written]
+    hats = tuple(level for level in levels if isinstance(level, DifferenceLevel))
+    if len({(level.spacing, level.unit) for level in hats}) != len(levels) or not hats or hats[0].unit != 1:
+        raise SpecError("the document is damaged: its levels do not allow an estimate.")
+    return hats

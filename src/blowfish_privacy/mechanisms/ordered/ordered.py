@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel, Level
+from blowfish_privacy.mechanisms.ordered.levels import Level
 from blowfish_privacy.mechanisms.ordered.segment import Stretch
 from blowfish_privacy.mechanisms.ordered.smooth_hierarchy import SmoothHierarchy
 from blowfish_privacy.mechanisms.ordered.spacings import Shape, calibrated_levels
@@ -30,8 +30,4 @@ class Ordered(SmoothHierarchy):
     @classmethod
     def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
         """Measure the cumulative counts alone."""
-        if stretch.size == 1:
-            return ()
-        if stretch.theta == 0:
-            return (DifferenceLevel(1, Fraction(0)),)
         return calibrated_levels(Shape((), cumulative=True), stretch.size, stretch.theta, amount, records)

@@ -31,10 +31,6 @@ _TOTAL = TotalLevel(1, Fraction(0), GAUSSIAN_ROWS)
 
 def precise_levels(size: int, theta: int, rho: Fraction) -> tuple[Level, ...]:
     """Choose levels such that a move of theta loses rho; the number of records is public."""
-    if size == 1:
-        return ()
-    if theta == 0:
-        return (_LEAF,)
     return _spending(*_choose(size, theta), size, theta, rho)
 
 
