@@ -14,6 +14,8 @@ from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel
 from blowfish_privacy.mechanisms.ordered.precisions import precise_line
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
 from blowfish_privacy.noise import SimulationSource
+from blowfish_privacy.release.plan import make_plan
+from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.testing.range_bound import least_range_error
 
 QUERY = bp.Cumulative("v")
@@ -154,9 +156,11 @@ def test_a_release_in_a_budget_of_rho_reads_back_and_is_verified(tmp_path):
     assert again.error().rmse == result.error().rmse <= 1.5 * plan.expected_error().rmse
     assert "Gaussian" in plan.explain()
     assert session.ledger.verify().ok
-    # Of one release at (1, 1e-9), Laplace noise is the more accurate.
-    single = bp.Session(counts, policy(200, 20), budget={"epsilon": 1, "delta": "1e-9"})
-    assert single.plan(QUERY, epsilon=1, delta="1e-9").mechanism.name == "smooth-hierarchy"
+
+
+def test_where_epsilon_itself_may_be_spent_laplace_noise_is_the_more_accurate_for_ranges():
+    chosen = make_plan(QUERY, policy(200, 20), spending=Spending.of(epsilon=1, delta="1e-9"), records=800)
+    assert chosen.mechanism.name == "smooth-hierarchy"
 
 
 def test_rows_of_a_person_and_secret_sizes_are_released_too():
