@@ -115,7 +115,7 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
         [
             [
                 *(e.number, e.made[:19], e.description, e.mechanism, e.policy.hash[:12]),
-                *(asked_in_words(e) if mixed else show(e.epsilon), show(e.charged), lost_in_words(e)),
+                *(asked_in_words(e) if mixed else show(e.epsilon), e.loss.measure.number(e.charged), lost_in_words(e)),
             ]
             for e in opened.entries()
         ],
@@ -135,7 +135,8 @@ def _print_balances(opened: Ledger) -> None:
     """Print what each class of secret pairs has lost, where there are several, with a bar against the budget."""
     balances = opened.balances
     if len(balances) > 1:
-        lost = [[name, show(amount), _bar(amount / opened.budget)] for name, amount in balances.items()]
+        write, budget = opened.measure.number, opened.budget
+        lost = [[name, write(amount), _bar(amount / budget)] for name, amount in balances.items()]
         print_table(["secret pairs", "lost", "of the budget"], lost)
 
 

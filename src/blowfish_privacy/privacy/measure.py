@@ -74,9 +74,13 @@ class Measure(ABC):
     def pure(self, amount: Fraction) -> Fraction:
         """Return the largest loss in epsilon, rounded down, that costs no more than an amount."""
 
+    def number(self, amount: Fraction) -> str:
+        """Write an amount alone; sums of squares, which may have many digits, with a few."""
+        return show(amount) if self is EPSILON else rounded(amount)
+
     def words(self, amount: Fraction) -> str:
-        """Write an amount with the name of its measure; sums of squares, which may have many digits, with a few."""
-        return f"{self.unit} {show(amount) if self is EPSILON else rounded(amount)}"
+        """Write an amount with the name of its measure."""
+        return f"{self.unit} {self.number(amount)}"
 
     def brief(self, amount: Fraction) -> str:
         """Write an amount; epsilon is what a number alone means."""

@@ -41,8 +41,8 @@ class Calibration:
             try:
                 made[measure] = self._made(measure, lost)
             except (RefusalError, QueryError) as error:
-                # What is said of the noise that was asked for comes first.
-                refusal = refusal or error
+                # What is said of the noise that was asked for comes first, and that there is none comes last.
+                refusal = error if refusal is None or isinstance(refusal, _NoneError) else refusal
         if not made:
             raise refusal or RefusalError("nothing may be lost, so there is no release.")
         best = min(made.values(), key=lambda mechanism: mechanism.expected_error().mse)
@@ -62,9 +62,12 @@ class Calibration:
 
     def _made(self, measure: Measure, amount: Fraction) -> Mechanism:
         kinds = [kind for kind in self.kinds if kind.counted_in is measure]
+        if not kinds and self.named:
+            kind, other = self.kinds[0], self.kinds[0].counted_in.name
+            raise _NoneError(f"the mechanism {kind.name} loses {other}, not {measure.name}.", hint=_GIVE[other])
         if not kinds:
             noise = "Gaussian" if measure is RHO else "Laplace"
-            raise QueryError(f"there is no mechanism with {noise} noise for this query.", hint="allow the other noise.")
+            raise _NoneError(f"there is no mechanism with {noise} noise for this query.", hint="allow the other noise.")
         first = self._chosen(kinds, measure, amount)
         if self.population.box or self.population.groups:
             return self._spending_all(kinds, first, amount)
@@ -112,6 +115,11 @@ class Chosen:
 
 
 _MOST_TRIES = 4
+_GIVE = {"rho": "give rho, or delta beside epsilon.", "epsilon": "give epsilon, or allow Laplace noise."}
+
+
+class _NoneError(QueryError):
+    """No mechanism has this noise."""
 
 
 def smallest_amount(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:

@@ -65,7 +65,7 @@ def compare(plan: Plan) -> str:
     """Compare the error with that of plain differential privacy at the same epsilon, in a few words."""
     error, plain = plan.expected_error().rmse, plan.plain_error()
     if plain is None or not error:
-        return "published exactly" if not error else "-"
+        return "published exactly" if not plan.amount else "-"
     ratio = plain.rmse / error
     if isclose(ratio, 1, rel_tol=0.005):
         return "the same"

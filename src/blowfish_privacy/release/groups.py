@@ -72,7 +72,7 @@ def _amounts(populations: Populations, domain: Domain, spending: Spending) -> di
             raise QueryError("an epsilon is given for a group that is not selected.", hint="select it with where.")
         amounts[group] = spending.of_group(amount)
     if not amounts:
-        raise QueryError("no group is given an epsilon.", hint="one epsilon for all, or {value: epsilon}.")
+        raise QueryError("no group is given an amount.", hint="one amount for all, or {value: amount}.")
     return amounts
 
 

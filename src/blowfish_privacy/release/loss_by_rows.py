@@ -18,6 +18,7 @@ from blowfish_privacy.queries.selection import ALL_RECORDS
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.file_form import check_query
 from blowfish_privacy.release.reading import DAMAGE, parse, upgraded
+from blowfish_privacy.release.whole_record import along
 
 
 def loss_by_rows(
@@ -25,7 +26,7 @@ def loss_by_rows(
 ) -> Fraction | None:
     """Say what one release lost on two values, in its own measure; None where its document does not show it.
 
-    It shows it for releases of all records whose rows have independent noise, if the values name what these depend on.
+    It shows it for releases of all records whose rows have independent noise.
     """
     text = ledger.document(entry.key)
     try:
@@ -43,7 +44,7 @@ def _loss(text: str, entry: Entry, first: Mapping[str, object], second: Mapping[
     query, selection = split(read_asked(check_query(body["query"]), policy.domain))
     named = query.on(policy.domain).domain
     kind = MECHANISMS[body["mechanism"]["name"]]
-    if selection != ALL_RECORDS or not kind.independent_rows or not set(named.names) <= set(first):
+    if selection != ALL_RECORDS or not kind.independent_rows:
         return None
     mechanism = kind.from_document(query, policy, body["mechanism"], body["records"])
     proved = mechanism.certify(policy).loss
@@ -51,5 +52,11 @@ def _loss(text: str, entry: Entry, first: Mapping[str, object], second: Mapping[
         return None
     if not proved.largest:
         return Fraction(0)
+    if not set(named.names) <= set(first):
+        # Whatever the attributes are that are not named, they are equal: any change of the others bounds the loss.
+        changed = [name for name in policy.domain if name in first and first[name] != second[name]]
+        parts = [along(mechanism, policy, selection, name) for name in changed]
+        known = [part for part in parts if part is not None]
+        return proved.measure.along((part, 1) for part in known) if len(known) == len(parts) else None
     x, y = (named.cell({name: record[name] for name in named.names}) for record in (first, second))
     return mechanism.loss(x, y)

@@ -37,7 +37,8 @@ def read_release(entry: dict[str, Any], policy: Policy, ledger: Measure | None) 
         raise SpecError(f"the name {brief(name)} {said}.", hint="it becomes a file name: at most 100 characters.")
     if sum(key in entry for key in ("epsilon", "rho", "error")) != 1:
         raise SpecError(
-            "a release states one of epsilon, rho and error.", hint="epsilon: 0.1, or error: 25 to solve for it."
+            "a release states one of epsilon, rho and error.",
+            hint="epsilon: 0.1 or rho: 0.005 to spend, or error: 25 to solve for it.",
         )
     query = read_asked(entry, policy.domain)
     check_asked(*split(query), policy.domain)

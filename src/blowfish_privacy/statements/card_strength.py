@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
+from blowfish_privacy.domain import Domain
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.policies.distances import furthest, furthest_together
 from blowfish_privacy.policies.explain import hidden, neighbouring
 from blowfish_privacy.privacy.budget import meaning_words
+from blowfish_privacy.privacy.classes import changing, one_attribute_at_a_time
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release.reading import Release
@@ -65,21 +68,31 @@ def _strength(release: Release, strength: Strength) -> str:
 def _further(release: Release, strength: Strength) -> Iterator[str]:
     policy = release.policy
     together = furthest_together(policy)
-    rows = (release.mechanism, policy, release.selection)
-    by_rows = strength.measure is RHO
-    said = [
-        _apart(pair, hops, strength, along(*rows, domain.names[0]) if by_rows and len(domain.names) == 1 else None)
-        for domain, pair, hops in furthest(policy)
-    ]
-    yield from few(said)
+    own = [(pair, hops, *_own(release, strength, domain)) for domain, pair, hops in furthest(policy)]
+    # Nothing is said of attributes that the release tells nothing about.
+    yield from few([_apart(*each) for each in own if each[2].amount])
     if together is not None:
-        yield _apart(*together, strength, whole_record(*rows) if by_rows else None)
+        most = whole_record(release.mechanism, policy, release.selection) if strength.measure is RHO else None
+        yield _apart(*together, strength, most)
     if not policy.steps_add_up:
         yield FURTHER_UNDER_FACTS
 
 
+def _own(release: Release, strength: Strength, domain: Domain) -> tuple[Strength, Fraction | None]:
+    """Return how strongly values of some attributes are protected, and by the rows that were measured; None if unknown.
+
+    A release loses nothing on the values of an attribute that it does not look at.
+    """
+    if len(domain.names) > 1 or not one_attribute_at_a_time(release.policy):
+        return strength, None
+    name = domain.names[0]
+    lost = replace(strength, amount=release.certificate.loss.on(changing(name)))
+    by_rows = along(release.mechanism, release.policy, release.selection, name) if lost.measure is RHO else None
+    return lost, by_rows
+
+
 def _apart(pair: str, hops: Hops, strength: Strength, most: Fraction | None) -> str:
+    apart = f"{pair} are {hops:,} secret steps apart"
     if most is not None and most <= strength.amount:
-        return f"{pair} are {hops:,} secret steps apart and, by the numbers that were measured, protected no less."
-    factor = strength.factor(hops, most)
-    return f"{pair} are {hops:,} secret steps apart and protected less: a factor {factor}."
+        return f"{apart} and, by the numbers that were measured, protected no less."
+    return f"{apart} and protected less: a factor {strength.factor(hops, most)}."

@@ -37,7 +37,8 @@ def moved(release: Release) -> str:
     sensitivity, query = release.certificate.sensitivity, release.query
     most = "at worst by" if sensitivity.exact else "by no more than"
     if sensitivity.norm is Norm.L2:
-        return f"{query.changed}, squared and added up, {most} {rounded(sensitivity.value)}"
+        groups = " in each group; a person may move between two" if release.population.groups else ""
+        return f"{query.changed}, squared and added up, {most} {rounded(sensitivity.value)}{groups}"
     worst = f"{most} {rounded(sensitivity.value)}"
     if not query.counts_records:
         return f"{query.changed} {worst}"

@@ -49,7 +49,7 @@ def lost_in_words(entry: Entry) -> str:
     ]
     partly = " (some values)" if any(pairs.within for pairs, _ in entry.loss) else ""
     alike = all(amount == entry.charged for _, amount in lost)
-    return ", ".join(name if alike else f"{name} {show(amount)}" for name, amount in lost) + partly
+    return ", ".join(name if alike else f"{name} {entry.loss.measure.number(amount)}" for name, amount in lost) + partly
 
 
 def failures(ledger: Ledger) -> dict[int, str]:

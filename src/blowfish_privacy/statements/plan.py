@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.mechanisms import ExpectedError
 from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.release.checks import selected
@@ -80,4 +81,8 @@ def plan_cells(plan: Plan) -> list[str]:
 
 
 def _scales(plan: Plan, write: Callable[[Fraction], str]) -> str:
+    if plan.rho:
+        # What Gaussian noise is called by is its standard deviation; where there are several, explain lists them.
+        error = plan.expected_error()
+        return f"sd {about(error.rmse)}" if isinstance(error, ExpectedError) else "-"
     return ", ".join(write(scale) for scale in plan.certificate.scales[:3])

@@ -59,7 +59,9 @@ def rounded(number: Fraction | int) -> str:
     shown = show(number)
     if len(shown) <= 9 and "/" not in shown:
         return shown
-    return f"{float(number):,.0f}" if abs(number) >= 100_000 else f"{float(number):.6g}"
+    if not number.numerator or 10**-300 < abs(number) < 10**15:
+        return f"{float(number):,.0f}" if abs(number) >= 100_000 else f"{float(number):.6g}"
+    return scientific(Fraction(number))
 
 
 def about(number: float) -> str:
