@@ -83,11 +83,12 @@ def _own(release: Release, strength: Strength, domain: Domain) -> tuple[Strength
 
     A release loses nothing on the values of an attribute that it does not look at.
     """
-    if len(domain.names) > 1 or not one_attribute_at_a_time(release.policy):
+    policy, (name, *more) = release.policy, domain.names
+    # Where records come and go, a chain may lead through a person who is not there.
+    if more or policy.size == "unknown" or not one_attribute_at_a_time(policy):
         return strength, None
-    name = domain.names[0]
     lost = replace(strength, amount=release.certificate.loss.on(changing(name)))
-    by_rows = along(release.mechanism, release.policy, release.selection, name) if lost.measure is RHO else None
+    by_rows = along(release.mechanism, policy, release.selection, name) if lost.measure is RHO else None
     return lost, by_rows
 
 
