@@ -13,7 +13,7 @@ import numpy as np
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.constraints import Constraints, Floats
 from blowfish_privacy.mechanisms.error import ExpectedError
-from blowfish_privacy.noise import SimulationSource, discrete_laplace
+from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.support.exact import Number, exact
 
 _DRAWN = 40_000
@@ -29,7 +29,6 @@ class ConstrainedError:
     """The share of the variance of each answer that is left."""
     estimate: Callable[[Floats], Floats]
     """Turns noise, counted in units, into the error that it leaves."""
-    distribution: str = "discrete Laplace draws, less what the public totals say of them, simulated"
     precision: float = 0.0
 
     @classmethod
@@ -37,6 +36,11 @@ class ConstrainedError:
         """Give the error of the cells nearest in squares."""
         empty = constraints.of_table(np.zeros(constraints.cells, dtype=np.int64))
         return cls(raw, 1 - constraints.leverage, empty.nearest)
+
+    @property
+    def distribution(self) -> str:
+        """How its spread was estimated."""
+        return f"{self.raw.law.name} draws, less what the public totals say of them, simulated"
 
     @property
     def of(self) -> str:
@@ -73,6 +77,6 @@ class ConstrainedError:
     def _sampled(self) -> Floats:
         # Fixed bits, so that everyone computes the same error for the same noise scales.
         source, many = SimulationSource("public totals"), len(self.left)
-        draws = (discrete_laplace(self.raw.scale, many, source=source) for _ in range(-(-_DRAWN // many)))
+        draws = (self.raw.law.draw(self.raw.scale, many, source=source) for _ in range(-(-_DRAWN // many)))
         left = [self.estimate(noise.astype(np.float64)) for noise in draws]
         return np.abs(np.concatenate(left)) * float(self.raw.unit)

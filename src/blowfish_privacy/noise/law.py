@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from blowfish_privacy.noise.discrete_gaussian import discrete_gaussian
+from blowfish_privacy.noise.discrete_laplace import Integers, discrete_laplace
 from blowfish_privacy.noise.gaussian_spread import gaussian_quantile, gaussian_variance
 from blowfish_privacy.noise.spread import quantile, variance
 from blowfish_privacy.support.exact import Number
@@ -22,7 +24,9 @@ class Law:
     variance: Callable[[Fraction], float]
     quantile: Callable[[Fraction, Number], int]
     """How far from zero a draw is at most, with a probability."""
+    draw: Callable[..., Integers]
+    """Draws noise of a scale: so many numbers, from a source of bits."""
 
 
-DISCRETE_LAPLACE = Law("discrete Laplace", variance, quantile)
-DISCRETE_GAUSSIAN = Law("discrete Gaussian", gaussian_variance, gaussian_quantile)
+DISCRETE_LAPLACE = Law("discrete Laplace", variance, quantile, discrete_laplace)
+DISCRETE_GAUSSIAN = Law("discrete Gaussian", gaussian_variance, gaussian_quantile, discrete_gaussian)

@@ -89,3 +89,12 @@ def test_an_error_is_solved_for_in_what_the_ledger_counts():
     plan = session.plan(bp.Histogram("v"), error=5)
     assert plan.rho == Fraction(4, 100)
     assert session.plan(bp.Histogram("v"), error=5, noise="laplace").epsilon is not None
+
+
+def test_gaussian_cells_that_meet_a_public_total_state_their_own_interval():
+    session = bp.Session(bp.Counts([[5] * 2] * 10), POLICY, budget={"rho": 1})
+    error = session.release(bp.Histogram("v"), rho="0.02").error()
+    # Of ten cells with a known sum nine tenths of the variance are left, and a normal deviate is within 1.96 of them.
+    assert error.rmse == pytest.approx((50 * 0.9) ** 0.5, rel=1e-6)
+    assert error.interval("0.95") == pytest.approx(1.96 * error.rmse, rel=0.03)
+    assert "Gaussian" in error.distribution
