@@ -7,7 +7,7 @@ from typing import Any
 
 def _file(domain: Any, secrets: Any, releases: list[dict[str, Any]], **policy: Any) -> dict[str, Any]:
     named = [
-        {"name": f"release {number}", **({} if "error" in entry else {"epsilon": 0.5}), **entry}
+        {"name": f"release {number}", **({} if {"error", "rho"} & set(entry) else {"epsilon": 0.5}), **entry}
         for number, entry in enumerate(releases)
     ]
     return {"version": 1, "policy": {"domain": domain, "secrets": secrets, **policy}, "releases": named}
@@ -70,6 +70,23 @@ CORPUS: tuple[dict[str, Any], ...] = (
     _file({"income": _INCOME}, {"threshold": 10}, [{"cumulative": "income"}, {"histogram": "income"}], size=1000),
     _file(_GRID, {"threshold": 3, "scale": {"lat": 1, "lon": "1/2"}}, [{"range_grid": ["lat", "lon"]}], size=5000),
     _file(_GRID, "attributes", [{"range_grid": ["lat", "lon"], "mechanism": "grid-flow"}], size=5000),
+    {
+        **_file(
+            {**_GRID, "sex": _SEX},
+            {"per_attribute": {"lat": {"threshold": 2}, "lon": "full", "sex": "public"}},
+            [
+                {"histogram": ["lat", "sex"], "rho": 0.01, "mechanism": "gaussian"},
+                {"range_grid": ["lat", "lon"], "rho": 0.01, "mechanism": "gaussian-flow"},
+                {"range_grid": ["lat", "lon"], "rho": "1/200", "mechanism": "gaussian-grid"},
+                {"cumulative": "lat", "epsilon": 0.5, "delta": 1e-9, "mechanism": "gaussian-hierarchy"},
+                {"cumulative": "lat", "rho": 0.002, "noise": "gaussian", "mechanism": "gaussian-ordered"},
+                {"tables": [["lat"], ["lat", "sex"]], "rho": 0.002, "mechanism": "gaussian-marginals"},
+                {"sum": "lon", "error": 5, "noise": "laplace"},
+            ],
+            size=5000,
+        ),
+        "budget": {"epsilon": 1, "delta": 1e-9},
+    },
     _file(_GRID, "full", [{"range_grid": ["lat", "lon"], "mechanism": "grid-hierarchy"}], size=5000),
     _file(
         _GRID,

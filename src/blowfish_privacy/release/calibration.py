@@ -57,7 +57,7 @@ class Calibration:
                 "how wrong a mean is depends on the number of records, which is secret here.",
                 hint="state epsilon instead of error.",
             )
-        with task(f"Solving for {self.spending.unit.name}"):
+        with task("Solving for an error"):
             return smallest_amount(lambda amount: self(amount).mechanism, error)
 
     def _made(self, measure: Measure, amount: Fraction) -> Mechanism:

@@ -40,7 +40,7 @@ def test_the_corpus_has_every_keyword_and_loads():
     said = set().union(*map(words, CORPUS))
     kinds = [*Attribute.kinds, *Secrets.kinds, *MECHANISMS, "outside", "missing"]
     queries = [word for kind in Query.kinds.values() for word in kind.file_form.keys]
-    fields = [*file_form.FILE.keys, *file_form.POLICY.keys, "epsilon", "error", "mechanism"]
+    fields = [*file_form.FILE.keys, *file_form.POLICY.keys, "epsilon", "rho", "delta", "noise", "error", "mechanism"]
     assert {*kinds, *queries, *fields, "marginal", "counts", "count", "equals", "scale", "range", "values"} <= said
     for body in CORPUS:
         spec.loads(json.dumps(body))
