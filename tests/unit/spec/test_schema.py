@@ -31,11 +31,11 @@ BEYOND_A_SCHEMA = {
     "another part of the file decides: the domain": (
         r"has no attribute|unknown attribute|is outside|not a declared category|has categories|categories have no",
         r"does not (give|choose|say)|say(s)? nothing about|not an edge of a bin|is (in two|not in any) block",
-        r"lies across two|connects a value to itself|cells; at most .* supported|has no entry for|named twice in",
+        r"lies across two|connects a value to itself|cells; at most .* supported|ha(s|ve) no entry for|named twice in",
         r"has both blocks|must be a list of [0-9]|must say which attribute|every row must have|cannot be told apart",
-        r"is not a whole number|whole numbers to add up|chooses no value|is not one bin|cells; .* is the most",
+        r"is not a whole number|whole numbers to add up|chooses no value|is not one bin|cells; (.* is )?the most",
         r"joins a value|there cannot be .* clusters|same within each group|groups, got|selects no value",
-        r"names an unknown|add_remove",
+        r"names an unknown|add_remove|has no value for|there is no level",
     ),
     "names are compared with each other: the tree of a hierarchy": (
         r"is in two places|is listed twice|two levels have the same name|of a level must be",
@@ -48,6 +48,7 @@ BEYOND_A_SCHEMA = {
         r"must increase|lower bound .* above|ends are reversed|holds no bin|width of a block|too close|within \+-1e300",
         r"known count must be a whole number|too many digits for a common unit",
         r"must be (a finite number|above 0)|lies between 0 and 1|a common lattice",
+        r"delta stands beside|loses rho|delta must be|is too small for any",
     ),
     "letters and printable characters beyond ASCII are told from others": (
         r"the name .* must begin|printable text|not valid text|name of an attribute must be text",
