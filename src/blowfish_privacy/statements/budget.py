@@ -44,14 +44,19 @@ def budget_words(quote: Quote) -> Iterator[str]:
     """Say what a quote means, in sentences."""
     measure = quote.terms.measure
     unit = "" if measure is EPSILON else f"{measure.unit} "
-    yield (
-        f"Together they take {unit}{rounded(quote.cost)} of the budget of {quote.terms.kept}: no secret pair "
-        f"will have lost more than {unit}{rounded(quote.largest)} in all releases."
-    )
+    lost = f"lost more than {unit}{rounded(quote.largest)} in all releases"
+    if quote.fits:
+        taken = f"Together they take {unit}{rounded(quote.cost)} of the budget of {quote.terms.kept}"
+        yield f"{taken}: no secret pair will have {lost}."
+    else:
+        left = f"{unit}{rounded(quote.budget - quote.spent)} of the budget of {quote.terms.kept} is left"
+        yield f"Together they would take {unit}{rounded(quote.cost)}, but {left}: they do not fit."
     yield from terms_words(quote.terms)
     if quote.price.factor > 1 or not quote.price.by_class:
         spread = "" if quote.price.by_class else ", on every class of secret pairs"
         times = f"{quote.price.factor} times its epsilon{spread}"
+        if measure is not EPSILON:
+            times = f"what it loses over {quote.price.factor} steps{spread}, in rho the square of that many times"
         yield f"The ledger belongs to another policy: each costs {times} ({quote.rule})."
 
 
