@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.mechanisms.alike import NoiseAlike
+from blowfish_privacy.mechanisms.noise_alike import NoiseAlike
 from blowfish_privacy.noise import BitSource, checked_variance, discrete_gaussian
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN
 from blowfish_privacy.policies import Policy

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.mechanisms.alike import NoiseAlike
+from blowfish_privacy.mechanisms.noise_alike import NoiseAlike
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE
 from blowfish_privacy.policies import Policy

@@ -38,7 +38,7 @@ def whole_record(mechanism: Mechanism, policy: Policy, selection: Selection) -> 
     return mechanism.counted_in.along((part, 1) for part in known) if len(known) == len(parts) else None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _lost(mechanism: Mechanism, policy: Policy, secrets: Secrets) -> Fraction | None:
     changed = Policy(policy.domain, secrets=secrets, size=policy.size, rows_per_person=policy.rows_per_person)
     try:
