@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         RangeGrid,
         Ranges,
         Sum,
+        Synthetic,
         Tables,
     )
     from blowfish_privacy.results import load
@@ -101,6 +102,7 @@ _HOME = {
         "RangeGrid",
         "Ranges",
         "Sum",
+        "Synthetic",
         "Tables",
     ],
     "results": ["load"],
@@ -153,6 +155,7 @@ __all__ = [
     "Session",
     "SpecError",
     "Sum",
+    "Synthetic",
     "Tables",
     "Within",
     "__version__",

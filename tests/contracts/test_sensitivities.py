@@ -37,6 +37,10 @@ def make_query(data, kind, domain):
     if kind is bp.RangeGrid:
         pairs = [(a, b) for a in names for b in names if a != b and domain[a].ordered and domain[b].ordered]
         return bp.RangeGrid(*data.draw(st.sampled_from(pairs))) if pairs else None
+    if kind is bp.Synthetic:
+        chosen = [data.draw(views(domain, name)) for name in names]
+        chosen = [name for name in chosen if domain[name].size > 1]
+        return bp.Synthetic(chosen) if len(chosen) > 1 else None
     if kind is bp.KMeans:
         chosen = [name for name in names if domain[name].ordered]
         return bp.KMeans(chosen, k=1) if chosen else None

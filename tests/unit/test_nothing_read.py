@@ -24,6 +24,7 @@ QUERIES = {
     "linear": bp.Linear([list(range(8))], ["a"]),
     "range_grid": bp.RangeGrid("a", "b"),
     "kmeans": bp.KMeans(["a", "b"], k=2),
+    "synthetic": bp.Synthetic(["a", "b", "open"]),
     "quantiles": bp.queries.Quantiles("a", ["0.5"]),
     "median": bp.queries.Median("a"),
     "tables": bp.Tables([["a"], ["a", "b"]]),
@@ -133,6 +134,7 @@ RELEASES = {
     "cumulative": "cumulative: a",
     "range_grid": "range_grid: [a, b]",
     "kmeans": "kmeans: [a, b], k: 2",
+    "synthetic": "synthetic: [a, b]",
 }
 
 

@@ -33,6 +33,7 @@ QUERIES = {
     "linear": bp.Linear([[1, 2, 3, 4]], ["open"]),
     "grid": bp.RangeGrid("open", "secret"),
     "clusters": bp.KMeans(["open"], k=2),
+    "synthetic": bp.Synthetic(["open", "secret"]),
 }
 
 

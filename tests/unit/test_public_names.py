@@ -3,7 +3,7 @@ import blowfish_privacy as bp
 PROMISED = {
     *("Domain", "Integer", "Categorical", "Binned", "Policy", "Session", "Counts", "sensitivity", "load"),
     *("FullDomain", "Attributes", "Partition", "DistanceThreshold", "ExplicitGraph", "PerAttribute", "Public"),
-    *("KnownCount", "KnownMarginal", "Histogram", "Cumulative", "Sum", "Mean", "Linear", "BlowfishError"),
+    *("KnownCount", "KnownMarginal", "Histogram", "Cumulative", "Sum", "Mean", "Linear", "Synthetic", "BlowfishError"),
 }
 
 

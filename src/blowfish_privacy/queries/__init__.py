@@ -12,6 +12,7 @@ from blowfish_privacy.queries.range_grid import RangeGrid
 from blowfish_privacy.queries.ranges import Ranges
 from blowfish_privacy.queries.selection import ALL_RECORDS, Selected, Selection
 from blowfish_privacy.queries.sums import Mean, Sum
+from blowfish_privacy.queries.synthetic import Synthetic
 from blowfish_privacy.queries.tables import Tables
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "Selected",
     "Selection",
     "Sum",
+    "Synthetic",
     "Tables",
 ]

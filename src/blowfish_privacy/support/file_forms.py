@@ -138,7 +138,8 @@ class Several:
             many = "a list of" if self.holder is list else "a mapping with"
             raise wrong(f"must be {many} {self.noun}, got {got(body)}.", f"write {self.example}.")
         if len(body) < self.least:
-            raise wrong("must not be empty.", f"write {self.example}.")
+            few = "must not be empty." if self.least == 1 else f"must have at least {self.least} {self.noun}."
+            raise wrong(few, f"write {self.example}.")
         for name in body if isinstance(body, dict) else ():
             if not isinstance(name, str):
                 raise wrong(f"the name of an attribute must be text, got {brief(name)}.", "put quotes around it.")

@@ -32,3 +32,13 @@ MARGINAL_CELLS = 1_000_000
 """Combinations of values of a known marginal."""
 KNOWN_PIECES = 300_000
 """Pieces that known facts may cut a domain into; they count twice with known counts, three times with more than 62."""
+SYNTHETIC_ATTRIBUTES = 500
+"""Attributes of synthetic records."""
+SYNTHETIC_VALUES = 65_536
+"""Values of an attribute of synthetic records."""
+WORKLOAD_TABLES = 200_000
+"""Tables that synthetic records shall be accurate in."""
+IMPOSSIBLE_COMBINATIONS = 1_000
+"""Conditions on combinations of values that no synthetic record has."""
+IMPOSSIBLE_CELLS = 1_000_000
+"""Combinations of values of the attributes that one of these conditions is on."""

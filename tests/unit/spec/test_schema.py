@@ -84,6 +84,12 @@ RELEASES: dict[str, dict[str, Any]] = {
     "ranges": {"ranges": "wage", "of": [[0, 20], [21, 50]]},
     "range_grid": {"range_grid": ["age", "wage"]},
     "kmeans": {"kmeans": ["age", "wage"], "k": 3},
+    "synthetic": {
+        "synthetic": ["age", "wage"],
+        "workload": [["age", "wage"]],
+        "impossible": [{"age": [17, 20], "wage": {"range": [150, 200]}}],
+        "keep": "age",
+    },
     "sum": {"sum": "wage"},
     "mean": {"mean": "wage"},
     "linear": {"linear": {"attributes": ["age"], "rows": [[1] * 74]}},
