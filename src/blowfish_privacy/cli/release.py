@@ -11,7 +11,7 @@ import click
 from blowfish_privacy.batch import Batch, ledger_location, open_session, plan_releases
 from blowfish_privacy.cli.ledger import mention_missing_ledger
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warnings_in_words
-from blowfish_privacy.cli.release_files import ReleaseFiles
+from blowfish_privacy.cli.release_files import PARQUET, ReleaseFiles
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import Engine, located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, LedgerError, SpecError
@@ -59,9 +59,10 @@ def plan(file: str, explain: bool, as_json: bool) -> None:  # noqa: FBT001
 @file_argument
 @click.option("--yes", is_flag=True, help="Do not ask before spending.")
 @click.option("--out", type=click.Path(file_okay=False), default=".", help="The folder for JSON, CSV and PNG files.")
+@click.option("--parquet", is_flag=True, help="Write the tables as Parquet too.")
 @click.option("--new", is_flag=True, help="Spend again on releases that the ledger already holds, with fresh noise.")
 @as_json
-def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  # noqa: FBT001
+def release(file: str, yes: bool, out: str, parquet: bool, new: bool, as_json: bool) -> None:  # noqa: FBT001
     """Run the releases of FILE: asks, charges the ledger, reads the data, writes JSON, CSV and PNG.
 
     A release that the ledger already holds is written again as it was and costs nothing. Before the charge no value is
@@ -71,8 +72,8 @@ def release(file: str, yes: bool, out: str, new: bool, as_json: bool) -> None:  
     with warnings_in_words():
         session = open_session(loaded, Path(file).parent)
     batch = Batch.of(loaded, session, fresh=new, ask=PublicNumbers(loaded.policy, lambda: session.engine, _tell))
-    folder = Path(out)
-    outputs = {planned.name: ReleaseFiles.checked(folder, planned, loaded.policy) for planned in loaded.releases}
+    folder, extra = Path(out), [PARQUET] if parquet else []
+    outputs = {each.name: ReleaseFiles.checked(folder, each, loaded.policy, extra) for each in loaded.releases}
     if as_json and batch.due and not yes:
         raise SpecError("--json does not ask.", hint="add --yes to spend.")
     _confirm(batch, yes=yes)

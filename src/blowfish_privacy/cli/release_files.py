@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -12,10 +13,13 @@ from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries.asked import asked_to_file, split
 from blowfish_privacy.release.spec import PlannedRelease
+from blowfish_privacy.results.parquet import written_from
 from blowfish_privacy.results.pictures.figure import drawn_from
 from blowfish_privacy.support.files import IN_THE_LEDGER
 
 AnyResult: TypeAlias = results.Result | results.GroupsResult
+
+PARQUET = "parquet"
 
 
 @dataclass(frozen=True)
@@ -26,31 +30,40 @@ class ReleaseFiles:
     table: Path
     picture: Path
     earlier: str | None = None
+    parquet: Path | None = None
+    """Where the table goes as Parquet, if that is wanted."""
 
     @classmethod
-    def checked(cls, folder: Path, planned: PlannedRelease, policy: Policy) -> ReleaseFiles:
+    def checked(
+        cls, folder: Path, planned: PlannedRelease, policy: Policy, extra: Collection[str] = ()
+    ) -> ReleaseFiles:
         """Name the files in a folder; refuse to write over files that this release did not write.
 
         A document is the release's own if it is whole and has its name, query and policy; a table if it is what the
-        document there gives; a picture if it says that it was drawn from that document.
+        document there gives; a picture or a table in Parquet if it says that it was made from that document.
+        ``extra`` may have ``parquet``.
         """
         document, table, picture = (folder / f"{planned.name}.{ending}" for ending in ("release.json", "csv", "png"))
+        parquet = folder / f"{planned.name}.parquet" if PARQUET in extra else None
         made = _release(document, planned, policy)
         if made is None:
-            for path in (document, table, picture):
+            files = cls(document, table, picture, None, parquet)
+            for path in files.paths:
                 if os.path.lexists(path):
                     raise _refusal(planned.name, path)
-            return cls(document, table, picture)
+            return files
         if os.path.lexists(table) and (_values(made, folder) or _content(table) != made.csv()):
             raise _refusal(planned.name, table)
         if os.path.lexists(picture) and not drawn_from(made.text, _content(picture) or b""):
             raise _refusal(planned.name, picture)
-        return cls(document, table, picture, made.text)
+        if parquet is not None and os.path.lexists(parquet) and not written_from(made.text, _content(parquet) or b""):
+            raise _refusal(planned.name, parquet)
+        return cls(document, table, picture, made.text, parquet)
 
     @property
     def paths(self) -> list[Path]:
-        """The document, the table and the picture."""
-        return [self.document, self.table, self.picture]
+        """The document, the table and the picture, and the table as Parquet."""
+        return [self.document, self.table, self.picture, *([] if self.parquet is None else [self.parquet])]
 
     def holding(self, result: AnyResult) -> list[Path]:
         """The files that are written of a result: where the values have a file of their own, no table or picture."""
@@ -62,7 +75,7 @@ class ReleaseFiles:
         if self.earlier is None:
             self._check_still_free()
         if result.text != self.earlier:
-            for path in (self.table, self.picture):
+            for path in self.paths[1:]:
                 path.unlink(missing_ok=True)
             result.save(self.document)
         if _values(result, self.document.parent):
@@ -71,6 +84,8 @@ class ReleaseFiles:
             result.to_csv(self.table)
         if not self.picture.exists():
             result.plot(self.picture)
+        if self.parquet is not None and not self.parquet.exists():
+            result.to_parquet(self.parquet)
 
     def _check_still_free(self) -> None:
         for path in self.paths:

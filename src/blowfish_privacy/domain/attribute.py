@@ -65,6 +65,10 @@ class Attribute(ABC):
     def value(self, position: int) -> Any:
         """Return the value at a position."""
 
+    def example(self, position: int) -> Any:
+        """Return what a column of data may hold where a record has the value at a position."""
+        return self.value(position)
+
     @abstractmethod
     def gap(self, first: int, second: int) -> Fraction:
         """Return the smallest distance between members of two positions, in value units."""

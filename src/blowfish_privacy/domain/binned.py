@@ -127,6 +127,11 @@ class Binned(Attribute):
         """Return the bin at a position."""
         return Bin(self.bounds[position], self.bounds[position + 1])
 
+    def example(self, position: int) -> float:
+        """Return the middle of a bin; where no float lies there, its lower edge."""
+        middle = float(sum(self.bounds[position : position + 2]) / 2)
+        return middle if self._bin_of(middle) == position else self._float_bounds[position]
+
     def gap(self, first: int, second: int) -> Fraction:
         """Return how far apart two bins are; 0 for neighbours, whose members can be arbitrarily close."""
         low, high = sorted((first, second))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.results.parquet import columns_of, parquet
 from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure
 from blowfish_privacy.results.result import Result, frame
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
@@ -84,6 +85,14 @@ class GroupsResult(Mapping[Any, Result]):
     def to_csv(self, path: str | Path) -> None:
         """Write all groups as one CSV table."""
         write_atomically(path, self.csv(), hint=IN_THE_LEDGER)
+
+    def parquet(self) -> bytes:
+        """Return all groups as one table in Parquet; its metadata say which document it was written from."""
+        return parquet(columns_of(self.header, list(self.rows())), document=self.text)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write all groups as one table in Parquet."""
+        write_atomically(path, self.parquet(), hint=IN_THE_LEDGER)
 
     def figure(self) -> Any:
         """Draw the groups below each other; returns a matplotlib figure."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release.kept_values import KeptValues
 from blowfish_privacy.release.reading import Release
+from blowfish_privacy.results.parquet import columns_of, parquet
 from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure, state_below
 from blowfish_privacy.support.file_kinds import enter
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
@@ -115,6 +116,18 @@ class Result(ABC):
     def to_csv(self, path: str | Path) -> None:
         """Write the table as CSV; a text like a formula of a spreadsheet gets an apostrophe in front."""
         write_atomically(path, self.csv(), hint=IN_THE_LEDGER)
+
+    def parquet(self) -> bytes:
+        """Return the table as Parquet; its metadata say which document it was written from."""
+        return parquet(self.columns(), document=self.text)
+
+    def columns(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the table as columns."""
+        return columns_of(self.header, list(self.rows()))
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the table as Parquet."""
+        write_atomically(path, self.parquet(), hint=IN_THE_LEDGER)
 
     def save(self, path: str | Path) -> None:
         """Write the release document, and beside it the file of its values, if they have one of their own."""

@@ -7,10 +7,13 @@ import io
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.temporary import unfinished
@@ -18,6 +21,8 @@ from blowfish_privacy.support.temporary import unfinished
 _FORMULAS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'")
 """First characters of cells that a spreadsheet may run, and the apostrophe that prevents it."""
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_ROWS = 50_000
+"""Rows of a table that are turned into text at once."""
 
 IN_THE_LEDGER = "nothing was lost: the release is in the ledger."
 """What to say when the file of a release cannot be written."""
@@ -47,6 +52,25 @@ def csv_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     return buffer.getvalue().encode()
 
 
+def csv_pieces(
+    header: Sequence[str], shown: Sequence[Sequence[Any]], positions: npt.NDArray[np.integer[Any]]
+) -> Iterator[bytes]:
+    """Write a table as CSV, some rows at a time: what each column may show, and which of it each row shows."""
+    yield csv_table(header, ())
+    texts = [np.array([_cell(cell) for cell in cells], dtype=object) for cells in shown]
+    for start in range(0, len(positions), _ROWS):
+        part = positions[start : start + _ROWS]
+        columns = [cells[part[:, at]].tolist() for at, cells in enumerate(texts)]
+        yield "".join(f"{','.join(row)}\r\n" for row in zip(*columns, strict=True)).encode()
+
+
+def _cell(cell: Any) -> str:
+    """Write one cell of a table as it stands in a CSV file."""
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer).writerow([_harmless(cell) if isinstance(cell, str) else cell])
+    return buffer.getvalue().removesuffix("\r\n")
+
+
 def _harmless(text: str) -> str:
     return f"'{text}" if text[:1] in _FORMULAS and not _NUMBER.fullmatch(text) else text
 
@@ -62,8 +86,11 @@ def make_durable(path: Path) -> None:
         os.close(handle)
 
 
-def write_atomically(path: str | Path, content: bytes, *, hint: str | None = None) -> None:
-    """Write a file under a temporary name, make it durable, and rename it in one step. Its mode follows the umask."""
+def write_atomically(path: str | Path, content: bytes | Iterable[bytes], *, hint: str | None = None) -> None:
+    """Write a file under a temporary name, make it durable, and rename it in one step. Its mode follows the umask.
+
+    What is large may be given in pieces.
+    """
     if not isinstance(path, str | os.PathLike):
         raise DataError("the path of a file to write is not valid.")
     target = Path(path)
@@ -71,7 +98,7 @@ def write_atomically(path: str | Path, content: bytes, *, hint: str | None = Non
     try:
         with unfinished(part):
             with open(part, "xb") as file:
-                file.write(content)
+                file.writelines([content] if isinstance(content, bytes) else content)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(part, target)
