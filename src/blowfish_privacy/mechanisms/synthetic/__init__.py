@@ -1,0 +1,1 @@
+"""Synthetic records: tables chosen and measured, a model fitted to them, and records drawn from it."""
