@@ -1,0 +1,82 @@
+"""What is known of a table of records, and what a model of it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Axes: TypeAlias = tuple[int, ...]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """The counts of one table, with noise."""
+
+    axes: Axes
+    """Ascending."""
+    noisy: Integers
+    """One dimension for each axis."""
+    variance: float
+    """Of the noise in one cell; 0 where the counts are exact."""
+
+
+@dataclass(frozen=True, eq=False)
+class Zeros:
+    """Combinations of values that no record has."""
+
+    axes: Axes
+    """Ascending."""
+    impossible: npt.NDArray[np.bool_]
+    """One dimension for each axis."""
+
+
+class Model(Protocol):
+    """A distribution of records, fitted to what was measured."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of values of each attribute."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """The number of records that it stands for."""
+        ...
+
+    def table(self, axes: Axes) -> Floats:
+        """Return the expected counts of any table, one dimension for each axis in the order given."""
+        ...
+
+    def records(self, many: int, generator: np.random.Generator, kept: Integers | None = None) -> Integers:
+        """Draw records, one row each; where ``kept`` is not negative its values are taken."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """All that is known of one table: the mean of its measurements, weighted by their precision."""
+
+    axes: Axes
+    counts: Floats
+    variance: float
+
+
+def combined(measurements: Iterable[Measurement]) -> dict[Axes, Known]:
+    """Take the measurements of each table together; one without noise stands for itself."""
+    found: dict[Axes, Known] = {}
+    for each in measurements:
+        counts, before = each.noisy.astype(np.float64), found.get(each.axes)
+        variance = each.variance
+        if before is not None and before.variance == 0:
+            continue
+        if before is not None and variance > 0:
+            share = before.variance / (before.variance + variance)
+            counts, variance = before.counts + share * (counts - before.counts), share * variance
+        found[each.axes] = Known(each.axes, counts, variance)
+    return found
