@@ -25,6 +25,7 @@ from blowfish_privacy.mechanisms.ordered.ordered import Ordered
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import OrderedHierarchical
 from blowfish_privacy.mechanisms.ordered.smooth_hierarchy import SmoothHierarchy
+from blowfish_privacy.mechanisms.synthetic.synthetic import GaussianSynthetic, LaplaceSynthetic, SyntheticMechanism
 from blowfish_privacy.mechanisms.tables.gaussian.gaussian_marginals import GaussianMarginals
 from blowfish_privacy.mechanisms.tables.marginals import Marginals
 from blowfish_privacy.queries import Query
@@ -56,9 +57,11 @@ __all__ = [
     "GaussianHierarchy",
     "GaussianMarginals",
     "GaussianOrdered",
+    "GaussianSynthetic",
     "GridFlow",
     "GridHierarchy",
     "Laplace",
+    "LaplaceSynthetic",
     "Marginals",
     "MeanOffsets",
     "Mechanism",
@@ -72,6 +75,7 @@ __all__ = [
     "SoftGrid",
     "SoftMesh",
     "Synopsis",
+    "SyntheticMechanism",
     "TooFewError",
     "candidates",
 ]

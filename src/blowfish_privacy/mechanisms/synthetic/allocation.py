@@ -13,6 +13,9 @@ from blowfish_privacy.privacy.classes import PairClass
 _ROUNDS = 400
 _DIGITS = 24
 """Bits to which a scale is rounded up."""
+_MOST_SHIFT = 60
+MOST_SCALE = 2**50
+"""Noise of this scale tells nothing: a table that could only have such is not measured."""
 
 
 def allocated(
@@ -58,6 +61,15 @@ def _fitting(
 
 def rounded_up(scale: float | Fraction) -> Fraction:
     """Round up to some binary digits, so that scales are short numbers."""
-    exact = Fraction(scale)
-    shift = max(0, _DIGITS - (exact.numerator.bit_length() - exact.denominator.bit_length()))
+    exact, shift = Fraction(scale), _shift(Fraction(scale))
     return Fraction(-(-(exact.numerator << shift) // exact.denominator), 1 << shift)
+
+
+def rounded_down(factor: Fraction) -> Fraction:
+    """Round down to some binary digits; a very small number becomes 0."""
+    shift = _shift(factor)
+    return Fraction((factor.numerator << shift) // factor.denominator, 1 << shift)
+
+
+def _shift(exact: Fraction) -> int:
+    return min(max(0, _DIGITS - (exact.numerator.bit_length() - exact.denominator.bit_length())), _MOST_SHIFT)

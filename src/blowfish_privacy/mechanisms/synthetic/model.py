@@ -66,17 +66,24 @@ class Known:
     counts: Floats
     variance: float
 
+    def with_another(self, measurement: Measurement) -> Known:
+        """Take another measurement of the same table into account."""
+        if self.variance == 0:
+            return self
+        # Exact counts have a share of 1.
+        share = self.variance / (self.variance + measurement.variance)
+        counts = self.counts + share * (measurement.noisy - self.counts)
+        return Known(self.axes, counts, share * measurement.variance)
+
 
 def combined(measurements: Iterable[Measurement]) -> dict[Axes, Known]:
     """Take the measurements of each table together; one without noise stands for itself."""
     found: dict[Axes, Known] = {}
     for each in measurements:
-        counts, before = each.noisy.astype(np.float64), found.get(each.axes)
-        variance = each.variance
-        if before is not None and before.variance == 0:
-            continue
-        if before is not None and variance > 0:
-            share = before.variance / (before.variance + variance)
-            counts, variance = before.counts + share * (counts - before.counts), share * variance
-        found[each.axes] = Known(each.axes, counts, variance)
+        before = found.get(each.axes)
+        found[each.axes] = (
+            Known(each.axes, each.noisy.astype(np.float64), each.variance)
+            if before is None
+            else before.with_another(each)
+        )
     return found

@@ -1,0 +1,222 @@
+"""Choosing, measuring and fitting in rounds, until what may be lost is used up.
+
+First all attributes by themselves; then rounds, in each of which a packing of tables is chosen by how far the model is
+from them, measured, and the model fitted again; last, everything that the model holds is measured once more with all
+that is left. How large the noise of a round is follows from what earlier rounds returned; the accountant sees to it
+that no class of secret pairs loses more than its limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+
+from blowfish_privacy.mechanisms.synthetic.accountant import Accountant
+from blowfish_privacy.mechanisms.synthetic.allocation import MOST_SCALE, allocated, rounded_down, rounded_up
+from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
+from blowfish_privacy.mechanisms.synthetic.costs import Costs
+from blowfish_privacy.mechanisms.synthetic.junction_tree import cells_of, cliques_of
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Integers, Known, Measurement, Zeros, combined
+from blowfish_privacy.mechanisms.synthetic.packings import MOST_ATOMS, draw_packing, random_blocks
+from blowfish_privacy.mechanisms.synthetic.transcript import Choice, Look, Step
+from blowfish_privacy.mechanisms.synthetic.tree_fit import TreeFit, fit_tree
+from blowfish_privacy.noise import BitSource
+from blowfish_privacy.privacy.classes import PairClass
+
+FIRST, LAST = Fraction(1, 10), Fraction(3, 10)
+"""What the attributes by themselves may use of each limit, and what is kept for the end."""
+ROUNDS = 10
+"""How many rounds the rest is for, unless the noise is made smaller."""
+_MOST_ROUNDS = 60
+_FITTING = 40
+"""Steps of a fit between two rounds, which starts from the one before."""
+_USEFUL = 1 / 3
+"""If less of the classes' rounds tells more than noise would, the next round has half of it."""
+
+
+@dataclass(eq=False)
+class Rounds:
+    """One run over exact counts; everything it decides depends on noisy numbers and public information only."""
+
+    costs: Costs
+    limits: Mapping[PairClass, Fraction]
+    counts: Mapping[Axes, Integers]
+    """The exact counts of all tables that may be asked for, axes ascending."""
+    total: int | None
+    """The number of records, where it is public."""
+    zeros: Sequence[Zeros]
+    exact: Sequence[Axes]
+    """Tables without secrets, which are taken as they are."""
+    candidates: Sequence[Axes]
+    source: BitSource
+    report: Callable[[float | None], None] | None = None
+    steps: list[Step] = field(default_factory=list[Step])
+
+    def run(self) -> list[Step]:
+        """Return all steps, each with its noise."""
+        shape = self.costs.domain.shape
+        self._accountant = Accountant(self.limits)
+        self._limit = max(self.limits.values(), default=Fraction(0))
+        self._known: dict[Axes, Known] = {}
+        for axes in self.exact:
+            self._look(axes, Fraction(0))
+        single = [(axis,) for axis in range(len(shape)) if (axis,) not in self._known]
+        self._share(single, [float(shape[axis]) for (axis,) in single], FIRST)
+        self._fit = self._fitted(None)
+        if self.candidates and self._limit:
+            self._choose_in_rounds()
+        if self._limit:
+            self._measure_again()
+        return self.steps
+
+    def _look(self, axes: Axes, scale: Fraction) -> None:
+        """Measure a table, once its cost is counted."""
+        counts = self.counts[axes]
+        if scale:
+            self._accountant.charge(self.costs.of_look(axes, scale))
+            counts = counts + self.costs.tariff.law.draw(scale, counts.size, source=self.source).reshape(counts.shape)
+        elif self.costs.weights(axes):
+            raise ValueError("a table with secrets needs noise.")
+        self.steps.append(Look(axes, scale, counts))
+        told = Measurement(axes, counts, self.costs.tariff.variance(scale))
+        earlier = self._known.get(axes)
+        self._known[axes] = combined([told])[axes] if earlier is None else earlier.with_another(told)
+
+    def _share(self, tables: Sequence[Axes], importance: Sequence[float], share: Fraction) -> None:
+        """Measure several tables with a share of every limit."""
+        room = {pairs: min(share * limit, self._accountant.room[pairs]) for pairs, limit in self.limits.items()}
+        weights = [self.costs.weights(axes) for axes in tables]
+        for axes, scale in zip(tables, allocated(weights, importance, room, self.costs.tariff.power), strict=True):
+            if scale < MOST_SCALE:
+                self._look(axes, scale)
+
+    def records(self) -> float:
+        """Return the number of records, or the mean of the noisy totals, weighted by their precision."""
+        if self.total is not None:
+            return float(self.total)
+        return estimated_total(self._known)
+
+    def _fitted(self, before: TreeFit | None) -> TreeFit:
+        shape, start = self.costs.domain.shape, before.factors if before else None
+        return fit_tree(shape, self.records(), self._known, self.zeros, start=start, rounds=_FITTING)
+
+    def _choose_in_rounds(self) -> None:
+        share = (1 - FIRST - LAST) / ROUNDS
+        for _ in range(_MOST_ROUNDS):
+            left = sorted((room / self._limit - LAST for room in self._accountant.room.values()), reverse=True)
+            most = left[min(1, len(left) - 1)]
+            if most < share / 10:
+                return
+            last, share = most < share, min(share, most)
+            share *= self._round(share)
+            self._tell((1 - LAST) - sum(left) / len(left))
+            if last:
+                return
+
+    def _tell(self, done: Fraction | float) -> None:
+        if self.report is not None:
+            self.report(min(max(float(done), 0.0), 1.0))
+
+    def _round(self, share: Fraction) -> int:
+        """Choose tables and measure them with a share of the limits; say how many times as much the next may use."""
+        tariff = self.costs.tariff
+        step, limit = share * self._limit, LAST * self._limit
+        active = [pairs for pairs, room in self._accountant.room.items() if room - limit >= step]
+        tables = self._to_choose_from({*active})
+        if not tables:
+            return tariff.finer
+        sizes = {axes: self._scale(axes, (1 - tariff.choice_share) * step) for axes in tables}
+        before = self._fit.model
+        chosen = self._chosen(tables, sizes, tariff.choice_share * step)
+        taken: list[Axes] = []
+        for axes in chosen:
+            if self._cells(axes) <= max(MODEL_CELLS, before.tree.cells):
+                self._look(axes, sizes[axes])
+                taken.append(axes)
+        if taken:
+            self._fit = self._fitted(self._fit)
+        useful = [axes for axes in taken if self._moved(before.table(axes), axes) > self._noise(axes, sizes[axes])]
+        told = sum(len(self.costs.weights(axes)) for axes in useful)
+        return tariff.finer if told < _USEFUL * len(active) else 1
+
+    def _moved(self, before: Floats, axes: Axes) -> float:
+        return float(np.abs(self._fit.model.table(axes) - before).sum())
+
+    def _scale(self, axes: Axes, amount: Fraction) -> Fraction:
+        return rounded_up(max(self.costs.weights(axes).values()) / amount)
+
+    def _noise(self, axes: Axes, scale: Fraction) -> float:
+        """Return the sum of the absolute values of a table's noise, about."""
+        return self.costs.tariff.size(scale) * self.counts[axes].size
+
+    def _to_choose_from(self, active: set[PairClass]) -> list[Axes]:
+        """List the tables that all classes can pay for, and that do not make the model too large."""
+        used = 1 - min(self._accountant.room.values()) / self._limit
+        most = MODEL_CELLS * max(0.1, float(used / (1 - LAST)))
+        return [axes for axes in self.candidates if {*self.costs.weights(axes)} <= active and self._cells(axes) <= most]
+
+    def _cells(self, axes: Axes) -> int:
+        """Return how large the model would be with another table."""
+        tree = self._fit.model.tree
+        if tree.home(axes) is not None and axes not in self._known:
+            return tree.cells
+        return cells_of(tree.shape, cliques_of(tree.shape, [*self._known, *(z.axes for z in self.zeros), axes]))
+
+    def _chosen(self, tables: Sequence[Axes], scales: Mapping[Axes, Fraction], amount: Fraction) -> list[Axes]:
+        """Draw a packing: tables of which no two tell the same class."""
+        reaches = self.costs.largest(tables)
+        coefficient = rounded_down(self.costs.tariff.reach_for(amount) / (2 * max(reaches.values())))
+        self._accountant.charge(self.costs.of_choice(coefficient, tables))
+        numbers = {pairs: number for number, pairs in enumerate(self.costs.classes)}
+        self.steps.append(Choice(coefficient, tuple(sorted(numbers[pairs] for pairs in reaches))))
+        atoms = self._atoms(tables)
+        scores = [self._score(axes, scales[axes]) for axes in tables]
+        found: list[Axes] = []
+        for block in self._blocks(sorted({pairs for each in atoms for pairs in each}, key=numbers.__getitem__)):
+            bits = {pairs: 1 << place for place, pairs in enumerate(block)}
+            inside = [number for number, each in enumerate(atoms) if each <= bits.keys()]
+            options = [(sum(bits[pairs] for pairs in atoms[number]), scores[number]) for number in inside]
+            found += [tables[inside[place]] for place in draw_packing(len(block), options, coefficient, self.source)]
+        return found
+
+    def _atoms(self, tables: Sequence[Axes]) -> list[set[PairClass]]:
+        """Return the classes that each table tells; of classes that all of them tell, one is enough."""
+        told = [{*self.costs.changes(axes)} for axes in tables]
+        everywhere = set[PairClass].intersection(*told)
+        return [{min(everywhere, key=lambda pairs: pairs.order)}] * len(told) if everywhere else told
+
+    def _blocks(self, classes: Sequence[PairClass]) -> list[list[PairClass]]:
+        """Split the classes at random where they are too many to choose for at once."""
+        if len(classes) <= MOST_ATOMS:
+            return [[*classes]]
+        return [[classes[place] for place in block] for block in random_blocks(len(classes), MOST_ATOMS, self.source)]
+
+    def _score(self, axes: Axes, scale: Fraction) -> int:
+        """Return how far the counts are from the model, less what noise would make of it: in whole numbers."""
+        expected = np.rint(self._fit.model.table(axes)).astype(np.int64)
+        return int(np.abs(self.counts[axes] - expected).sum()) - round(self._noise(axes, scale))
+
+    def _measure_again(self) -> None:
+        """Measure all that the model holds with all that is left, first of all what matters most."""
+        tables = [axes for axes, known in self._known.items() if known.variance > 0]
+        importance = [self._filled(axes) for axes in tables]
+        self._share(tables, importance, Fraction(1))
+
+    def _filled(self, axes: Axes) -> float:
+        """Count the cells in which noise matters: where hardly a record is expected, the fit leaves it out."""
+        expected, deviation = self._fit.model.table(axes), sqrt(self._known[axes].variance)
+        return 1.0 + float(np.minimum(1.0, expected / deviation).sum())
+
+
+def estimated_total(known: Mapping[Axes, Known]) -> float:
+    """Return the mean of the noisy totals of all tables, weighted by their precision; at least one."""
+    exact = [each for each in known.values() if each.variance == 0]
+    if exact:
+        return max(float(exact[0].counts.sum()), 1.0)
+    weights = [1 / (each.variance * each.counts.size) for each in known.values()]
+    totals = [float(each.counts.sum()) for each in known.values()]
+    return max(float(np.average(totals, weights=weights)), 1.0) if totals else 1.0

@@ -1,0 +1,327 @@
+"""Synthetic records: tables chosen and measured in rounds under one charge, and a model fitted to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from math import prod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.aggregates import Aggregates, AttributeSets, TableAggregates
+from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalError, SpecError
+from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
+from blowfish_privacy.mechanisms.synthetic.accountant import Accountant
+from blowfish_privacy.mechanisms.synthetic.allocation import MOST_SCALE, allocated
+from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS, candidates_for
+from blowfish_privacy.mechanisms.synthetic.costs import Costs
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Integers, Measurement, Model, Zeros, combined
+from blowfish_privacy.mechanisms.synthetic.rounds import FIRST, Rounds, estimated_total
+from blowfish_privacy.mechanisms.synthetic.tariff import GAUSSIAN, LAPLACE, Tariff
+from blowfish_privacy.mechanisms.synthetic.transcript import Choice, Look, Step, decoded, encoded
+from blowfish_privacy.mechanisms.synthetic.tree_fit import fit_tree
+from blowfish_privacy.noise import BitSource
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON, RHO
+from blowfish_privacy.privacy.sensitivity import sensitivity_of
+from blowfish_privacy.queries import Query, Synthetic
+from blowfish_privacy.support.exact import exact, rounded
+from blowfish_privacy.support.progress import task
+
+_MOST_KEPT = 2**20
+"""The most cells of the attributes that are kept row by row."""
+
+
+class SyntheticMechanism(Mechanism):
+    """Measures tables of records, from which a model and synthetic records follow."""
+
+    query: Synthetic
+    policy: Policy
+    """The policy under which steps are charged."""
+    limits: Mapping[PairClass, Fraction]
+    """What each class of secret pairs may lose."""
+    tariff: ClassVar[Tariff]
+
+    gives = ("records",)
+    proof = "docs/proofs/synthetic.md"
+    independent_rows = False
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, records: int | None, **amounts: Fraction) -> Self:
+        """Let every class of secret pairs lose the amount asked for."""
+        asked = _asked(query, policy)
+        (amount,) = amounts.values()
+        if policy.size != "unknown" and not records:
+            raise QueryError("synthetic records need a table with at least one record.")
+        costs = Costs(policy, asked.on(policy.domain).domain, cls.tariff)
+        told = [pairs for pairs in costs.classes if any(pairs in costs.weights((axis,)) for axis in _all(costs.domain))]
+        made = cls(asked, policy, dict.fromkeys(told, amount))  # pyright: ignore[reportCallIssue]
+        made.check()
+        return made
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What looking at tables costs under the policy."""
+        return Costs(self.policy, self.domain, self.tariff)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The attributes of the records."""
+        return self.query.on(self.policy.domain).domain
+
+    @cached_property
+    def first(self) -> tuple[Fraction, ...]:
+        """The scales of the noise on the attributes by themselves."""
+        weights = [self.costs.weights((axis,)) for axis in _all(self.domain)]
+        room = {pairs: FIRST * limit for pairs, limit in self.limits.items()}
+        return tuple(allocated(weights, [float(size) for size in self.domain.shape], room, self.tariff.power))
+
+    def check(self) -> None:
+        """Refuse what cannot be drawn, and columns that cannot be kept."""
+        if max(self.first, default=Fraction(0)) >= MOST_SCALE / 2**10:
+            raise QueryError("so small an amount leaves nothing but noise.", hint="allow more.")
+        kept = self.query.kept()
+        if kept and self.costs.weights(kept):
+            names = ", ".join(self.domain.names[axis] for axis in kept)
+            raise RefusalError(
+                f"{names} cannot be kept row by row: secret pairs change them.", hint="keep public attributes only."
+            )
+        if kept and prod(self.domain.shape[axis] for axis in kept) > _MOST_KEPT:
+            raise RefusalError("the attributes to be kept have too many combinations.", hint="keep fewer of them.")
+
+    @cached_property
+    def exact_tables(self) -> list[Axes]:
+        """The tables without secrets that are taken as they are: what is kept, then public attributes and pairs."""
+        public = [axis for axis in _all(self.domain) if not self.costs.weights((axis,))]
+        together = tuple(public)
+        kept = [self.query.kept()] if self.query.kept() else []
+        shape = self.domain.shape
+        if public and not self.costs.weights(together) and prod(shape[axis] for axis in together) <= MODEL_CELLS // 4:
+            return [*kept, *([together] if together not in kept else [])]
+        pairs = [axes for axes in combinations(public, 2) if prod(shape[axis] for axis in axes) <= MODEL_CELLS // 4]
+        listed = [*kept, *((axis,) for axis in public), *pairs]
+        return [axes for axes in dict.fromkeys(listed) if not self.costs.weights(axes)]
+
+    @cached_property
+    def candidates(self) -> list[Axes]:
+        """The tables that may be chosen."""
+        tables = candidates_for(self.domain.shape, self.query.tables())
+        return [axes for axes in tables if self.costs.weights(axes)]
+
+    @cached_property
+    def zeros(self) -> list[Zeros]:
+        """The impossible combinations."""
+        found: list[Zeros] = []
+        for box in self.query.boxes(self.policy.domain):
+            axes = tuple(sorted(box))
+            inside = np.ones((), dtype=np.bool_)
+            for axis in axes:
+                along = np.zeros(self.domain.shape[axis], dtype=np.bool_)
+                along[[*box[axis]]] = True
+                inside = np.multiply.outer(inside, along)
+            found.append(Zeros(axes, inside))
+        return found
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Say what each class may lose: no step is taken that would bring one above its limit.
+
+        Under another policy, a class loses at most what a class of the first loses that all tables tell at least as
+        well.
+        """
+        costs = self.costs if policy.hash == self.policy.hash else Costs(policy, self.domain, self.tariff)
+        single = [(axis,) for axis in _all(self.domain)]
+        tables = [*single, *self.exact_tables, *self.candidates]
+        told = [pairs for pairs in costs.classes if any(pairs in costs.weights(axes) for axes in tables)]
+        if costs is self.costs and any(pairs not in self.limits for pairs in told):
+            raise PolicyError(NO_NOISE)
+        amounts: dict[PairClass, Fraction] = {}
+        for pairs in told:
+            like = pairs if costs is self.costs else costs.covered(pairs, self.costs, tables)
+            if like is None or like not in self.limits:
+                raise PolicyError(NO_NOISE)
+            amounts[pairs] = self.limits[like]
+        # What is stated of the attributes by themselves; the losses are those of all steps.
+        sensitivity = sensitivity_of(self.query.on(policy.domain), policy)
+        return self.certified(policy, Loss.of(amounts, self.tariff.measure), sensitivity, *self.first)
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Bound the loss by the limits of the attributes that differ, one after the other."""
+        if x == y:
+            return Fraction(0)
+        changed = {self.domain.names[axis] for axis in _all(self.domain) if x[axis] != y[axis]}
+        whole = [limit for pairs, limit in self.limits.items() if pairs.kind == "all"]
+        several = [limit for pairs, limit in self.limits.items() if pairs.attribute in changed]
+        return whole[0] if whole else self.tariff.measure.along([(limit, 1) for limit in several])
+
+    def presence(self, x: Cell) -> Fraction:
+        """Return the limit of those who come and go."""
+        return next((limit for pairs, limit in self.limits.items() if pairs.kind == "presence"), Fraction(0))
+
+    @property
+    def rows(self) -> int:
+        """The counts of all attributes by themselves; what is chosen comes on top."""
+        return sum(self.domain.shape)
+
+    def tables(self, query: Query) -> AttributeSets:
+        """Return all sets of attributes that are counted, in one scan."""
+        return [self._named(axes) for axes in self._counted]
+
+    @cached_property
+    def _counted(self) -> list[Axes]:
+        single = [(axis,) for axis in _all(self.domain)]
+        return [*dict.fromkeys([*single, *self.exact_tables, *self.candidates])]
+
+    def _named(self, axes: Axes) -> list[str]:
+        return [self.domain.names[axis] for axis in axes]
+
+    def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
+        """Count all tables that may be chosen in one scan; then choose, measure and fit in rounds."""
+        counts = dict(zip(self._counted, aggregates.tables([*map(self._named, self._counted)]), strict=True))
+        records = int(counts[(0,)].sum())
+        if records >= LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.")
+        total = None if self.policy.size == "unknown" else records
+        with task("Choosing, measuring and fitting tables") as report:
+            rounds = Rounds(
+                self.costs, self.limits, counts, total, self.zeros, self.exact_tables, self.candidates, source, report
+            )
+            return encoded(rounds.run())
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Sum counts that are in memory down to the tables."""
+        return self.draw(TableAggregates(self.domain, counts.reshape(self.domain.shape)), source)
+
+    def fits(self, noisy: Integers) -> bool:
+        """Read the steps, and add up again what they cost: no class may have lost more than its limit."""
+        accountant = Accountant(self.limits)
+        classes, counted = self.costs.classes, {*self._counted}
+        try:
+            for step in self.steps(noisy):
+                if isinstance(step, Choice):
+                    told = {classes[number] for number in step.classes}
+                    costs = self.costs.of_choice(step.coefficient, self.candidates)
+                    accountant.charge({pairs: cost for pairs, cost in costs.items() if pairs in told})
+                elif step.axes not in counted or (not step.scale and self.costs.weights(step.axes)):
+                    return False
+                elif step.scale:
+                    accountant.charge(self.costs.of_look(step.axes, step.scale))
+        except (PolicyError, SpecError, IndexError):
+            return False
+        return True
+
+    def steps(self, noisy: Integers) -> list[Step]:
+        """Read what was chosen and measured."""
+        return decoded(noisy, self.domain.shape)
+
+    def measurements(self, noisy: Integers) -> list[Measurement]:
+        """Read the tables that were measured, in their order."""
+        looks = [step for step in self.steps(noisy) if isinstance(step, Look)]
+        return [Measurement(look.axes, look.noisy, self.tariff.variance(look.scale)) for look in looks]
+
+    def model(self, noisy: Integers, records: int | None) -> Model:
+        """Fit a model to all that was measured; the same numbers give the same model."""
+        known = combined(self.measurements(noisy))
+        total = estimated_total(known) if records is None else float(records)
+        with task("Fitting a model"):
+            return fit_tree(self.domain.shape, total, known, self.zeros).model
+
+    def notices(self) -> list[str]:
+        """Say that synthetic records are not people, and that their error has no closed form."""
+        return [
+            "Synthetic records are made up: they are not people. Their error is not covered by a closed form; that of "
+            "the tables that were measured is."
+        ]
+
+    def expected_error(self) -> ExpectedError:
+        """Give the error of a count of one attribute, as it is measured first."""
+        worst = max(self.first, default=Fraction(0))
+        return ExpectedError(worst, Fraction(1), "a count of one attribute, at first", self.tariff.law)
+
+    def words(self) -> str:
+        """Describe the rounds and the noise."""
+        error = rounded(Fraction(self.expected_error().rmse))
+        return (
+            f"First each attribute is counted by itself, with {self.tariff.law.name} noise of deviation {error}; then, "
+            f"in rounds, those of {len(self.candidates):,} larger tables are chosen and measured from which a model of "
+            "the records is farthest; last, all that the model holds is measured again. Records are drawn from it."
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """Write what each class may lose."""
+        limits = [[pairs.kind, pairs.attribute, str(limit)] for pairs, limit in self.limits.items()]
+        return {"name": self.name, "limits": limits}
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read the limits."""
+        asked = _asked(query, policy)
+        limits: dict[PairClass, Fraction] = {}
+        for kind, attribute, amount in written["limits"]:
+            limit = exact(amount, "a limit", error=SpecError)
+            if limit <= 0:
+                raise SpecError("the document is damaged: a limit is not above 0.")
+            limits[PairClass(kind, attribute)] = limit
+        return cls(asked, policy, limits)  # pyright: ignore[reportCallIssue]
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianSynthetic(SyntheticMechanism):
+    """Chooses and measures tables with discrete Gaussian noise, and fits a model from which records are drawn.
+
+    Privacy: (rho, P)-zero-concentrated Blowfish, class by class: an exact accountant takes no step above a limit.
+    Sensitivity: of each table by the worst pair of each class, squared; of each choice by the range of its scores.
+    Error: of each table measured by its noise; of the model none in closed form.
+    Cost: one scan; time by rounds of fitting, memory linear in the cells of the tables to choose from, at most 2^23.
+    Numerics: scores, noise and choices are exact whole numbers; the model is fitted to noisy numbers in floating point.
+    Proof: docs/proofs/synthetic.md
+    """
+
+    query: Synthetic
+    policy: Policy
+    limits: Mapping[PairClass, Fraction]
+
+    name = "synthetic"
+    tariff = GAUSSIAN
+    counted_in = RHO
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceSynthetic(SyntheticMechanism):
+    """Chooses and measures tables with discrete Laplace noise, and fits a model from which records are drawn.
+
+    Privacy: (epsilon, P)-Blowfish, class by class: an exact accountant takes no step above a limit.
+    Sensitivity: of each table by the worst pair of each class; of each choice by the range of its scores.
+    Error: of each table measured by its noise; of the model none in closed form.
+    Cost: one scan; time by rounds of fitting, memory linear in the cells of the tables to choose from, at most 2^23.
+    Numerics: scores, noise and choices are exact whole numbers; the model is fitted to noisy numbers in floating point.
+    Proof: docs/proofs/synthetic.md
+    """
+
+    query: Synthetic
+    policy: Policy
+    limits: Mapping[PairClass, Fraction]
+
+    name = "synthetic-laplace"
+    tariff = LAPLACE
+    counted_in = EPSILON
+
+
+def _asked(query: Query, policy: Policy) -> Synthetic:
+    if not isinstance(query, Synthetic):
+        raise QueryError(f"this mechanism makes synthetic records, and does not answer {query.keyword}.")
+    query.on(policy.domain)
+    return query
+
+
+def _all(domain: Domain) -> range:
+    return range(len(domain.names))
