@@ -28,8 +28,8 @@ _SHARE = 0.3
 """The ridge of a table, as a share of the standard deviation of its noise."""
 _LEAST_RIDGE = 0.05
 """The ridge of exact counts, in records."""
-_IMPOSSIBLE = -600.0
-"""The logarithm of a probability that is as good as none."""
+_IMPOSSIBLE = -np.inf
+"""The logarithm of no probability at all: a finite one would be outweighed where noisy counts say otherwise."""
 _MEMORY = 12
 
 
@@ -67,7 +67,7 @@ def fit_tree(
 
 
 def _fixed(tree: JunctionTree, zeros: Sequence[Zeros]) -> list[Floats]:
-    """Return what the logarithms start from: 0, and far below it where no record can be."""
+    """Return what the logarithms start from: 0, and minus infinity where no record can be."""
     fixed = [np.zeros(tree.sizes(number)) for number in range(len(tree.cliques))]
     for each in zeros:
         for number, clique in enumerate(tree.cliques):
