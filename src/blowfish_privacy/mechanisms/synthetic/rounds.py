@@ -134,7 +134,8 @@ class Rounds:
         chosen = self._chosen(tables, sizes, tariff.choice_share * step)
         taken: list[Axes] = []
         for axes in chosen:
-            if self._cells(axes) <= max(MODEL_CELLS, before.tree.cells):
+            # One by one tables may fit that are too large for the model together.
+            if self._cells(axes) <= self._most_cells():
                 self._look(axes, sizes[axes])
                 taken.append(axes)
         if taken:
@@ -155,9 +156,13 @@ class Rounds:
 
     def _to_choose_from(self, active: set[PairClass]) -> list[Axes]:
         """List the tables that all classes can pay for, and that do not make the model too large."""
-        used = 1 - min(self._accountant.room.values()) / self._limit
-        most = MODEL_CELLS * max(0.1, float(used / (1 - LAST)))
+        most = self._most_cells()
         return [axes for axes in self.candidates if {*self.costs.weights(axes)} <= active and self._cells(axes) <= most]
+
+    def _most_cells(self) -> float:
+        """Let the model grow with what is used of the limits; what does not enlarge it always has room."""
+        used = 1 - min(self._accountant.room.values()) / self._limit
+        return max(MODEL_CELLS * max(0.1, float(used / (1 - LAST))), self._fit.model.tree.cells)
 
     def _cells(self, axes: Axes) -> int:
         """Return how large the model would be with another table."""
