@@ -3,6 +3,7 @@
 # make test-engines  the engine servers' tests: PostgreSQL and Spark, started and stopped by the tests
 # make check      format, lint, types, imports
 # make bench      every performance claim beside its peers, as one table of ratios
+# make bench-synthetic  synthetic records of Adult (DATA=FOLDER) beside published ways and SmartNoise, about half an hour
 # make bench-scale  how a release grows with rows and cells, on every engine
 # make audit      a black-box audit of every mechanism, and the oracle checks on many more random policies
 # make reproduce  the 2014 paper's figures, examples and counterexamples (REPRODUCE=--quick for minutes)
@@ -13,6 +14,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
+SMARTNOISE := .venv-smartnoise
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraints.txt
 WORKERS ?= auto
 EFFORT ?= 5
@@ -20,7 +22,7 @@ INSTANCES ?= 6000
 FILES ?= 3000
 REPRODUCE ?=
 
-.PHONY: help demo test test-engines check bench bench-scale audit reproduce docs map schema clean
+.PHONY: help demo test test-engines check bench bench-synthetic bench-scale audit reproduce docs map schema clean
 .DEFAULT_GOAL := help
 
 help:
@@ -59,6 +61,15 @@ $(PEERS)/.peers: pyproject.toml constraints.txt
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check -q install -c $(PEERS)/constraints.txt -e '.[test,peers]'
 	@touch $@
 
+# Its other synthesisers need PyTorch: AIM and MST are installed without.
+$(SMARTNOISE)/.peers:
+	@echo "Setting up the environment with SmartNoise in $(SMARTNOISE) (once) ..."
+	@$(PYTHON) -m venv $(SMARTNOISE)
+	@$(SMARTNOISE)/bin/python -m pip --disable-pip-version-check -q install \
+	  'mbi<2' 'disjoint-set<0.10' Faker pac-synth==0.0.8 'smartnoise-sql>=1.0.10'
+	@$(SMARTNOISE)/bin/python -m pip --disable-pip-version-check -q install --no-deps smartnoise-synth==1.0.8
+	@touch $@
+
 demo: $(VENV)/.base
 	@$(BIN)/blowfish demo
 
@@ -79,6 +90,9 @@ check: $(VENV)/.check
 
 bench: $(PEERS)/.peers
 	$(PEERS)/bin/python benchmarks/run.py
+
+bench-synthetic: $(VENV)/.test $(SMARTNOISE)/.peers
+	$(BIN)/python benchmarks/synthetic.py $(DATA) --smartnoise $(SMARTNOISE)/bin/python
 
 bench-scale: $(VENV)/.engines
 	@tests/servers/install
@@ -110,4 +124,4 @@ schema: $(VENV)/.base
 	$(BIN)/python -m blowfish_privacy.release.spec > docs/policy-file.schema.json
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist site demo-output* examples-output .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(SMARTNOISE) build dist site demo-output* examples-output .pytest_cache .hypothesis
