@@ -163,4 +163,4 @@ def test_candidates_are_parts_of_the_workload_and_small_enough():
     assert candidates_for((2, 3, 4), [(0, 1, 2)]) == [(0, 1), (0, 2), (1, 2), (0, 1, 2)]
     assert candidates_for((2, 3, 4), [(0,), (2, 1)]) == [(1, 2)]
     assert candidates_for((60_000, 3, 4), [(0, 1, 2)]) == [(1, 2)]
-    assert candidates_for((10,) * 60, [tuple(range(4))] + list(combinations(range(60), 2)))[-1] == (1, 2, 3)
+    assert candidates_for((10,) * 60, [tuple(range(4)), *combinations(range(60), 2)])[-1] == (1, 2, 3)

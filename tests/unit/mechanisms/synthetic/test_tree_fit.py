@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from blowfish_privacy.mechanisms.synthetic.junction_tree import JunctionTree, cells_of, cliques_of
 from blowfish_privacy.mechanisms.synthetic.model import Known, Measurement, Zeros, combined
 from blowfish_privacy.mechanisms.synthetic.tree_fit import fit_tree
-from blowfish_privacy.mechanisms.synthetic.tree_model import beliefs_of, spread_over
+from blowfish_privacy.mechanisms.synthetic.tree_model import TreeModel, beliefs_of, spread_over
 from effort import examples
 
 SHAPES = st.lists(st.integers(2, 4), min_size=2, max_size=6).map(tuple)
@@ -55,8 +55,6 @@ def test_beliefs_and_tables_are_those_of_the_whole_distribution(tree_of, seed):
     assert logarithm == pytest.approx(expected)
     for clique, belief in zip(tree.cliques, beliefs, strict=True):
         assert belief == pytest.approx(summed(joint, clique))
-    from blowfish_privacy.mechanisms.synthetic.tree_model import TreeModel
-
     model = TreeModel(tree, tuple(beliefs), 10.0)
     for ways in (1, 2, 3):
         for axes in combinations(reversed(range(len(shape))), min(ways, len(shape))):
