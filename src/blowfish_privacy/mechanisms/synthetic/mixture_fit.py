@@ -25,17 +25,17 @@ from blowfish_privacy.support.progress import task
 
 Reals = NDArray[np.float32]
 
-STEPS = 300
+STEPS = 600
 RATE = 0.2
 """How far a logarithm moves in the first step."""
 PENALTY = 15.0
 """The factor of the information, in deviations of a cell times values; settled on data of several kinds."""
 SAMPLED = 2.0
 """Records by which a cell is off even without noise, since those counted are a sample themselves."""
-WORK = 4e7
-FEWEST, MOST = 300, 1500
-"""Components: so many that a step costs the same for up to 365 values of all attributes together."""
-HEAVIEST = 10.0
+WORK = 2e7
+FEWEST, MOST = 250, 1000
+"""Components: so many that a step costs the same for up to 280 values of all attributes together."""
+HEAVIEST = 2.0
 """Pairs that are known exactly count at most this many times as much as the average pair."""
 _LEAST = np.float32(1e-12)
 
