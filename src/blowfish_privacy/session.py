@@ -40,6 +40,7 @@ from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.release.run import ReleaseRunner
 from blowfish_privacy.release.spending import Spending
+from blowfish_privacy.results.comparison import Comparison, compare
 
 
 class Session:
@@ -188,6 +189,17 @@ class Session:
         Costs nothing and is no release: the counts are exact, for the custodian and not to publish.
         """
         return check_data(self.engine, self.policy)
+
+    def compare(self, result: Any) -> Comparison:
+        """Compare synthetic records with the data: how far the tables of one, two and three attributes are apart.
+
+        Costs nothing and is no release: the distances are exact, for the custodian and not to publish.
+        """
+        if not isinstance(result, results.SyntheticResult):
+            raise QueryError(f"synthetic records are compared with the data, got {brief(result)}.")
+        if result.release.policy.domain != self.policy.domain:
+            raise PolicyError("the records were made for a different domain.", hint="open a session on their data.")
+        return compare(result.positions(), result.domain, lambda sets: self.engine.tables(self.policy.domain, sets))
 
     def parallel(self, *attributes: str) -> Parallel:
         """Release for each value of attributes that no secret pair changes, at the cost of the costliest group."""

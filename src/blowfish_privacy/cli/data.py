@@ -6,17 +6,22 @@ from pathlib import Path
 
 import click
 
+from blowfish_privacy import results
 from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release.data_check import check_data
+from blowfish_privacy.results.comparison import NOT_FOR_PUBLICATION
+from blowfish_privacy.results.comparison import compare as compare_records
+from blowfish_privacy.statements.comparison import HEADER as DISTANCES
+from blowfish_privacy.statements.comparison import comparison_cells, comparison_view
 from blowfish_privacy.statements.data_check import HEADER, data_check_cells, data_check_view, fit_in_words
 
 
 @click.group()
 def data() -> None:
-    """Check the data against the declared domain. For the custodian only."""
+    """Compare the data with the declared domain, or with synthetic records. For the custodian only."""
 
 
 @data.command()
@@ -37,3 +42,33 @@ def check(file: str, as_json: bool) -> int:  # noqa: FBT001
             echo(f"The data contradict a known fact: {fact}.")
     warn("these are exact counts of private rows. They are for the data's custodian; do not publish them.")
     return 0 if checked.fits else 5
+
+
+@data.command()
+@file_argument
+@click.argument("document", type=click.Path(dir_okay=False))
+@as_json
+def compare(file: str, document: str, as_json: bool) -> None:  # noqa: FBT001
+    """Say how far the synthetic records of DOCUMENT are from FILE's data. The distances are exact: do not publish them.
+
+    DOCUMENT is the .release.json file that the release wrote.
+    """
+    loaded = load_file(file)
+    if loaded.data is None:
+        raise SpecError("the file names no data.", hint="add data: table.csv.")
+    result = results.load(document)
+    if not isinstance(result, results.SyntheticResult):
+        raise SpecError(f"{document} holds no synthetic records.", hint="give the document of a synthetic release.")
+    if result.release.policy.domain != loaded.policy.domain:
+        raise SpecError(f"{document} was made for a different domain.")
+    engine = open_engine(located(loaded.data, Path(file).parent))
+    compared = compare_records(
+        result.positions(), result.domain, lambda sets: engine.tables(loaded.policy.domain, sets)
+    )
+    if as_json:
+        print_json(comparison_view(compared))
+    else:
+        print_table(DISTANCES, comparison_cells(compared))
+        for names in compared.worst[:5]:
+            echo(f"{' by '.join(names)}: {compared.tables[names]:.3f}")
+    warn(NOT_FOR_PUBLICATION)

@@ -71,6 +71,15 @@ class Query(ABC):
         """Say what is asked, for a reader who does not know the query."""
         return f"The {self.keyword} of {named(self.attributes)}"
 
+    @property
+    def noun(self) -> str:
+        """What the answer is called in a sentence: the histogram of .., the sum of ..."""
+        return self.keyword
+
+    def cautions(self) -> Mapping[str, str]:
+        """Say, under headings, what whoever uses the answer must know; for cards and download pages."""
+        return {}
+
     def amount(self, domain: Domain) -> str:
         """Say how many numbers are released."""
         outputs = self.on(domain).outputs

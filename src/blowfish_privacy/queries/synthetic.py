@@ -65,6 +65,16 @@ _CONDITION_EXAMPLE = "impossible: [{age: [0, 14], status: married}]"
 _CONDITION = Several(dict, CHOICE_FORM, "attributes", _CONDITION_EXAMPLE, least=2)
 _IMPOSSIBLE = Several(list, _CONDITION, "conditions", _CONDITION_EXAMPLE, least=1, most=IMPOSSIBLE_COMBINATIONS)
 
+_CAUTIONS = {
+    "Not people": "The records are made up from noisy tables. None stands for a person; one that looks like somebody "
+    "does so by chance.",
+    "Good for": "Trying things out: programs, models, questions that nobody thought of before. Counts of many records "
+    "in tables of few attributes are close to those of the data.",
+    "Not good for": "Rare combinations: what few people have may be missing here, and what nobody has may be here. "
+    "Figures that a decision rests on: have those tables released themselves, with their errors.",
+}
+_KEPT = "the values are those of the data, row by row in another order; what stands beside them is made up."
+
 
 @dataclass(frozen=True, init=False)
 class Synthetic(Query):
@@ -134,6 +144,15 @@ class Synthetic(Query):
     def says(self) -> str:
         """Say what is made up."""
         return f"Synthetic records of {named(self.attributes)}"
+
+    @property
+    def noun(self) -> str:
+        """What the answer is called in a sentence."""
+        return "synthetic records"
+
+    def cautions(self) -> Mapping[str, str]:
+        """Say what synthetic records are, and what they are not good for."""
+        return _CAUTIONS if not self.keep else {**_CAUTIONS, "Kept as they are": f"{named(self.keep)}: {_KEPT}"}
 
     def amount(self, domain: Domain) -> str:
         """Say what is released: a table that any number of records is drawn from."""

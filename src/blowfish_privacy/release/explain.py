@@ -76,7 +76,7 @@ def _what(plan: Plan) -> Iterator[str]:
     attributes = ", ".join(plan.query.attributes)
     many = f"{plan.query.amount(plan.policy.domain)}{plan.mechanism.for_free()}"
     selected = plan.selection.words(plan.policy.domain)
-    yield f"Release {plan.name!r}: the {plan.query.keyword} of {attributes}{selected} ({many})."
+    yield f"Release {plan.name!r}: the {plan.query.noun} of {attributes}{selected} ({many})."
     yield from _groups(plan)
     if plan.records is not None and plan.policy.records is None:
         yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."

@@ -10,8 +10,11 @@ from blowfish_privacy.results.cumulative import CumulativeResult, QuantilesResul
 from blowfish_privacy.results.grid import GridResult
 from blowfish_privacy.results.groups import GroupsResult
 from blowfish_privacy.results.histogram import HistogramResult
+from blowfish_privacy.results.model_table import ModelTable
 from blowfish_privacy.results.number import NumberResult
+from blowfish_privacy.results.quality import Quality
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.results.synthetic import SyntheticResult
 from blowfish_privacy.results.table import Table
 from blowfish_privacy.results.tables import NonnegativeTables, TablesResult, WholeTables
 from blowfish_privacy.results.vector import VectorResult
@@ -49,11 +52,14 @@ __all__ = [
     "GridResult",
     "GroupsResult",
     "HistogramResult",
+    "ModelTable",
     "NonnegativeTables",
     "NumberResult",
+    "Quality",
     "QuantilesResult",
     "RangesResult",
     "Result",
+    "SyntheticResult",
     "Table",
     "TablesResult",
     "VectorResult",

@@ -135,6 +135,7 @@ class _CardWriter:
         many = sum(len(release.noisy) for release in self.releases)
         selected = main.selection.words(main.policy.domain)
         yield Item("Statistic", f"{what(main)}{selected} ({many:,} number{'s' if many > 1 else ''}).")
+        yield from (Item(heading, sentence) for heading, sentence in main.query.cautions().items())
         yield Item("Data", "One record for each person." if main.policy.rows_per_person == 1 else "Records of people.")
         yield Item("Values a record can have", f"{domain(main.policy.domain)}.")
         by = f", by {name(self.publisher)}" if self.publisher else ""

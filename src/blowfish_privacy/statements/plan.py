@@ -48,7 +48,7 @@ def plan_view(plan: Plan) -> dict[str, Any]:
     error, plain = plan.expected_error(), plan.plain_error()
     return {
         "name": plan.name,
-        "query": f"{plan.query.keyword} of {', '.join(plan.query.attributes)}{selected(plan.selection)}",
+        "query": f"{plan.query.noun} of {', '.join(plan.query.attributes)}{selected(plan.selection)}",
         "mechanism": plan.certificate.mechanism if plan.amount else "none (exact)",
         plan.certificate.loss.measure.name: show(plan.amount),
         "lost": plan.certificate.loss.measure.brief(plan.amount),

@@ -33,16 +33,17 @@ _SIDES: tuple[dict[str, Any], ...] = (
 Values = npt.NDArray[Any]
 
 
-def draw_table(axes: Any, counts: Values, domain: Domain, width: float) -> None:
-    """Draw the counts of a table, each +- ``width``."""
+def draw_table(axes: Any, counts: Values, domain: Domain, width: float, said: str | None = None) -> None:
+    """Draw the counts of a table, each +- ``width``; ``said`` is what they are called where they have no interval."""
+    said = "exact count" if said is None else said
     if len(domain.shape) == 1:
-        _dots(axes, counts, domain, width)
+        _dots(axes, counts, domain, width, said)
     elif (pyramid := _pyramid_axes(domain)) is not None:
         along, across = pyramid
         turned = counts if along == 0 else counts.T
-        _pyramid(axes, turned, domain.project([domain.names[along], domain.names[across]]), width)
+        _pyramid(axes, turned, domain.project([domain.names[along], domain.names[across]]), width, said)
     else:
-        _heat_map(axes, counts, domain, width)
+        _heat_map(axes, counts, domain, width, said)
 
 
 def start_panels(many: int) -> tuple[Any, list[Any]]:
@@ -72,8 +73,8 @@ def _pyramid_axes(domain: Domain) -> tuple[int, int] | None:
     return next((way for way in suited if domain.shape[way[1]] == 2 and ordered[way[0]] > ordered[way[1]]), None)
 
 
-def _quantity(width: float) -> str:
-    return "count, with its 95 % interval" if width else "exact count"
+def _quantity(width: float, said: str) -> str:
+    return "count, with its 95 % interval" if width else said
 
 
 def _label_upwards(axes: Any, domain: Domain) -> None:
@@ -92,7 +93,7 @@ def _label_across(axes: Any, domain: Domain) -> None:
     axes.tick_params(axis="x", labelsize=8)
 
 
-def _dots(axes: Any, counts: Values, domain: Domain, width: float) -> None:
+def _dots(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
     """Draw ordered values from left to right, others from top to bottom, where long names have room."""
     positions, many = np.arange(len(counts)), len(counts)
     style: dict[str, Any] = {"fmt": "o", "ms": 3.5, "color": _BLUE, "ecolor": "0.55", "elinewidth": 1.2, "capsize": 0}
@@ -104,7 +105,7 @@ def _dots(axes: Any, counts: Values, domain: Domain, width: float) -> None:
             axes.errorbar(positions, counts, yerr=width or None, **style)
         axes.axhline(0, color="0.6", lw=0.8)
         _label_across(axes, domain)
-        axes.set_ylabel(_quantity(width))
+        axes.set_ylabel(_quantity(width, said))
         axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.grid(axis="y", color="0.92")
     else:
@@ -112,13 +113,13 @@ def _dots(axes: Any, counts: Values, domain: Domain, width: float) -> None:
         axes.axvline(0, color="0.6", lw=0.8)
         _label_upwards(axes, domain)
         axes.set_ylim(many - 0.4, -0.6)
-        axes.set_xlabel(_quantity(width))
+        axes.set_xlabel(_quantity(width, said))
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.grid(axis="x", color="0.92")
     axes.set_axisbelow(True)
 
 
-def _pyramid(axes: Any, counts: Values, domain: Domain, width: float) -> None:
+def _pyramid(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
     """Draw the values of the first attribute upwards, those of the second to both sides."""
     positions = np.arange(domain.shape[0])
     names = domain.attributes[1]
@@ -140,7 +141,7 @@ def _pyramid(axes: Any, counts: Values, domain: Domain, width: float) -> None:
     axes.set_ylim(-0.7, 1.1 * len(positions))
     axes.axvline(0, color="white", lw=1)
     axes.xaxis.set_major_formatter(_without_sign)
-    axes.set_xlabel(_quantity(width))
+    axes.set_xlabel(_quantity(width, said))
     _label_upwards(axes, domain.project(domain.names[:1]))
 
 
@@ -148,7 +149,7 @@ def _without_sign(value: float, _: int) -> str:
     return f"{abs(value):,.0f}"
 
 
-def _heat_map(axes: Any, counts: Values, domain: Domain, width: float) -> None:
+def _heat_map(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
     """Draw counts in colours, the shorter of two attributes upwards; of more, the first upwards."""
     from matplotlib.colors import PowerNorm
 
@@ -168,7 +169,7 @@ def _heat_map(axes: Any, counts: Values, domain: Domain, width: float) -> None:
         interpolation="nearest",
     )
     below = ", 0 where below" if (flat < 0).any() else ""
-    said = f"count{below} (95 % interval: ± {about(width)})" if width else "exact count"
+    said = f"count{below} (95 % interval: ± {about(width)})" if width else said
     axes.figure.colorbar(image, ax=axes).set_label(said, size=8)
     if flat.size <= _MOST_WRITTEN and flat.shape[1] <= 12:
         for (row, column), count in np.ndenumerate(flat):
