@@ -88,8 +88,9 @@ class SyntheticResult(Result):
         chosen = int(seal(self.release.body)[:16], 16) if seed is None else _whole_number(seed, "the seed", 0, 2**128)
         generator = np.random.default_rng(chosen)
         with task("Drawing records"):
-            # Kept rows come sorted by their values.
-            return generator.permutation(self.model.records(many, generator, kept), axis=0)
+            made = self.model.records(many, generator, kept)
+            # Kept rows come sorted by their values; others are in random order already.
+            return made if kept is None else generator.permutation(made, axis=0)
 
     def _kept(self) -> Integers | None:
         """Return the rows of the columns that are kept, -1 in the others; None if none is."""

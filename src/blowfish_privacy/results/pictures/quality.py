@@ -29,7 +29,7 @@ def draw_quality(quality: Quality, domain: Domain, singles: Sequence[Known], mod
     shown = list(singles)[:MOST_PANELS]
     rows = max(ceil(len(shown) / _ACROSS), 2)
     # Names of the map's attributes need room beside and below it.
-    figure, grid = start_figure(14, 0.8 + 2.5 * rows, rows, 1 + _ACROSS, width_ratios=[1.6, 1, 1], squeeze=False)
+    figure, grid = start_figure(14, 0.8 + 2.2 * rows, rows, 1 + _ACROSS, width_ratios=[1.6, 1, 1], squeeze=False)
     for axes in grid[:, 0]:
         axes.remove()
     draw_pairs(figure.add_subplot(grid[0, 0].get_gridspec()[:, 0]), quality)
@@ -55,7 +55,7 @@ def draw_pairs(axes: Any, quality: Quality) -> None:
     norm = Normalize(0, 2 * DOUBTFUL)
     image = axes.imshow(np.ma.masked_invalid(np.minimum(misfits, 1e9)), cmap="cividis", norm=norm)
     axes.set_facecolor(_GREY)
-    bar = axes.figure.colorbar(image, ax=axes, shrink=0.7, extend="max")
+    bar = axes.figure.colorbar(image, ax=axes, shrink=0.5, extend="max")
     bar.set_label("difference of model and measurement,\nin standard deviations of the noise", size=8)
     labels = [plain_text(shorten(name, 20)) for name in names]
     step = ceil(len(names) / _MOST_NAMES)
