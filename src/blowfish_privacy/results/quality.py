@@ -17,6 +17,8 @@ from blowfish_privacy.support.exact import about
 
 DOUBTFUL = 2.0
 """A model that misses what was measured by more than so many times the noise does not hold it."""
+EXACT = 0.001
+"""The distance that counts as 1 where counts were published exactly, so that there is no noise to compare with."""
 _MOST_LISTED = 5
 
 
@@ -26,7 +28,10 @@ class Fit:
 
     names: tuple[str, ...]
     misfit: float
-    """The root of the mean squared difference, in standard deviations of the noise; around 1 and below is agreement."""
+    """The root of the mean squared difference, in standard deviations of the noise; around 1 and below is agreement.
+
+    Of exact counts it is the distance in thousandths.
+    """
     distance: float
     """Half the sum of the differences of all cells, as a share of the records."""
     noise: float
@@ -90,13 +95,8 @@ def quality(measurements: Sequence[Measurement], model: Model, domain: Domain) -
     """Compare what was measured with a model."""
     measured = combined(measurements)
     fits = {axes: _fit(domain, each, model) for axes, each in measured.items()}
-    singles = {(axis,): _most_precise(measured, (axis,)) for axis in range(len(domain.names))}
-    pairs = {pair: _most_precise(measured, pair) for pair in _measured_together(measured)}
-    named = {
-        axes: fits.get(axes) or _fit(domain, each, model)
-        for axes, each in {**singles, **pairs}.items()
-        if each is not None
-    }
+    told = {axes: summed(measured[source], axes) for axes, source in _sources(measured).items()}
+    named = {axes: fits.get(axes) or _fit(domain, each, model) for axes, each in told.items()}
     return Quality(
         {domain.names[axes[0]]: fit for axes, fit in named.items() if len(axes) == 1},
         {(domain.names[axes[0]], domain.names[axes[1]]): fit for axes, fit in named.items() if len(axes) == 2},
@@ -112,29 +112,25 @@ def summed(known: Known, axes: Axes) -> Known:
     return Known(axes, np.asarray(known.counts.sum(axis=others)), known.variance * cells)
 
 
-def _most_precise(measured: Mapping[Axes, Known], axes: Axes) -> Known | None:
-    """Sum the measured tables that have some attributes down to these, and return the most precise."""
-    with_all = [each for each in measured.values() if set(axes) <= {*each.axes}]
-    cells = {each.axes: each.variance * each.counts.size for each in with_all}
-    best = min(with_all, key=lambda each: cells[each.axes], default=None)
-    return None if best is None else summed(best, axes)
-
-
-def _measured_together(measured: Mapping[Axes, Known]) -> list[Axes]:
-    return sorted({pair for axes in measured for pair in combinations(axes, 2)})
+def _sources(measured: Mapping[Axes, Known]) -> dict[Axes, Axes]:
+    """Find for every attribute and pair the table that tells it most precisely, summed over the others."""
+    best: dict[Axes, tuple[float, Axes]] = {}
+    for axes, known in measured.items():
+        for part in [*combinations(axes, 1), *combinations(axes, 2)]:
+            cells = prod(size for axis, size in zip(axes, known.counts.shape, strict=True) if axis not in part)
+            best[part] = min(best.get(part, (inf, axes)), (known.variance * cells, axes), key=lambda each: each[0])
+    return {part: source for part, (_, source) in sorted(best.items())}
 
 
 def _fit(domain: Domain, measured: Known, model: Model) -> Fit:
     differences = measured.counts - model.table(measured.axes)
     records = max(model.total, 1.0)
-    typical = sqrt(measured.variance)
-    squared = float(np.mean(differences**2))
-    # Exact counts are met up to the last digits of floats, or they are not.
-    exact = 0.0 if float(np.abs(differences).max()) < 0.5 else inf
+    typical, squared = sqrt(measured.variance), float(np.mean(differences**2))
+    distance = float(np.abs(differences).sum()) / 2 / records
     return Fit(
         tuple(domain.names[axis] for axis in measured.axes),
-        sqrt(squared) / typical if typical else exact,
-        float(np.abs(differences).sum()) / 2 / records,
+        sqrt(squared) / typical if typical else distance / EXACT,
+        distance,
         measured.counts.size * typical * sqrt(2 / pi) / 2 / records,
     )
 
