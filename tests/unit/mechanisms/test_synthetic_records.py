@@ -97,6 +97,13 @@ def test_records_have_the_law_of_the_model(many, monkeypatch):
         assert off_by(draws, many) > bound
 
 
+class InOrder(np.random.Generator):
+    """A mutant: nothing is ever shuffled."""
+
+    def permutation(self, given, axis=0):
+        return np.arange(given) if isinstance(given, int) else np.asarray(given)
+
+
 def test_who_gets_the_first_point_is_random():
     """Two kept records, alike but for one column: either must get the first value, half of the time.
 
@@ -108,7 +115,7 @@ def test_who_gets_the_first_point_is_random():
     def share(made):
         return np.mean([tree_records(steps, 2, made(np.random.PCG64(seed)), kept)[0, 1] for seed in range(2000)])
 
-    class Unturned(np.random.Generator):
+    class Unturned(InOrder):
         """A mutant: the first record always gets the first point."""
 
         def integers(self, low, high):
@@ -152,6 +159,28 @@ def test_the_error_is_far_below_that_of_independent_draws():
     ours, theirs = tree_records(steps, many, generator), independent(steps, many, generator)
     for ways, ratio in ((1, 0.15), (2, 0.2), (3, 0.5)):
         assert error(ours, ways) < ratio * error(theirs, ways)
+
+
+@pytest.mark.parametrize("sizes", [[4] * 30, [3000, *[4] * 9], [2, 3000, 2000, *[5] * 6]])
+def test_attributes_with_the_same_parents_do_not_depend_on_each_other(sizes):
+    """Many attributes, or one of so many values that it tells all records apart: no order may come back.
+
+    The statistic of Pearson of each pair of small attributes, over its degrees of freedom, is about one for independent
+    draws with given sums; 5 with 9 degrees or more is passed with a probability below 1e-5, and seeds are fixed.
+    """
+    steps = [Step(0, (), np.ones(3)), *(Step(place, (0,), np.ones((3, size))) for place, size in enumerate(sizes, 1))]
+    small = [axis for axis, size in enumerate(sizes, 1) if 4 <= size <= 5]
+
+    def worst(generator):
+        drawn, found = tree_records(steps, 12_000, generator), []
+        for axes in combinations(small, 2):
+            counts = counted(drawn, axes, [3, *sizes])
+            expected = 12_000 / counts.size
+            found.append(((counts - expected) ** 2).sum() / expected / np.prod([size - 1 for size in counts.shape]))
+        return max(found)
+
+    assert worst(np.random.Generator(np.random.PCG64(1))) < 5
+    assert worst(InOrder(np.random.PCG64(1))) > 100
 
 
 def test_impossible_combinations_never_come_out():

@@ -72,28 +72,31 @@ def tree_records(
         if kept is not None and (kept[:, step.axis] >= 0).all():
             drawn[:, step.axis] = kept[:, step.axis]
         else:
-            groups = _grouped(drawn, step, before, sizes)
+            groups = _grouped(drawn, step, before, sizes, generator)
             drawn[groups.order, step.axis] = _shared_out(_conditional(step, groups.codes), groups, generator)
         before.append(step.axis)
     return drawn if kept is not None else generator.permutation(drawn, axis=0)
 
 
-def _grouped(drawn: Integers, step: Step, before: Sequence[int], sizes: dict[int, int]) -> _Groups:
-    """Sort the records by their parents, and inside a group by the other attributes, those of few values first.
+def _grouped(
+    drawn: Integers, step: Step, before: Sequence[int], sizes: dict[int, int], generator: np.random.Generator
+) -> _Groups:
+    """Sort the records by their parents, and inside a group by the other attributes.
 
-    Few values first, so that as many attributes as possible are told apart before a run has only one record.
+    The order of these attributes, of their values and of records alike is drawn anew in every step. In an order that
+    comes back, two attributes of the same parents would get their values side by side, and depend on each other.
     """
     codes = np.zeros(len(drawn), dtype=np.int64)
     for parent, size in zip(step.parents, step.table.shape, strict=False):
         codes = codes * size + drawn[:, parent]
     keys, room = codes, _MOST_CODE // step.table[..., 0].size // len(drawn)
-    for other in sorted(set(before) - set(step.parents), key=lambda axis: (sizes[axis], axis)):
+    for other in generator.permutation(sorted(set(before) - set(step.parents))):
         if sizes[other] > room:
             break
-        # Every second run is turned round: neighbours differ little where one run ends and the next begins.
-        keys = keys * sizes[other] + np.where(keys % 2 == 1, sizes[other] - 1 - drawn[:, other], drawn[:, other])
+        keys = keys * sizes[other] + generator.permutation(sizes[other])[drawn[:, other]]
         room //= sizes[other]
-    order = _sorted_places(keys)
+    shuffled = generator.permutation(len(drawn))
+    order = shuffled[_sorted_places(keys[shuffled])]
     arranged = codes[order]
     starts = np.flatnonzero(np.diff(arranged, prepend=arranged[0] - 1))
     return _Groups(order, arranged[starts], starts, np.diff(starts, append=len(drawn)))
