@@ -29,13 +29,19 @@ from blowfish_privacy.privacy.classes import PairClass
 
 FIRST, LAST = Fraction(1, 10), Fraction(3, 10)
 """What the attributes by themselves may use of each limit, and what is kept for the end."""
-ROUNDS = 10
+ROUNDS = 14
 """How many rounds the rest is for, unless the noise is made smaller."""
 _MOST_ROUNDS = 60
 _FITTING = 40
 """Steps of a fit between two rounds, which starts from the one before."""
-_USEFUL = 1 / 3
-"""If less of the classes' rounds tells more than noise would, the next round has half of it."""
+_USEFUL = 1 / 4
+"""If tables of a smaller share of the classes told more than noise would, the next round has less noise."""
+_REFILLED = 2.5
+"""How many times the records expected in a cell noise may add: fits multiply, so that empty cells stay empty."""
+_ROOM_PRICE = 0.3
+"""How many records, as a share of all, a table must tell for all the room that a model has."""
+_MOST_GROWTH = 0.2
+"""The share of the room that one table may take."""
 
 
 @dataclass(eq=False)
@@ -121,7 +127,7 @@ class Rounds:
         if self.report is not None:
             self.report(min(max(float(done), 0.0), 1.0))
 
-    def _round(self, share: Fraction) -> int:
+    def _round(self, share: Fraction) -> Fraction:
         """Choose tables and measure them with a share of the limits; say how many times as much the next may use."""
         tariff = self.costs.tariff
         step, limit = share * self._limit, LAST * self._limit
@@ -129,34 +135,34 @@ class Rounds:
         tables = self._to_choose_from({*active})
         if not tables:
             return tariff.finer
-        sizes = {axes: self._scale(axes, (1 - tariff.choice_share) * step) for axes in tables}
+        scales = {axes: self._scale(axes, (1 - tariff.choice_share) * step) for axes in tables}
         before = self._fit.model
-        chosen = self._chosen(tables, sizes, tariff.choice_share * step)
+        chosen = self._chosen(tables, scales, tariff.choice_share * step)
         taken: list[Axes] = []
         for axes in chosen:
             # One by one tables may fit that are too large for the model together.
             if self._cells(axes) <= self._most_cells():
-                self._look(axes, sizes[axes])
+                self._look(axes, scales[axes])
                 taken.append(axes)
         if taken:
             self._fit = self._fitted(self._fit)
-        useful = [axes for axes in taken if self._moved(before.table(axes), axes) > self._noise(axes, sizes[axes])]
+        useful = [axes for axes in taken if self._told_more_than_noise(before.table(axes), axes, scales[axes])]
         told = sum(len(self.costs.weights(axes)) for axes in useful)
-        return tariff.finer if told < _USEFUL * len(active) else 1
+        return tariff.finer if told < _USEFUL * len(active) else Fraction(1)
 
-    def _moved(self, before: Floats, axes: Axes) -> float:
-        return float(np.abs(self._fit.model.table(axes) - before).sum())
+    def _told_more_than_noise(self, before: Floats, axes: Axes, scale: Fraction) -> bool:
+        return float(np.abs(self._fit.model.table(axes) - before).sum()) > self._noise(before, scale)
 
     def _scale(self, axes: Axes, amount: Fraction) -> Fraction:
         return rounded_up(max(self.costs.weights(axes).values()) / amount)
 
-    def _noise(self, axes: Axes, scale: Fraction) -> float:
-        """Return the sum of the absolute values of a table's noise, about."""
-        return self.costs.tariff.size(scale) * self.counts[axes].size
+    def _noise(self, expected: Floats, scale: Fraction) -> float:
+        """Return how many records noise misplaces in a table, about, once a model is fitted to it."""
+        return float(np.minimum(self.costs.tariff.size(scale), _REFILLED * expected).sum())
 
     def _to_choose_from(self, active: set[PairClass]) -> list[Axes]:
         """List the tables that all classes can pay for, and that do not make the model too large."""
-        most = self._most_cells()
+        most = min(self._most_cells(), self._fit.model.tree.cells + _MOST_GROWTH * MODEL_CELLS)
         return [axes for axes in self.candidates if {*self.costs.weights(axes)} <= active and self._cells(axes) <= most]
 
     def _most_cells(self) -> float:
@@ -202,8 +208,10 @@ class Rounds:
 
     def _score(self, axes: Axes, scale: Fraction) -> int:
         """Return how far the counts are from the model, less what noise would make of it: in whole numbers."""
-        expected = np.rint(self._fit.model.table(axes)).astype(np.int64)
-        return int(np.abs(self.counts[axes] - expected).sum()) - round(self._noise(axes, scale))
+        expected = self._fit.model.table(axes)
+        growth = max(0, self._cells(axes) - self._fit.model.tree.cells) / MODEL_CELLS
+        worth = self._noise(expected, scale) + _ROOM_PRICE * growth * self._fit.model.total
+        return int(np.abs(self.counts[axes] - np.rint(expected).astype(np.int64)).sum()) - round(worth)
 
     def _measure_again(self) -> None:
         """Measure all that the model holds with all that is left, first of all what matters most."""

@@ -29,8 +29,8 @@ class Tariff(ABC):
     """The standard deviation is proportional to the amount to the power of minus this."""
     choice_share: Fraction
     """The share of a round that pays for the choice."""
-    finer: int
-    """How many times the amount of a round costs half the deviation."""
+    finer: Fraction
+    """How many times as much the next round may use where one told too little."""
 
     @abstractmethod
     def weights(self, form: LinearForm, policy: Policy) -> Changes:
@@ -57,7 +57,7 @@ class LaplaceTariff(Tariff):
     """Discrete Laplace noise, in epsilon: changes over the scale; a choice costs its reach."""
 
     measure, law, power = EPSILON, DISCRETE_LAPLACE, 1.0
-    choice_share, finer = Fraction(1, 5), 2
+    choice_share, finer = Fraction(1, 5), Fraction(3, 2)
 
     def weights(self, form: LinearForm, policy: Policy) -> Changes:
         """Say by how much the counts change in all."""
@@ -80,7 +80,7 @@ class GaussianTariff(Tariff):
     """Discrete Gaussian noise, in rho: squared changes over twice the variance; a choice costs its reach^2 / 8."""
 
     measure, law, power = RHO, DISCRETE_GAUSSIAN, 0.5
-    choice_share, finer = Fraction(1, 10), 4
+    choice_share, finer = Fraction(1, 10), Fraction(2)
 
     def weights(self, form: LinearForm, policy: Policy) -> Changes:
         """Halve the squared change of the counts."""
