@@ -29,7 +29,7 @@ from blowfish_privacy.testing.strategies import policies
 from effort import examples
 from packing_law import packings, probabilities
 from pair_classes import class_of
-from synthetic_steps import follow, run, table_of
+from synthetic_steps import drawing, follow, run, table_of
 
 KINDS = pytest.mark.parametrize("name", ["synthetic", "synthetic-laplace"])
 ORDERS = [Fraction(3, 2), Fraction(2), Fraction(8), Fraction(64)]
@@ -262,3 +262,35 @@ def test_a_transcript_with_less_noise_than_its_limits_allow_is_not_read(name):
     assert not mechanism.fits(encoded([*steps, *steps]))
     assert not mechanism.fits(numbers[:-1])
     assert not mechanism.fits(np.array([0, 1, 2, 5, 0]))
+
+
+@KINDS
+def test_every_number_drawn_is_added_to_one_count_as_it_is(name):
+    mechanism = made(name, POLICY, Fraction(2))
+    drawn, generator = [], np.random.default_rng(1)
+
+    def marked(scale, size, source):
+        drawn.append(generator.permutation(size) + 10**6 * (len(drawn) + 1))
+        return drawn[-1]
+
+    with drawing(mechanism.tariff, marked):
+        found = run(mechanism, table_of(mechanism, PAIR[0]), SeededSource(1))
+    looks = [step for step in found.steps if isinstance(step, Look)]
+    assert len(looks) == len(drawn) >= 6
+    for look, noise in zip(looks, drawn, strict=True):
+        assert np.array_equal((look.noisy - found.exact[look.axes]).reshape(-1), noise)
+
+
+@KINDS
+def test_a_document_without_a_limit_for_a_class_certifies_nothing(name):
+    mechanism = made(name, POLICY, Fraction(2))
+    written = mechanism.to_document()
+    read = type(mechanism).from_document(mechanism.query, POLICY, written, RECORDS)
+    assert read.certify(POLICY) == mechanism.certify(POLICY)
+    for place in range(3):
+        fewer = {**written, "limits": [each for number, each in enumerate(written["limits"]) if number != place]}
+        with pytest.raises(bp.PolicyError, match="certifies nothing"):
+            type(mechanism).from_document(mechanism.query, POLICY, fewer, RECORDS).certify(POLICY)
+        none = {**written, "limits": [[kind, attribute, "0"] for kind, attribute, _ in written["limits"]]}
+        with pytest.raises(bp.SpecError):
+            type(mechanism).from_document(mechanism.query, POLICY, none, RECORDS)

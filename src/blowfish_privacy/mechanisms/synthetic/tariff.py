@@ -88,7 +88,7 @@ class GaussianTariff(Tariff):
         return _told({pairs: change / 2 for pairs, change in squares.items()})
 
     def of_choice(self, reach: Fraction) -> Fraction:
-        """Charge an eighth of the square: whatever has a bounded range is concentrated [bun2016]."""
+        """Charge an eighth of the square, since the range of the losses is bounded (docs/proofs/packings.md)."""
         return reach**2 / 8
 
     def reach_for(self, amount: Fraction) -> Fraction:
