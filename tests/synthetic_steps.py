@@ -39,7 +39,7 @@ class Run:
 def table_of(mechanism, cells: Sequence) -> np.ndarray:
     """Count the records of a database of whole cells, as the mechanism's attributes see them."""
     counts = np.zeros(mechanism.domain.shape, dtype=np.int64)
-    policy_domain = mechanism.policy.domain
+    policy_domain = mechanism.scope.policy.domain
     for cell in (cell for cell in cells if cell != ABSENT):
         counts[tuple(cell[policy_domain.axis(name)] for name in mechanism.domain.names)] += 1
     return counts
@@ -93,7 +93,7 @@ def drawing(tariff, draw) -> Iterator[None]:
 
 def exact_tables(mechanism, table) -> dict[tuple[int, ...], np.ndarray]:
     """The exact counts of all tables that may be asked for."""
-    sets = [tuple(mechanism.domain.axis(name) for name in names) for names in mechanism.tables(mechanism.query)]
+    sets = [tuple(mechanism.domain.axis(name) for name in names) for names in mechanism.tables(mechanism.scope.query)]
     others = {axes: tuple(axis for axis in range(table.ndim) if axis not in axes) for axes in sets}
     return {axes: table.sum(axis=others[axes]) for axes in sets}
 

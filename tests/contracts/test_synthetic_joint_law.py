@@ -7,6 +7,7 @@ theorem about steps that follow each other is not used.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import exp, log
@@ -17,6 +18,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.synthetic import rounds
+from blowfish_privacy.mechanisms.synthetic.looks import Looks
 from blowfish_privacy.privacy.measure import RHO
 from packing_law import packings
 from synthetic_steps import drawing, exact_tables, table_of
@@ -52,24 +54,23 @@ def choice_after(mechanism, first_noisy, tables):
         return np.array([next(first) for _ in range(size)]) - counts[0][axes]
 
     def chosen(self, candidates, scales, amount):
-        self.steps.clear()
+        self.looks.steps.clear()
         laws = []
         for each in counts:
-            self.counts = each
+            self.looks = replace(self.looks, counts=each)
             laws.append([self._score(axes, scales[axes]) for axes in candidates])
         with pytest.MonkeyPatch.context() as patches:
             patches.setattr(rounds, "draw_packing", lambda *given: [])
             honest(self, candidates, scales, amount)
-        raise Seen(drawn, laws, self.steps[0].coefficient, [scales[axes] for axes in candidates])
+        raise Seen(drawn, laws, self.looks.steps[0].coefficient, [scales[axes] for axes in candidates])
 
     honest = rounds.Rounds._chosen
-    made = rounds.Rounds(
-        mechanism.costs, mechanism.limits, counts[0], 2, [], [], mechanism.candidates, None, lambda done: None
-    )
+    looks = Looks(mechanism.costs, mechanism.limits, counts[0], None)
+    made = rounds.Rounds(looks, 2, [], mechanism.scope.candidates)
     with pytest.MonkeyPatch.context() as patches, drawing(mechanism.tariff, needed):
         patches.setattr(rounds.Rounds, "_chosen", chosen)
         with pytest.raises(Seen) as seen:
-            made.run()
+            made.run([])
     return seen.value.args
 
 

@@ -75,10 +75,10 @@ def losses(mechanism, pairs, before, after, order):
     for step in before.steps:
         if isinstance(step, Choice):
             pair = next(selections)
-            costs = Costs(mechanism.policy, mechanism.domain, mechanism.tariff)
+            costs = Costs(mechanism.scope.policy, mechanism.domain, mechanism.tariff)
             told = {costs.classes[number] for number in step.classes}
-            charged = costs.of_choice(step.coefficient, mechanism.candidates)
-            reaches = costs.largest(mechanism.candidates)
+            charged = costs.of_choice(step.coefficient, mechanism.scope.candidates)
+            reaches = costs.largest(mechanism.scope.candidates)
             assert range_of(*pair) <= 2 * step.coefficient * reaches.get(pairs, 0 if pairs else max(reaches.values()))
             yield loss_of_selection(*pair, order), {each: charged[each] for each in told}
         else:
@@ -217,7 +217,7 @@ def test_an_attribute_in_two_tables_of_a_packing_is_caught(name, monkeypatch):
     assert not exceeds(name, policy=policy, pair=pair)
 
     def any_four(self, tables):
-        return [{self.costs.classes[number % 4]} for number in range(len(tables))]
+        return [{self.looks.costs.classes[number % 4]} for number in range(len(tables))]
 
     monkeypatch.setattr(rounds.Rounds, "_atoms", any_four)
     # Measuring an attribute twice in a round would be more than the accountant allows: only the choice is wrong.
@@ -232,7 +232,7 @@ def test_a_decision_by_exact_counts_is_caught(name, monkeypatch):
     honest = rounds.Rounds._scale
 
     def peeking(self, axes, amount):
-        return honest(self, axes, amount) * (1 + int(self.counts[axes].reshape(-1)[0]))
+        return honest(self, axes, amount) * (1 + int(self.looks.counts[axes].reshape(-1)[0]))
 
     monkeypatch.setattr(rounds.Rounds, "_scale", peeking)
     mechanism = made(name, POLICY, Fraction(2))
@@ -285,12 +285,12 @@ def test_every_number_drawn_is_added_to_one_count_as_it_is(name):
 def test_a_document_without_a_limit_for_a_class_certifies_nothing(name):
     mechanism = made(name, POLICY, Fraction(2))
     written = mechanism.to_document()
-    read = type(mechanism).from_document(mechanism.query, POLICY, written, RECORDS)
+    read = type(mechanism).from_document(mechanism.scope.query, POLICY, written, RECORDS)
     assert read.certify(POLICY) == mechanism.certify(POLICY)
     for place in range(3):
         fewer = {**written, "limits": [each for number, each in enumerate(written["limits"]) if number != place]}
         with pytest.raises(bp.PolicyError, match="certifies nothing"):
-            type(mechanism).from_document(mechanism.query, POLICY, fewer, RECORDS).certify(POLICY)
+            type(mechanism).from_document(mechanism.scope.query, POLICY, fewer, RECORDS).certify(POLICY)
         none = {**written, "limits": [[kind, attribute, "0"] for kind, attribute, _ in written["limits"]]}
         with pytest.raises(bp.SpecError):
-            type(mechanism).from_document(mechanism.query, POLICY, none, RECORDS)
+            type(mechanism).from_document(mechanism.scope.query, POLICY, none, RECORDS)

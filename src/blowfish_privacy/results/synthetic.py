@@ -94,7 +94,7 @@ class SyntheticResult(Result):
 
     def _kept(self) -> Integers | None:
         """Return the rows of the columns that are kept, -1 in the others; None if none is."""
-        axes = self._mechanism.query.kept()
+        axes = self._mechanism.scope.query.kept()
         if not axes:
             return None
         counts = next(each.noisy for each in self._measurements if each.axes == axes and not each.variance)

@@ -9,22 +9,22 @@ that no class of secret pairs loses more than its limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.synthetic.accountant import Accountant
-from blowfish_privacy.mechanisms.synthetic.allocation import MOST_SCALE, allocated, rounded_down, rounded_up
+from blowfish_privacy.mechanisms.synthetic.allocation import rounded_down, rounded_up
 from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
 from blowfish_privacy.mechanisms.synthetic.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.junction_tree import cells_of, cliques_of
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Integers, Known, Measurement, Zeros, combined
+from blowfish_privacy.mechanisms.synthetic.looks import Looks
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Known, Zeros
 from blowfish_privacy.mechanisms.synthetic.packings import MOST_ATOMS, draw_packing, random_blocks
-from blowfish_privacy.mechanisms.synthetic.transcript import Choice, Look, Step
+from blowfish_privacy.mechanisms.synthetic.transcript import Choice, Step
 from blowfish_privacy.mechanisms.synthetic.tree_fit import TreeFit, fit_tree
-from blowfish_privacy.noise import BitSource
 from blowfish_privacy.privacy.classes import PairClass
 
 FIRST, LAST = Fraction(1, 10), Fraction(3, 10)
@@ -48,72 +48,48 @@ _MOST_GROWTH = 0.2
 class Rounds:
     """One run over exact counts; everything it decides depends on noisy numbers and public information only."""
 
-    costs: Costs
-    limits: Mapping[PairClass, Fraction]
-    counts: Mapping[Axes, Integers]
-    """The exact counts of all tables that may be asked for, axes ascending."""
+    looks: Looks
     total: int | None
     """The number of records, where it is public."""
     zeros: Sequence[Zeros]
-    exact: Sequence[Axes]
-    """Tables without secrets, which are taken as they are."""
     candidates: Sequence[Axes]
-    source: BitSource
     report: Callable[[float | None], None] | None = None
-    steps: list[Step] = field(default_factory=list[Step])
 
-    def run(self) -> list[Step]:
-        """Return all steps, each with its noise."""
-        shape = self.costs.domain.shape
-        self._accountant = Accountant(self.limits)
-        self._limit = max(self.limits.values(), default=Fraction(0))
-        self._known: dict[Axes, Known] = {}
-        for axes in self.exact:
-            self._look(axes, Fraction(0))
-        single = [(axis,) for axis in range(len(shape)) if (axis,) not in self._known]
-        self._share(single, [float(shape[axis]) for (axis,) in single], FIRST)
-        self._fit = self._fitted(None)
-        if self.candidates and self._limit:
-            self._choose_in_rounds()
-        if self._limit:
+    def run(self, exact: Sequence[Axes]) -> list[Step]:
+        """Return all steps, each with its noise; tables without secrets are taken as they are."""
+        looks, shape = self.looks, self.looks.costs.domain.shape
+        for axes in exact:
+            looks.look(axes, Fraction(0))
+        single = [(axis,) for axis in range(len(shape)) if (axis,) not in looks.known]
+        looks.share(single, [float(shape[axis]) for (axis,) in single], FIRST)
+        if looks.limits:
+            self._fit = self._fitted(None)
+            if self.candidates:
+                self._choose_in_rounds()
             self._measure_again()
-        return self.steps
+        return looks.steps
 
-    def _look(self, axes: Axes, scale: Fraction) -> None:
-        """Measure a table, once its cost is counted."""
-        counts = self.counts[axes]
-        if scale:
-            self._accountant.charge(self.costs.of_look(axes, scale))
-            counts = counts + self.costs.tariff.law.draw(scale, counts.size, source=self.source).reshape(counts.shape)
-        elif self.costs.weights(axes):
-            raise ValueError("a table with secrets needs noise.")
-        self.steps.append(Look(axes, scale, counts))
-        told = Measurement(axes, counts, self.costs.tariff.variance(scale))
-        earlier = self._known.get(axes)
-        self._known[axes] = combined([told])[axes] if earlier is None else earlier.with_another(told)
+    @cached_property
+    def _limit(self) -> Fraction:
+        return max(self.looks.limits.values())
 
-    def _share(self, tables: Sequence[Axes], importance: Sequence[float], share: Fraction) -> None:
-        """Measure several tables with a share of every limit."""
-        room = {pairs: min(share * limit, self._accountant.room[pairs]) for pairs, limit in self.limits.items()}
-        weights = [self.costs.weights(axes) for axes in tables]
-        for axes, scale in zip(tables, allocated(weights, importance, room, self.costs.tariff.power), strict=True):
-            if scale < MOST_SCALE:
-                self._look(axes, scale)
+    @property
+    def _costs(self) -> Costs:
+        return self.looks.costs
 
-    def records(self) -> float:
-        """Return the number of records, or the mean of the noisy totals, weighted by their precision."""
-        if self.total is not None:
-            return float(self.total)
-        return estimated_total(self._known)
+    @property
+    def _room(self) -> Mapping[PairClass, Fraction]:
+        return self.looks.accountant.room
 
     def _fitted(self, before: TreeFit | None) -> TreeFit:
-        shape, start = self.costs.domain.shape, before.factors if before else None
-        return fit_tree(shape, self.records(), self._known, self.zeros, start=start, rounds=_FITTING)
+        total = estimated_total(self.looks.known) if self.total is None else float(self.total)
+        start = before.factors if before else None
+        return fit_tree(self._costs.domain.shape, total, self.looks.known, self.zeros, start=start, rounds=_FITTING)
 
     def _choose_in_rounds(self) -> None:
         share = (1 - FIRST - LAST) / ROUNDS
         for _ in range(_MOST_ROUNDS):
-            left = sorted((room / self._limit - LAST for room in self._accountant.room.values()), reverse=True)
+            left = sorted((room / self._limit - LAST for room in self._room.values()), reverse=True)
             most = left[min(1, len(left) - 1)]
             if most < share / 10:
                 return
@@ -129,9 +105,9 @@ class Rounds:
 
     def _round(self, share: Fraction) -> Fraction:
         """Choose tables and measure them with a share of the limits; say how many times as much the next may use."""
-        tariff = self.costs.tariff
+        tariff = self._costs.tariff
         step, limit = share * self._limit, LAST * self._limit
-        active = [pairs for pairs, room in self._accountant.room.items() if room - limit >= step]
+        active = [pairs for pairs, room in self._room.items() if room - limit >= step]
         tables = self._to_choose_from({*active})
         if not tables:
             return tariff.finer
@@ -142,48 +118,50 @@ class Rounds:
         for axes in chosen:
             # One by one tables may fit that are too large for the model together.
             if self._cells(axes) <= self._most_cells():
-                self._look(axes, scales[axes])
+                self.looks.look(axes, scales[axes])
                 taken.append(axes)
         if taken:
             self._fit = self._fitted(self._fit)
         useful = [axes for axes in taken if self._told_more_than_noise(before.table(axes), axes, scales[axes])]
-        told = sum(len(self.costs.weights(axes)) for axes in useful)
+        told = sum(len(self._costs.weights(axes)) for axes in useful)
         return tariff.finer if told < _USEFUL * len(active) else Fraction(1)
 
     def _told_more_than_noise(self, before: Floats, axes: Axes, scale: Fraction) -> bool:
         return float(np.abs(self._fit.model.table(axes) - before).sum()) > self._noise(before, scale)
 
     def _scale(self, axes: Axes, amount: Fraction) -> Fraction:
-        return rounded_up(max(self.costs.weights(axes).values()) / amount)
+        return rounded_up(max(self._costs.weights(axes).values()) / amount)
 
     def _noise(self, expected: Floats, scale: Fraction) -> float:
         """Return how many records noise misplaces in a table, about, once a model is fitted to it."""
-        return float(np.minimum(self.costs.tariff.size(scale), _REFILLED * expected).sum())
+        return float(np.minimum(self._costs.tariff.size(scale), _REFILLED * expected).sum())
 
     def _to_choose_from(self, active: set[PairClass]) -> list[Axes]:
         """List the tables that all classes can pay for, and that do not make the model too large."""
         most = min(self._most_cells(), self._fit.model.tree.cells + _MOST_GROWTH * MODEL_CELLS)
-        return [axes for axes in self.candidates if {*self.costs.weights(axes)} <= active and self._cells(axes) <= most]
+        return [
+            axes for axes in self.candidates if {*self._costs.weights(axes)} <= active and self._cells(axes) <= most
+        ]
 
     def _most_cells(self) -> float:
         """Let the model grow with what is used of the limits; what does not enlarge it always has room."""
-        used = 1 - min(self._accountant.room.values()) / self._limit
+        used = 1 - min(self._room.values()) / self._limit
         return max(MODEL_CELLS * max(0.1, float(used / (1 - LAST))), self._fit.model.tree.cells)
 
     def _cells(self, axes: Axes) -> int:
         """Return how large the model would be with another table."""
         tree = self._fit.model.tree
-        if tree.home(axes) is not None and axes not in self._known:
+        if tree.home(axes) is not None and axes not in self.looks.known:
             return tree.cells
-        return cells_of(tree.shape, cliques_of(tree.shape, [*self._known, *(z.axes for z in self.zeros), axes]))
+        return cells_of(tree.shape, cliques_of(tree.shape, [*self.looks.known, *(z.axes for z in self.zeros), axes]))
 
     def _chosen(self, tables: Sequence[Axes], scales: Mapping[Axes, Fraction], amount: Fraction) -> list[Axes]:
         """Draw a packing: tables of which no two tell the same class."""
-        reaches = self.costs.largest(tables)
-        coefficient = rounded_down(self.costs.tariff.reach_for(amount) / (2 * max(reaches.values())))
-        self._accountant.charge(self.costs.of_choice(coefficient, tables))
-        numbers = {pairs: number for number, pairs in enumerate(self.costs.classes)}
-        self.steps.append(Choice(coefficient, tuple(sorted(numbers[pairs] for pairs in reaches))))
+        reaches = self._costs.largest(tables)
+        coefficient = rounded_down(self._costs.tariff.reach_for(amount) / (2 * max(reaches.values())))
+        self.looks.accountant.charge(self._costs.of_choice(coefficient, tables))
+        numbers = {pairs: number for number, pairs in enumerate(self._costs.classes)}
+        self.looks.steps.append(Choice(coefficient, tuple(sorted(numbers[pairs] for pairs in reaches))))
         atoms = self._atoms(tables)
         scores = [self._score(axes, scales[axes]) for axes in tables]
         found: list[Axes] = []
@@ -191,12 +169,14 @@ class Rounds:
             bits = {pairs: 1 << place for place, pairs in enumerate(block)}
             inside = [number for number, each in enumerate(atoms) if each <= bits.keys()]
             options = [(sum(bits[pairs] for pairs in atoms[number]), scores[number]) for number in inside]
-            found += [tables[inside[place]] for place in draw_packing(len(block), options, coefficient, self.source)]
+            found += [
+                tables[inside[place]] for place in draw_packing(len(block), options, coefficient, self.looks.source)
+            ]
         return found
 
     def _atoms(self, tables: Sequence[Axes]) -> list[set[PairClass]]:
         """Return the classes that each table tells; of classes that all of them tell, one is enough."""
-        told = [{*self.costs.changes(axes)} for axes in tables]
+        told = [{*self._costs.changes(axes)} for axes in tables]
         everywhere = set[PairClass].intersection(*told)
         return [{min(everywhere, key=lambda pairs: pairs.order)}] * len(told) if everywhere else told
 
@@ -204,24 +184,26 @@ class Rounds:
         """Split the classes at random where they are too many to choose for at once."""
         if len(classes) <= MOST_ATOMS:
             return [[*classes]]
-        return [[classes[place] for place in block] for block in random_blocks(len(classes), MOST_ATOMS, self.source)]
+        return [
+            [classes[place] for place in block] for block in random_blocks(len(classes), MOST_ATOMS, self.looks.source)
+        ]
 
     def _score(self, axes: Axes, scale: Fraction) -> int:
         """Return how far the counts are from the model, less what noise would make of it: in whole numbers."""
         expected = self._fit.model.table(axes)
         growth = max(0, self._cells(axes) - self._fit.model.tree.cells) / MODEL_CELLS
         worth = self._noise(expected, scale) + _ROOM_PRICE * growth * self._fit.model.total
-        return int(np.abs(self.counts[axes] - np.rint(expected).astype(np.int64)).sum()) - round(worth)
+        return int(np.abs(self.looks.counts[axes] - np.rint(expected).astype(np.int64)).sum()) - round(worth)
 
     def _measure_again(self) -> None:
         """Measure all that the model holds with all that is left, first of all what matters most."""
-        tables = [axes for axes, known in self._known.items() if known.variance > 0]
+        tables = [axes for axes, known in self.looks.known.items() if known.variance > 0]
         importance = [self._filled(axes) for axes in tables]
-        self._share(tables, importance, Fraction(1))
+        self.looks.share(tables, importance, Fraction(1))
 
     def _filled(self, axes: Axes) -> float:
         """Count the cells in which noise matters: where hardly a record is expected, the fit leaves it out."""
-        expected, deviation = self._fit.model.table(axes), sqrt(self._known[axes].variance)
+        expected, deviation = self._fit.model.table(axes), sqrt(self.looks.known[axes].variance)
         return 1.0 + float(np.minimum(1.0, expected / deviation).sum())
 
 

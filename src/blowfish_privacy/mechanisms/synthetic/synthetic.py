@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
-from math import prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,18 +12,19 @@ import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, AttributeSets, TableAggregates
 from blowfish_privacy.domain import Cell, Domain
-from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalError, SpecError
+from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecError
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
 from blowfish_privacy.mechanisms.synthetic.accountant import Accountant
-from blowfish_privacy.mechanisms.synthetic.allocation import MOST_SCALE, allocated
-from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS, candidates_for
+from blowfish_privacy.mechanisms.synthetic.allocation import MOST_SCALE
+from blowfish_privacy.mechanisms.synthetic.approach import APPROACHES, Approach, Limits, chosen_approach
 from blowfish_privacy.mechanisms.synthetic.costs import Costs
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Integers, Measurement, Model, Zeros, combined
-from blowfish_privacy.mechanisms.synthetic.rounds import FIRST, Rounds, estimated_total
+from blowfish_privacy.mechanisms.synthetic.looks import Looks
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Integers, Measurement, Model, combined
+from blowfish_privacy.mechanisms.synthetic.rounds import estimated_total
+from blowfish_privacy.mechanisms.synthetic.scope import Scope
 from blowfish_privacy.mechanisms.synthetic.tariff import GAUSSIAN, LAPLACE, Tariff
 from blowfish_privacy.mechanisms.synthetic.transcript import Choice, Look, Step, decoded, encoded
-from blowfish_privacy.mechanisms.synthetic.tree_fit import fit_tree
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -45,11 +43,11 @@ _MOST_KEPT = 2**20
 class SyntheticMechanism(Mechanism):
     """Measures tables of records, from which a model and synthetic records follow."""
 
-    query: Synthetic
-    policy: Policy
-    """The policy under which steps are charged."""
-    limits: Mapping[PairClass, Fraction]
+    scope: Scope
+    """What may be looked at, and what it costs under the policy of the release."""
+    limits: Limits
     """What each class of secret pairs may lose."""
+    approach: Approach
     tariff: ClassVar[Tariff]
 
     gives = ("records",)
@@ -59,78 +57,34 @@ class SyntheticMechanism(Mechanism):
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, records: int | None, **amounts: Fraction) -> Self:
         """Let every class of secret pairs lose the amount asked for."""
-        asked = _asked(query, policy)
         (amount,) = amounts.values()
         if policy.size != "unknown" and not records:
             raise QueryError("synthetic records need a table with at least one record.")
-        costs = Costs(policy, asked.on(policy.domain).domain, cls.tariff)
-        told = [pairs for pairs in costs.classes if any(pairs in costs.weights((axis,)) for axis in _all(costs.domain))]
-        made = cls(asked, policy, dict.fromkeys(told, amount))  # pyright: ignore[reportCallIssue]
-        made.check()
+        scope = Scope(_asked(query, policy), policy, cls.tariff)
+        scope.check_kept()
+        told = [
+            pairs for pairs in scope.costs.classes if any(pairs in scope.costs.weights(axes) for axes in scope.single)
+        ]
+        limits = dict.fromkeys(told, amount)
+        made = cls(scope, limits, chosen_approach(scope, limits, records))  # pyright: ignore[reportCallIssue]
+        if max(made.first, default=Fraction(0)) >= MOST_SCALE / 2**10:
+            raise QueryError("so small an amount leaves nothing but noise.", hint="allow more.")
         return made
 
-    @cached_property
-    def costs(self) -> Costs:
-        """What looking at tables costs under the policy."""
-        return Costs(self.policy, self.domain, self.tariff)
-
-    @cached_property
+    @property
     def domain(self) -> Domain:
         """The attributes of the records."""
-        return self.query.on(self.policy.domain).domain
+        return self.scope.domain
+
+    @property
+    def costs(self) -> Costs:
+        """What looking at tables costs under the policy."""
+        return self.scope.costs
 
     @cached_property
     def first(self) -> tuple[Fraction, ...]:
-        """The scales of the noise on the attributes by themselves."""
-        weights = [self.costs.weights((axis,)) for axis in _all(self.domain)]
-        room = {pairs: FIRST * limit for pairs, limit in self.limits.items()}
-        return tuple(allocated(weights, [float(size) for size in self.domain.shape], room, self.tariff.power))
-
-    def check(self) -> None:
-        """Refuse what cannot be drawn, and columns that cannot be kept."""
-        if max(self.first, default=Fraction(0)) >= MOST_SCALE / 2**10:
-            raise QueryError("so small an amount leaves nothing but noise.", hint="allow more.")
-        kept = self.query.kept()
-        if kept and self.costs.weights(kept):
-            names = ", ".join(self.domain.names[axis] for axis in kept)
-            raise RefusalError(
-                f"{names} cannot be kept row by row: secret pairs change them.", hint="keep public attributes only."
-            )
-        if kept and prod(self.domain.shape[axis] for axis in kept) > _MOST_KEPT:
-            raise RefusalError("the attributes to be kept have too many combinations.", hint="keep fewer of them.")
-
-    @cached_property
-    def exact_tables(self) -> list[Axes]:
-        """The tables without secrets that are taken as they are: what is kept, then public attributes and pairs."""
-        public = [axis for axis in _all(self.domain) if not self.costs.weights((axis,))]
-        together = tuple(public)
-        kept = [self.query.kept()] if self.query.kept() else []
-        shape = self.domain.shape
-        if public and not self.costs.weights(together) and prod(shape[axis] for axis in together) <= MODEL_CELLS // 4:
-            return [*kept, *([together] if together not in kept else [])]
-        pairs = [axes for axes in combinations(public, 2) if prod(shape[axis] for axis in axes) <= MODEL_CELLS // 4]
-        listed = [*kept, *((axis,) for axis in public), *pairs]
-        return [axes for axes in dict.fromkeys(listed) if not self.costs.weights(axes)]
-
-    @cached_property
-    def candidates(self) -> list[Axes]:
-        """The tables that may be chosen."""
-        tables = candidates_for(self.domain.shape, self.query.tables())
-        return [axes for axes in tables if self.costs.weights(axes)]
-
-    @cached_property
-    def zeros(self) -> list[Zeros]:
-        """The impossible combinations."""
-        found: list[Zeros] = []
-        for box in self.query.boxes(self.policy.domain):
-            axes = tuple(sorted(box))
-            inside = np.ones((), dtype=np.bool_)
-            for axis in axes:
-                along = np.zeros(self.domain.shape[axis], dtype=np.bool_)
-                along[[*box[axis]]] = True
-                inside = np.multiply.outer(inside, along)
-            found.append(Zeros(axes, inside))
-        return found
+        """The scales of the noise on the attributes by themselves, when they are measured first."""
+        return tuple(self.approach.first(self.scope, self.limits))
 
     def certify(self, policy: Policy) -> Certificate:
         """Say what each class may lose: no step is taken that would bring one above its limit.
@@ -138,9 +92,8 @@ class SyntheticMechanism(Mechanism):
         Under another policy, a class loses at most what a class of the first loses that all tables tell at least as
         well.
         """
-        costs = self.costs if policy.hash == self.policy.hash else Costs(policy, self.domain, self.tariff)
-        single = [(axis,) for axis in _all(self.domain)]
-        tables = [*single, *self.exact_tables, *self.candidates]
+        costs = self.costs if policy.hash == self.scope.policy.hash else Costs(policy, self.domain, self.tariff)
+        tables = self._counted
         told = [pairs for pairs in costs.classes if any(pairs in costs.weights(axes) for axes in tables)]
         if costs is self.costs and any(pairs not in self.limits for pairs in told):
             raise PolicyError(NO_NOISE)
@@ -151,7 +104,7 @@ class SyntheticMechanism(Mechanism):
                 raise PolicyError(NO_NOISE)
             amounts[pairs] = self.limits[like]
         # What is stated of the attributes by themselves; the losses are those of all steps.
-        sensitivity = sensitivity_of(self.query.on(policy.domain), policy)
+        sensitivity = sensitivity_of(self.scope.query.on(policy.domain), policy)
         return self.certified(policy, Loss.of(amounts, self.tariff.measure), sensitivity, *self.first)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
@@ -178,8 +131,7 @@ class SyntheticMechanism(Mechanism):
 
     @cached_property
     def _counted(self) -> list[Axes]:
-        single = [(axis,) for axis in _all(self.domain)]
-        return [*dict.fromkeys([*single, *self.exact_tables, *self.candidates])]
+        return [*dict.fromkeys([*self.scope.single, *self.scope.exact, *self.approach.tables(self.scope)])]
 
     def _named(self, axes: Axes) -> list[str]:
         return [self.domain.names[axis] for axis in axes]
@@ -190,12 +142,10 @@ class SyntheticMechanism(Mechanism):
         records = int(counts[(0,)].sum())
         if records >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.")
-        total = None if self.policy.size == "unknown" else records
+        total = None if self.scope.policy.size == "unknown" else records
         with task("Choosing, measuring and fitting tables") as report:
-            rounds = Rounds(
-                self.costs, self.limits, counts, total, self.zeros, self.exact_tables, self.candidates, source, report
-            )
-            return encoded(rounds.run())
+            looks = Looks(self.costs, self.limits, counts, source)
+            return encoded(self.approach.run(looks, self.scope, total, report))
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
         """Sum counts that are in memory down to the tables."""
@@ -209,7 +159,7 @@ class SyntheticMechanism(Mechanism):
             for step in self.steps(noisy):
                 if isinstance(step, Choice):
                     told = {classes[number] for number in step.classes}
-                    costs = self.costs.of_choice(step.coefficient, self.candidates)
+                    costs = self.costs.of_choice(step.coefficient, self.approach.tables(self.scope))
                     accountant.charge({pairs: cost for pairs, cost in costs.items() if pairs in told})
                 elif step.axes not in counted or (not step.scale and self.costs.weights(step.axes)):
                     return False
@@ -230,10 +180,10 @@ class SyntheticMechanism(Mechanism):
 
     def model(self, noisy: Integers, records: int | None) -> Model:
         """Fit a model to all that was measured; the same numbers give the same model."""
-        known = combined(self.measurements(noisy))
-        total = estimated_total(known) if records is None else float(records)
+        measurements = self.measurements(noisy)
+        total = estimated_total(combined(measurements)) if records is None else float(records)
         with task("Fitting a model"):
-            return fit_tree(self.domain.shape, total, known, self.zeros).model
+            return self.approach.fit(self.scope, total, measurements)
 
     def notices(self) -> list[str]:
         """Say that synthetic records are not people, and that their error has no closed form."""
@@ -251,27 +201,28 @@ class SyntheticMechanism(Mechanism):
         """Describe the rounds and the noise."""
         error = rounded(Fraction(self.expected_error().rmse))
         return (
-            f"First each attribute is counted by itself, with {self.tariff.law.name} noise of deviation {error}; then, "
-            f"in rounds, those of {len(self.candidates):,} larger tables are chosen and measured from which a model of "
-            "the records is farthest; last, all that the model holds is measured again. Records are drawn from it."
+            f"First each attribute is counted by itself, with {self.tariff.law.name} noise of deviation {error}; "
+            f"{self.approach.words(self.scope)}. Records are drawn from it."
         )
 
     def to_document(self) -> dict[str, Any]:
         """Write what each class may lose."""
         limits = [[pairs.kind, pairs.attribute, str(limit)] for pairs, limit in self.limits.items()]
-        return {"name": self.name, "limits": limits}
+        return {"name": self.name, "approach": self.approach.name, "limits": limits}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         """Read the limits."""
-        asked = _asked(query, policy)
+        if written.get("approach") not in APPROACHES:
+            raise SpecError("the document is damaged: it has no approach that is known.")
         limits: dict[PairClass, Fraction] = {}
         for kind, attribute, amount in written["limits"]:
             limit = exact(amount, "a limit", error=SpecError)
             if limit <= 0:
                 raise SpecError("the document is damaged: a limit is not above 0.")
             limits[PairClass(kind, attribute)] = limit
-        return cls(asked, policy, limits)  # pyright: ignore[reportCallIssue]
+        scope, approach = Scope(_asked(query, policy), policy, cls.tariff), APPROACHES[written["approach"]]
+        return cls(scope, limits, approach)  # pyright: ignore[reportCallIssue]
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,9 +237,9 @@ class GaussianSynthetic(SyntheticMechanism):
     Proof: docs/proofs/synthetic.md
     """
 
-    query: Synthetic
-    policy: Policy
-    limits: Mapping[PairClass, Fraction]
+    scope: Scope
+    limits: Limits
+    approach: Approach
 
     name = "synthetic"
     tariff = GAUSSIAN
@@ -307,9 +258,9 @@ class LaplaceSynthetic(SyntheticMechanism):
     Proof: docs/proofs/synthetic.md
     """
 
-    query: Synthetic
-    policy: Policy
-    limits: Mapping[PairClass, Fraction]
+    scope: Scope
+    limits: Limits
+    approach: Approach
 
     name = "synthetic-laplace"
     tariff = LAPLACE
