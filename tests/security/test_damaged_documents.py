@@ -37,7 +37,7 @@ def documents() -> list[str]:
     queries = [
         bp.Histogram("x", "g"), bp.Cumulative("x"), bp.Sum("x"), bp.Mean("x"), bp.RangeGrid("x", "y"),
         bp.Linear([[1] * 8, [0, 1] * 4], ["x"]), bp.Quantiles("x", [0.25, 0.5]), bp.Ranges("x", [(1, 3)]),
-        bp.KMeans(["x", "y"], k=2),
+        bp.KMeans(["x", "y"], k=2), bp.Synthetic(["x", "y", "g"], 2, keep=["g"]),
     ]  # fmt: skip
     session = bp.Session(counts, policy, budget=100)
     texts = [session.release(query, epsilon=1).text for query in queries]
@@ -48,7 +48,9 @@ def documents() -> list[str]:
     texts.append(session.release(bp.Histogram("g"), epsilon=1).text)
     texts.append(session.parallel("g").release(bp.Histogram("x"), epsilon=1).text)
     texts += [
-        bp.Session(counts, each, budget=1).release(bp.Histogram("x"), epsilon=1).text for each in (known, unknown)
+        bp.Session(counts, each, budget=2).release(query, epsilon=1).text
+        for each in (known, unknown)
+        for query in (bp.Histogram("x"), bp.Synthetic(["x", "y"]))
     ]
     return texts
 
@@ -106,7 +108,11 @@ def use(result: Any) -> None:
         repr(each)
         _ = each.statement, each.notices, each.certificate, each.values
         each.title()
-        each.csv()
+        if isinstance(each, results.SyntheticResult) and not each.release.query.keep:
+            # As many as a damaged document states may be very many.
+            each.records(100)
+        else:
+            each.csv()
 
 
 def outcomes(read: Callable[[str], Any], seed: int, count: int) -> dict[str, int]:

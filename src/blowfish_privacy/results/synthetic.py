@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import QueryError, brief, nearest
+from blowfish_privacy.errors import QueryError, SpecError, brief, nearest
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
 from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
 from blowfish_privacy.mechanisms.synthetic.transcript import Look
@@ -25,7 +25,7 @@ from blowfish_privacy.results.record_columns import columns_of_records, csv_of_r
 from blowfish_privacy.results.result import Result, frame
 from blowfish_privacy.results.table import Table
 from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
-from blowfish_privacy.support.limits import RECORDS
+from blowfish_privacy.support.limits import RECORDS, SYNTHETIC_DRAWN
 from blowfish_privacy.support.progress import task
 
 Integers = npt.NDArray[np.int64]
@@ -77,14 +77,13 @@ class SyntheticResult(Result):
 
     def positions(self, n: int | None = None, *, seed: int | None = None) -> Integers:
         """Draw records as positions, one row for each record and one column for each attribute."""
-        kept = self._kept()
-        known = max(round(self.model.total), 0) if self.release.records is None else self.release.records
-        many = known if n is None else _whole_number(n, "the number of records", 1, RECORDS)
-        if kept is not None and many != len(kept):
+        many = self.many if n is None else _whole_number(n, "the number of records", 1, RECORDS)
+        if many > self._most:
             raise QueryError(
-                f"the kept columns are those of {len(kept):,} records, and {many:,} are asked for.",
-                hint="leave the number out, and choose among the records.",
+                f"at most {self._most:,} records of {len(self.header)} attributes are drawn at once, got {many:,}.",
+                hint="ask for fewer, or several times with other seeds.",
             )
+        kept = self._kept(many)
         chosen = int(seal(self.release.body)[:16], 16) if seed is None else _whole_number(seed, "the seed", 0, 2**128)
         generator = np.random.default_rng(chosen)
         with task("Drawing records"):
@@ -92,15 +91,32 @@ class SyntheticResult(Result):
             # Kept rows come sorted by their values; others are in random order already.
             return made if kept is None else generator.permutation(made, axis=0)
 
-    def _kept(self) -> Integers | None:
+    @property
+    def many(self) -> int:
+        """How many records are drawn unless another number is asked for."""
+        known = max(round(self.model.total), 1) if self.release.records is None else self.release.records
+        return known if self._mechanism.query.keep else min(known, self._most)
+
+    @property
+    def _most(self) -> int:
+        return SYNTHETIC_DRAWN // len(self.domain.names)
+
+    def _kept(self, many: int) -> Integers | None:
         """Return the rows of the columns that are kept, -1 in the others; None if none is."""
         axes = self._mechanism.scope.query.kept()
         if not axes:
             return None
-        counts = next(each.noisy for each in self._measurements if each.axes == axes and not each.variance)
-        cells = np.repeat(np.arange(counts.size), counts.reshape(-1))
-        rows = np.full((len(cells), len(self.domain.names)), -1, dtype=np.int64)
-        rows[:, axes] = np.stack(np.unravel_index(cells, counts.shape), axis=1)
+        exact = [each.noisy for each in self._measurements if each.axes == axes and not each.variance]
+        if not exact or (exact[0] < 0).any() or sum(exact[0].reshape(-1).tolist()) != self.release.records:
+            raise SpecError("the document is damaged: the kept columns do not fit the number of records.")
+        if many != self.release.records:
+            raise QueryError(
+                f"the kept columns are those of {self.release.records:,} records, and {many:,} are asked for.",
+                hint="leave the number out, and choose among the records.",
+            )
+        cells = np.repeat(np.arange(exact[0].size), exact[0].reshape(-1))
+        rows = np.full((many, len(self.domain.names)), -1, dtype=np.int64)
+        rows[:, axes] = np.stack(np.unravel_index(cells, exact[0].shape), axis=1)
         return rows
 
     def table(self, *names: str) -> ModelTable:
@@ -144,12 +160,15 @@ class SyntheticResult(Result):
         return quality(self._measurements, self.model, self.domain)
 
     def remarks(self) -> list[str]:
-        """Say which errors are known."""
+        """Say which errors are known, and whether there are fewer records than in the data."""
+        known = self.release.records
         if not self.certificate.amount:
             return []
+        fewer = [f"There are {self.many:,} of them, for {known:,} in the data."] if self.many < (known or 0) else []
         return [
+            *fewer,
             "Every table that was measured has an error of its own, which comes from the noise alone. No formula "
-            "states that of the records: they come from a model that was fitted to these tables."
+            "states that of the records: they come from a model that was fitted to these tables.",
         ]
 
     @property

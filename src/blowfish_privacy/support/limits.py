@@ -36,6 +36,8 @@ SYNTHETIC_ATTRIBUTES = 500
 """Attributes of synthetic records."""
 SYNTHETIC_VALUES = 65_536
 """Values of an attribute of synthetic records."""
+SYNTHETIC_DRAWN = 200_000_000
+"""Values of synthetic records that are drawn at once: records times attributes."""
 WORKLOAD_TABLES = 200_000
 """Tables that synthetic records shall be accurate in."""
 IMPOSSIBLE_COMBINATIONS = 1_000

@@ -84,6 +84,14 @@ def test_wrong_numbers_of_records_are_refused(people, many):
             people.records(3, seed=seed)
 
 
+def test_no_more_records_are_drawn_than_fit(people, monkeypatch):
+    monkeypatch.setattr("blowfish_privacy.results.synthetic.SYNTHETIC_DRAWN", 4 * 500)
+    assert len(people.records()["age"]) == 500
+    assert "There are 500 of them, for 4,000 in the data." in people.remarks()
+    with pytest.raises(bp.QueryError, match="at most 500 records of 4 attributes"):
+        people.records(501)
+
+
 def test_tables_frames_and_files_hold_the_same_records(people, tmp_path):
     rows = [*people.rows()]
     assert rows == people.to_frame().to_numpy(dtype=object).tolist()
