@@ -1,5 +1,6 @@
 """The mixture of products: what tables tell, the fit, any table, and the records drawn. All seeds are fixed."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from blowfish_privacy.mechanisms.synthetic import evidence, mixture_fit
 from blowfish_privacy.mechanisms.synthetic.evidence import gathered, on_simplex, shrunk_values
 from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture
-from blowfish_privacy.mechanisms.synthetic.model import Measurement
+from blowfish_privacy.mechanisms.synthetic.model import Measurement, Zeros
 
 
 def counted(records, shape, axes):
@@ -167,6 +168,24 @@ def test_noise_alone_stays_independence():
     single = [model.table((axis,)) / 4000 for axis in range(4)]
     for one, other in combinations(range(4), 2):
         assert np.abs(model.table((one, other)) / 4000 - np.outer(single[one], single[other])).sum() < 0.02
+
+
+def test_impossible_combinations_are_left_out_of_the_fit():
+    generator = np.random.default_rng(5)
+    shape, first = (6, 4, 3), generator.integers(6, size=5000)
+    second = np.where(first < 2, 0, generator.integers(4, size=5000))
+    records = np.stack([first, second, (first + generator.integers(2, size=5000)) % 3], axis=1)
+    impossible = np.zeros((6, 4), bool)
+    impossible[:2, 1:] = True
+    zeros, noisy = (Zeros((0, 1), impossible),), measured(records, shape, 60.0)
+    pair = gathered(shape, 5000, noisy, zeros).pairs[0]
+    assert not pair.shares[impossible].any()
+    assert np.allclose(pair.shares.sum(axis=1), gathered(shape, 5000, noisy).margins[0], atol=1e-3)
+    without, with_zeros = fit_mixture(shape, 5000.0, noisy), fit_mixture(shape, 5000.0, noisy, zeros)
+    assert not with_zeros.table((1, 0)).T[impossible].any()
+    # Already the components avoid them, so that few records have to be drawn again.
+    by_itself = replace(with_zeros, zeros=()).table((0, 1))[impossible].sum()
+    assert by_itself < 0.3 * without.table((0, 1))[impossible].sum()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from itertools import combinations
 from math import prod, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Integers, Measurement, Zeros
 
@@ -24,6 +25,8 @@ MOST_GROUPS = 512
 """The most groups of one attribute."""
 MOST_IN_ALL = 4096
 """The most groups of all attributes; the square of this number is held in memory a few times."""
+RAKING = 20
+"""Rounds in which rows and columns of a pair with impossible cells are brought to their margins."""
 LEAST_VARIANCE = 1e-6
 """Exact tables get this variance, so that they outweigh every noisy one and still compare with one another."""
 
@@ -56,6 +59,8 @@ class Pair:
     axes: tuple[int, int]
     shares: Floats
     deviation: float
+    excluded: NDArray[np.bool_]
+    """Which cells hold impossible combinations only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +93,10 @@ def gathered(
         noisy, variance = _mean((one, other), containing[one, other], sides)
         independent = np.outer(margins[one], margins[other])
         shares = _shrunk(noisy / records, independent, sqrt(variance) / records, sides)
-        shares[_excluded((one, other), zeros, sides)] = 0.0
-        pairs.append(Pair((one, other), shares, sqrt(variance) / records))
+        excluded = _excluded((one, other), zeros, sides)
+        if excluded.any():
+            shares = _raked(np.where(excluded, 0.0, np.maximum(shares, 0.0)), margins[one], margins[other])
+        pairs.append(Pair((one, other), shares, sqrt(variance) / records, excluded))
     return Evidence(shape, groupings, margins, tuple(pairs))
 
 
@@ -180,7 +187,16 @@ def shrunk_values(singular: Floats, deviation: float, shape: tuple[int, ...]) ->
     return np.where(scaled > 1 + sqrt(ratio), singular * factor, 0.0)
 
 
-def _excluded(axes: tuple[int, int], zeros: Sequence[Zeros], sides: tuple[Grouping, Grouping]) -> np.ndarray:
+def _raked(shares: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Scale rows and columns in turn until they sum to the margins, as far as impossible cells let them."""
+    for _ in range(RAKING):
+        for axis, margin in ((1, rows[:, None]), (0, columns[None, :])):
+            sums = shares.sum(axis=axis, keepdims=True)
+            shares = shares * np.divide(margin, sums, out=np.ones_like(sums), where=sums > 0)
+    return shares
+
+
+def _excluded(axes: tuple[int, int], zeros: Sequence[Zeros], sides: tuple[Grouping, Grouping]) -> NDArray[np.bool_]:
     """Say which cells of groups hold impossible combinations only."""
     found = np.zeros((sides[0].many, sides[1].many), dtype=bool)
     for each in zeros:

@@ -35,6 +35,8 @@ SAMPLED = 2.0
 WORK = 2e7
 FEWEST, MOST = 250, 1000
 """Components: so many that a step costs the same for up to 280 values of all attributes together."""
+IMPOSSIBLE = 30.0
+"""How many times as much a cell counts that holds impossible combinations only."""
 HEAVIEST = 2.0
 """Pairs that are known exactly count at most this many times as much as the average pair."""
 _LEAST = np.float32(1e-12)
@@ -92,7 +94,8 @@ def _goal(evidence: Evidence, records: float) -> _Goal:
     for pair, deviation, precision in zip(evidence.pairs, deviations, precisions, strict=True):
         rows, columns = (slice(starts[axis], ends[axis]) for axis in pair.axes)
         pairs[rows, columns], pairs[columns, rows] = pair.shares, pair.shares.T
-        counts[rows, columns] = counts[columns, rows] = precision
+        counts[rows, columns] = precision * np.where(pair.excluded, IMPOSSIBLE, 1.0)
+        counts[columns, rows] = counts[rows, columns].T
         noise[list(pair.axes)] += deviation
         tables[list(pair.axes)] += 1
     # Cells are smaller the more values there are, and so is what the same penalty may take from them.
