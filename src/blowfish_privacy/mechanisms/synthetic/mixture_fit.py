@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.mechanisms.synthetic.evidence import Evidence
+from blowfish_privacy.mechanisms.synthetic.mixture_start import tree_start
 from blowfish_privacy.support.progress import task
 
 Reals = NDArray[np.float32]
@@ -68,8 +69,8 @@ def fitted(evidence: Evidence, records: float) -> Components:
     goal = _goal(evidence, max(records, 1.0))
     values = len(goal.margins)
     many = int(np.clip(WORK / values**2, FEWEST, MOST))
-    start = np.random.default_rng(0).standard_normal((many, values), dtype=np.float32)
-    shares, weights = _Descent(np.log(goal.margins + np.float32(1e-7)) + start), _Descent(np.zeros(many, np.float32))
+    shares = _Descent(tree_start(evidence, many, np.random.default_rng(0)))
+    weights = _Descent(np.zeros(many, np.float32))
     with task("Fitting a mixture to pairs of attributes") as progress:
         for step in range(STEPS):
             found = _components(goal, weights.place, shares.place)
