@@ -84,8 +84,13 @@ def fit_mixture(
     shape: tuple[int, ...], total: float, measurements: Sequence[Measurement], zeros: Sequence[Zeros] = ()
 ) -> Mixture:
     """Fit a mixture to measured tables: all that these tell about single attributes and pairs."""
-    evidence = gathered(shape, total, measurements, zeros)
-    found = fitted(evidence, total)
+    from threadpoolctl import threadpool_limits  # it looks through all libraries that are loaded, so only when needed
+
+    # These matrices are small: on a busy machine several threads wait for each other far longer than they work. With
+    # one, sums do not depend on the number of cores either.
+    with threadpool_limits(limits=1):
+        evidence = gathered(shape, total, measurements, zeros)
+        found = fitted(evidence, total)
     ends = np.cumsum([len(margin) for margin in evidence.margins])
     shares = np.split(found.shares.astype(np.float64), ends[:-1], axis=1)
     weights = found.weights.astype(np.float64)
