@@ -11,6 +11,8 @@ from blowfish_privacy.mechanisms.synthetic.tariff import Changes
 from blowfish_privacy.privacy.classes import PairClass
 
 _ROUNDS = 400
+_SETTLED = 1e-12
+"""The fixed point is reached when no amount changes by more than such a share."""
 _DIGITS = 24
 """Bits to which a scale is rounded up."""
 _MOST_SHIFT = 60
@@ -39,7 +41,9 @@ def allocated(
     for _ in range(_ROUNDS):
         # The least sum of w_S m_S^-p with constraints sum c_S m_S <= room has m_S = (w_S / price_S)^(1 / (1 + p)).
         prices = np.maximum(multipliers @ matrix, 1e-300)
-        amounts = np.where(paid, (wanted / prices) ** (1 / (1 + power)), 0.0)
+        before, amounts = amounts, np.where(paid, (wanted / prices) ** (1 / (1 + power)), 0.0)
+        if np.allclose(amounts, before, rtol=_SETTLED, atol=0.0):
+            break
         multipliers *= np.maximum(matrix @ amounts / limits, 1e-3) ** 0.7
         multipliers = np.maximum(multipliers, 1e-200)
     amounts *= min(1.0, float((limits / np.maximum(matrix @ amounts, 1e-300)).min()))
