@@ -60,6 +60,26 @@ CORPUS: tuple[dict[str, Any], ...] = (
         size=48842,
     ),
     _file(
+        {"age": _AGE, "sex": _SEX, "place": _PLACE},
+        {"per_attribute": {"age": {"threshold": 5}, "sex": "public", "place": "full"}},
+        [
+            {
+                "synthetic": ["age", "sex", "place@state"],
+                "workload": 2,
+                "keep": "sex",
+                "mechanism": "synthetic-laplace",
+            },
+            {
+                "synthetic": ["age", "sex"],
+                "workload": [["age", "sex"]],
+                "impossible": [{"age": [17, 20], "sex": "Male"}],
+                "rho": 0.01,
+                "mechanism": "synthetic",
+            },
+        ],
+        size=5000,
+    ),
+    _file(
         {"x": _WAGE},
         {"threshold": "7/2"},
         [
