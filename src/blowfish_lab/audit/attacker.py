@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from math import inf
 from time import process_time
@@ -136,7 +137,8 @@ def shown_loss(case: Case) -> float:
     """
     follow = follower(case)
     if follow is not None:
-        return float(np.mean([follow(row).loss for row in outputs(case.mechanism, case.aggregates[0], _FOLLOWED)]))
+        seen = np.mean([follow(row).loss for row in outputs(case.mechanism, case.aggregates[0], _FOLLOWED)])
+        return case.promise(Fraction(float(seen)))
     lost, scales = case.promise(case.lost(case.mechanism)), case.mechanism.certify(case.policy).scales
     if case.mechanism.counted_in is RHO:
         return lost

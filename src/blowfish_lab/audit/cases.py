@@ -24,7 +24,18 @@ from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.conversion import epsilon_of
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.queries import Cumulative, Histogram, KMeans, Linear, Mean, Query, RangeGrid, Sum, Tables
+from blowfish_privacy.queries import (
+    Cumulative,
+    Histogram,
+    KMeans,
+    Linear,
+    Mean,
+    Query,
+    RangeGrid,
+    Sum,
+    Synthetic,
+    Tables,
+)
 from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.testing.oracle import moves_together
 
@@ -33,6 +44,9 @@ Move = tuple[Cell, Cell | None]
 
 _SHAPES = [(2,), (3,), (5,), (8,), (16,), (40,), (120,), (2, 2), (2, 3), (3, 2), (4, 4), (6, 1), (1, 6), (12, 12)]
 _LINES = [(6, 1), (1, 6), (2, 1), (1, 3)]
+_SMALL = [(2, 2), (2, 3), (3, 2), (2, 2, 2)]
+IN_ROUNDS = {"synthetic", "synthetic-laplace"}
+"""They choose, measure and fit several times for one output."""
 _ONE_WAY = {"gaussian-flow"}
 """Where a flow can take several ways at once, Gaussian noise hides far more than the one way of the certificate."""
 _LARGEST_WITH_FACTS = 6
@@ -113,7 +127,8 @@ def make_case(name: str, seed: int) -> Case | None:
     source = random.Random(f"{name} {seed}")  # noqa: S311
     kind = MECHANISMS[name]
     shared = name in _STEADY and seed % 10 == _SHARED
-    shape = (120,) if shared else source.choice(_LINES if name in _ONE_WAY and seed % 2 else _SHAPES)
+    usual = _LINES if name in _ONE_WAY and seed % 2 else _SMALL if name in IN_ROUNDS else _SHAPES
+    shape = (120,) if shared else source.choice(usual)
     domain = Domain({f"a{axis}": Integer(0, size - 1) for axis, size in enumerate(shape)})
     fitting = [query for query in _queries(source, domain, fewest=2 if shared else 1) if kind.answers(query)]
     if not fitting:
@@ -142,7 +157,7 @@ def _calibrate(source: random.Random, kind: type[Mechanism], query: Query, polic
     if kind.name in _STEADY:
         # Rounds that follow each other stay near a crowd in the middle, so that each of them shows who moved.
         base = [cells[len(cells) // 2]]
-    amount = source.choice(_RHOS if kind.counted_in is RHO else _LARGE_EPSILONS if kind.name in _STEADY else _EPSILONS)
+    amount = source.choice(_RHOS if kind.counted_in is RHO else _LARGE_EPSILONS if kind.name in _FEW else _EPSILONS)
     crowd = _CROWD if kind.name in _STEADY else 1
     records = None if policy.size == "unknown" else crowd * len(base) + _TOGETHER
     try:
@@ -163,6 +178,8 @@ def _calibrate(source: random.Random, kind: type[Mechanism], query: Query, polic
 
 
 _STEADY, _CROWD = {"lloyd"}, 60
+_FEW = {*_STEADY, *IN_ROUNDS}
+"""Where outputs take time, larger losses show in fewer of them."""
 _SHARED = 5
 """The last digit of seeds whose short threshold makes clusters share their records."""
 
@@ -187,7 +204,9 @@ def _queries(source: random.Random, domain: Domain, fewest: int) -> Iterator[Que
     clusters = [KMeans(list(domain.names), k=source.choice(many))]
     singles = [kind(domain.names[-1]) for kind in (Histogram, Cumulative, Sum, Mean)]
     tables = [Tables([domain.names[:1], *combinations(domain.names, 2)])]
-    for query in (*singles, *singles, Linear(weights, domain.names), *grids, *clusters, *tables):
+    # With nothing to choose from, all is lost in two steps, and shows.
+    records = [Synthetic(domain.names, workload=ways) for ways in (1, 2) if len(domain.names) > 1]
+    for query in (*singles, *singles, Linear(weights, domain.names), *grids, *clusters, *tables, *records):
         try:
             query.on(domain)
         except BlowfishError:
@@ -260,5 +279,9 @@ def weakened(case: Case, part: int | None) -> Mechanism:
         return f'"{match[1]}": "{Fraction(match[2]) * times}"'
 
     written = json.loads(_NOISE.sub(replacement, json.dumps(case.mechanism.to_document())))
+    if "limits" in written:
+        # What may be lost is what all the noise follows from.
+        times = 4 if case.mechanism.counted_in is RHO else 2
+        written["limits"] = [[*which, str(times * Fraction(limit))] for *which, limit in written["limits"]]
     records = None if case.policy.size == "unknown" else int(case.tables[0].sum())
     return type(case.mechanism).from_document(case.query, case.policy, written, records)

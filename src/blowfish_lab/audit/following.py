@@ -18,6 +18,9 @@ from blowfish_lab.audit.outputs import Remembered
 from blowfish_privacy.mechanisms.clusters.counted_grid import CountedGrid
 from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
+from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
+from blowfish_privacy.mechanisms.synthetic.transcript import Look
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 
 Numbers = npt.NDArray[Any]
 
@@ -29,18 +32,23 @@ class Followed:
     noisy: Numbers
     exact: tuple[Numbers, Numbers]
     scales: Numbers
+    measure: Measure = EPSILON
+    """In rho the scales are variances."""
 
     @property
     def gain(self) -> float:
         """The logarithm of how much likelier the first table is, for noise of these scales."""
-        first, second = (np.abs(self.noisy - each) for each in self.exact)
+        first, second = (self._off(self.noisy - each) for each in self.exact)
         # Equal outputs must score equally, whatever the order of additions did to the last digit.
-        return round(float(((second - first) / self.scales).sum()), 9)
+        return round(float((second - first).sum()), 9)
 
     @property
     def loss(self) -> float:
-        """The largest gain that noise could have led to, had it led to the same questions."""
-        return float((np.abs(self.exact[0] - self.exact[1]) / self.scales).sum())
+        """The largest gain that noise could have led to, had it led to the same questions; for a variance, the rho."""
+        return float(self._off(self.exact[0] - self.exact[1]).sum())
+
+    def _off(self, numbers: Numbers) -> Numbers:
+        return numbers**2 / (2 * self.scales) if self.measure is RHO else np.abs(numbers) / self.scales
 
 
 Follow = Callable[[Numbers], Followed]
@@ -51,6 +59,8 @@ def follower(case: Case) -> Follow | None:
     if isinstance(case.mechanism, NoisyLloyd):
         records = None if case.mechanism.secret_size else int(case.tables[0].sum())
         return _rounds(case.mechanism, case.aggregates, records)
+    if isinstance(case.mechanism, SyntheticMechanism):
+        return _looks(case.mechanism, case.aggregates)
     if isinstance(case.mechanism, CountedGrid):
         return _counted(case.mechanism, case.aggregates)
     return _mesh(case.mechanism, case.aggregates) if isinstance(case.mechanism, SoftMesh) else None
@@ -69,6 +79,23 @@ def _rounds(mechanism: NoisyLloyd, tables: tuple[Remembered, ...], records: int 
             for table, shown in zip(tables, exact, strict=True):
                 shown.append(table.assignments(mechanism.question(centres)).reshape(-1))
         return Followed(row, (np.concatenate(exact[0]), np.concatenate(exact[1])), scales)
+
+    return follow
+
+
+def _looks(mechanism: SyntheticMechanism, tables: tuple[Remembered, ...]) -> Follow:
+    names = mechanism.domain.names
+    sets = [tuple(names.index(name) for name in listed) for listed in mechanism.tables(mechanism.query)]
+    first, second = (dict(zip(sets, table.counts(mechanism.tables(mechanism.query)), strict=True)) for table in tables)
+
+    def follow(row: Numbers) -> Followed:
+        looks = [step for step in mechanism.steps(row) if isinstance(step, Look) and step.scale]
+        noisy, *exact = (
+            np.concatenate([each.reshape(-1) for each in counts])
+            for counts in zip(*((look.noisy, first[look.axes], second[look.axes]) for look in looks), strict=True)
+        )
+        scales = np.concatenate([np.full(look.noisy.size, float(look.scale)) for look in looks])
+        return Followed(noisy, (exact[0], exact[1]), scales, mechanism.counted_in)
 
     return follow
 
