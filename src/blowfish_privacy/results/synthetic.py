@@ -95,7 +95,7 @@ class SyntheticResult(Result):
     def many(self) -> int:
         """How many records are drawn unless another number is asked for."""
         known = max(round(self.model.total), 1) if self.release.records is None else self.release.records
-        return known if self._mechanism.query.keep else min(known, self._most)
+        return known if self._mechanism.scope.query.keep else min(known, self._most)
 
     @property
     def _most(self) -> int:
