@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from fractions import Fraction
+from itertools import combinations
 from math import sqrt
 
 import duckdb
@@ -159,7 +160,9 @@ def test_public_columns_are_kept_row_by_row():
     assert pd.Series(records["sex"]).value_counts().to_dict() == true
     with pytest.raises(bp.QueryError, match="kept columns are those of 4,000 records"):
         result.records(10)
-    assert "row by row" in str(make_card(result.text))
+    said = str(make_card(result.text))
+    assert "row by row" in said
+    assert "In this release, exactly: the table of “sex”." in said
     with pytest.raises(bp.RefusalError, match="cannot be kept"):
         own.plan(bp.Synthetic(NAMES, 2, keep=["age"]), rho="0.1")
     assert len(own.ledger.entries()) == 1
@@ -172,6 +175,25 @@ def test_impossible_combinations_do_not_occur():
     assert not ((made["age"] <= 1) & (made["place"] == "c")).any()
     assert not ((made["sex"] == "M") & (made["wage"] == 125)).any()
     assert len(made) == 4_000
+
+
+def test_combinations_that_leave_nothing_possible_are_refused_before_the_charge():
+    own = session()
+    every = [{"sex": "F", "age": (0, 4)}, {"sex": "F", "age": (5, 9)}, {"sex": "M", "place": ["a", "b"]}]
+    assert own.plan(bp.Synthetic(NAMES, 2, impossible=every), rho="0.1")
+    with pytest.raises(bp.QueryError, match="leave no record possible"):
+        own.release(bp.Synthetic(NAMES, 2, impossible=[*every, {"sex": "M", "place": "c"}]), rho="0.1")
+    assert own.ledger.entries() == ()
+
+
+def test_conditions_on_very_many_pairs_need_no_tree():
+    names = [f"a{number}" for number in range(12)]
+    domain = bp.Domain({name: bp.Integer(0, 9) for name in names})
+    table = pd.DataFrame({name: GENERATOR.integers(0, 10, 400) for name in names})
+    own = bp.Session(table, bp.Policy(domain, secrets=bp.Attributes()), budget={"rho": 1})
+    never = [{first: 0, second: 0} for first, second in combinations(names, 2)]
+    made = own.release(bp.Synthetic(names, 2, impossible=never), rho="0.1").positions()
+    assert ((made == 0).sum(axis=1) <= 1).all()
 
 
 def test_quality_is_told_by_the_release_alone(people):

@@ -10,6 +10,7 @@ from math import sqrt
 from blowfish_privacy.mechanisms.synthetic.all_pairs import importance_of, measure_all_pairs
 from blowfish_privacy.mechanisms.synthetic.allocation import allocated
 from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
+from blowfish_privacy.mechanisms.synthetic.impossible import fit_a_tree
 from blowfish_privacy.mechanisms.synthetic.looks import Looks
 from blowfish_privacy.mechanisms.synthetic.mixture import fit_mixture
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
@@ -129,6 +130,8 @@ def chosen_approach(scope: Scope, limits: Limits, records: int | None) -> Approa
     Where the number of records is secret, tables are chosen.
     """
     if len(scope.pairs) > _MOST_PAIRS_TO_CHOOSE_FROM or scope.cells(scope.query.kept()) > MODEL_CELLS // 4:
+        return MIXTURE
+    if not fit_a_tree(scope.domain.shape, scope.zeros):
         return MIXTURE
     if not scope.pairs or len(scope.domain.names) < 3 or not records:
         return TREE

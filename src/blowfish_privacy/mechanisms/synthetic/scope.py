@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import Domain, quoted
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS, candidates_for, pairs_for
 from blowfish_privacy.mechanisms.synthetic.costs import Costs
@@ -20,6 +20,7 @@ from blowfish_privacy.queries import Synthetic
 
 _MOST_KEPT = 2**20
 """The most cells of the attributes that are kept row by row."""
+_MOST_NAMED = 10
 _LARGEST_EXACT = MODEL_CELLS // 4
 
 
@@ -71,6 +72,14 @@ class Scope:
         pairs = [axes for axes in combinations(public, 2) if self.cells(axes) <= _LARGEST_EXACT]
         listed = [*kept, *((axis,) for axis in public), *pairs]
         return [axes for axes in dict.fromkeys(listed) if not self.costs.weights(axes)]
+
+    def exact_words(self) -> str | None:
+        """Name the tables without secrets; None if there are none."""
+        titles = [
+            "the table of " + " by ".join(quoted(self.domain.names[axis]) for axis in axes) for axes in self.exact
+        ]
+        more = f" and {len(titles) - _MOST_NAMED:,} more" if len(titles) > _MOST_NAMED else ""
+        return f"{'; '.join(titles[:_MOST_NAMED])}{more}" if titles else None
 
     @cached_property
     def zeros(self) -> list[Zeros]:

@@ -19,6 +19,7 @@ from blowfish_privacy.mechanisms.synthetic.accountant import Accountant
 from blowfish_privacy.mechanisms.synthetic.allocation import MOST_SCALE
 from blowfish_privacy.mechanisms.synthetic.approach import APPROACHES, Approach, Limits, chosen_approach
 from blowfish_privacy.mechanisms.synthetic.costs import Costs
+from blowfish_privacy.mechanisms.synthetic.impossible import check_possible
 from blowfish_privacy.mechanisms.synthetic.looks import Looks
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Integers, Measurement, Model, combined
 from blowfish_privacy.mechanisms.synthetic.rounds import estimated_total
@@ -62,6 +63,7 @@ class SyntheticMechanism(Mechanism):
             raise QueryError("synthetic records need a table with at least one record.")
         scope = Scope(_asked(query, policy), policy, cls.tariff)
         scope.check_kept()
+        check_possible(scope.domain.shape, scope.zeros)
         told = [
             pairs for pairs in scope.costs.classes if any(pairs in scope.costs.weights(axes) for axes in scope.single)
         ]
@@ -191,6 +193,10 @@ class SyntheticMechanism(Mechanism):
             "Synthetic records are made up: they are not people. Their error is not covered by a closed form; that of "
             "the tables that were measured is."
         ]
+
+    def without_noise(self) -> str | None:
+        """Name the tables without secrets, which are there as they are."""
+        return self.scope.exact_words() if self.limits else None
 
     def expected_error(self) -> ExpectedError:
         """Give the error of a count of one attribute, as it is measured first."""

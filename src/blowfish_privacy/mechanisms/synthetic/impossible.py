@@ -1,0 +1,42 @@
+"""Impossible combinations taken together: how large a tree they need, and whether they leave anything possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
+from blowfish_privacy.mechanisms.synthetic.junction_tree import JunctionTree, cells_of, cliques_of
+from blowfish_privacy.mechanisms.synthetic.model import Zeros
+from blowfish_privacy.mechanisms.synthetic.tree_model import spread_over
+
+LARGEST_TREE = MODEL_CELLS // 4
+"""The most cells that impossible combinations may take of a tree, so that there is room for tables."""
+
+
+def fit_a_tree(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
+    """Say whether a tree can hold all impossible combinations, and tables beside them."""
+    return cells_of(shape, cliques_of(shape, [each.axes for each in zeros])) <= LARGEST_TREE
+
+
+def check_possible(shape: Sequence[int], zeros: Sequence[Zeros]) -> None:
+    """Refuse combinations that leave nothing possible; where too many attributes hang together it is not looked for."""
+    if zeros and fit_a_tree(shape, zeros) and not _some_possible(shape, zeros):
+        raise QueryError("the impossible combinations leave no record possible.", hint="take some of them back.")
+
+
+def _some_possible(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
+    """Pass what is possible from the leaves of a tree up to its root."""
+    tree = JunctionTree.of(shape, [each.axes for each in zeros])
+    possible = [np.ones(tree.sizes(number), dtype=np.bool_) for number in range(len(tree.cliques))]
+    for each in zeros:
+        home = tree.home(each.axes) or 0
+        possible[home] &= ~each.impossible.reshape(spread_over(shape, each.axes, tree.cliques[home]))
+    for number in range(len(possible) - 1, 0, -1):
+        clique, shared, above = tree.cliques[number], tree.separators[number], tree.parents[number]
+        others = tuple(place for place, axis in enumerate(clique) if axis not in shared)
+        message = possible[number].any(axis=others)
+        possible[above] &= np.reshape(message, spread_over(shape, shared, tree.cliques[above]))
+    return bool(possible[0].any())
