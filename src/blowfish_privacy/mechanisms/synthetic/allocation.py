@@ -37,7 +37,7 @@ def allocated(
     limits = np.array([max(float(room[pairs]), 1e-300) for pairs in classes])
     wanted = np.maximum(np.asarray(importance, dtype=np.float64), 1e-9)
     multipliers = np.ones(len(classes))
-    amounts = np.ones(len(weights))
+    amounts = np.zeros(len(weights))
     for _ in range(_ROUNDS):
         # The least sum of w_S m_S^-p with constraints sum c_S m_S <= room has m_S = (w_S / price_S)^(1 / (1 + p)).
         prices = np.maximum(multipliers @ matrix, 1e-300)
