@@ -85,8 +85,10 @@ def _rounds(mechanism: NoisyLloyd, tables: tuple[Remembered, ...], records: int 
 
 def _looks(mechanism: SyntheticMechanism, tables: tuple[Remembered, ...]) -> Follow:
     names = mechanism.domain.names
-    sets = [tuple(names.index(name) for name in listed) for listed in mechanism.tables(mechanism.query)]
-    first, second = (dict(zip(sets, table.counts(mechanism.tables(mechanism.query)), strict=True)) for table in tables)
+    sets = [tuple(names.index(name) for name in listed) for listed in mechanism.tables(mechanism.scope.query)]
+    first, second = (
+        dict(zip(sets, table.counts(mechanism.tables(mechanism.scope.query)), strict=True)) for table in tables
+    )
 
     def follow(row: Numbers) -> Followed:
         looks = [step for step in mechanism.steps(row) if isinstance(step, Look) and step.scale]
