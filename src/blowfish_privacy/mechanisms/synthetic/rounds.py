@@ -84,7 +84,8 @@ class Rounds:
     def _fitted(self, before: TreeFit | None) -> TreeFit:
         total = estimated_total(self.looks.known) if self.total is None else float(self.total)
         start = before.factors if before else None
-        return fit_tree(self._costs.domain.shape, total, self.looks.known, self.zeros, start=start, rounds=_FITTING)
+        shape, known = self._costs.domain.shape, self.looks.known
+        return fit_tree(shape, total, known, self.zeros, start=start, rounds=_FITTING, tolerance=1e-9)
 
     def _choose_in_rounds(self) -> None:
         share = (1 - FIRST - LAST) / ROUNDS
@@ -157,11 +158,14 @@ class Rounds:
 
     def _chosen(self, tables: Sequence[Axes], scales: Mapping[Axes, Fraction], amount: Fraction) -> list[Axes]:
         """Draw a packing: tables of which no two tell the same class."""
-        reaches = self._costs.largest(tables)
-        coefficient = rounded_down(self._costs.tariff.reach_for(amount) / (2 * max(reaches.values())))
-        self.looks.accountant.charge(self._costs.of_choice(coefficient, tables))
+        told = {pairs for axes in tables for pairs in self._costs.changes(axes)}
+        reach = max(change for pairs, change in self._costs.largest(self.candidates).items() if pairs in told)
+        coefficient = rounded_down(self._costs.tariff.reach_for(amount) / (2 * reach))
+        # Charged as for a choice among all candidates: whoever reads the steps does not know which were in reach.
+        charges = self._costs.of_choice(coefficient, self.candidates)
+        self.looks.accountant.charge({pairs: charge for pairs, charge in charges.items() if pairs in told})
         numbers = {pairs: number for number, pairs in enumerate(self._costs.classes)}
-        self.looks.steps.append(Choice(coefficient, tuple(sorted(numbers[pairs] for pairs in reaches))))
+        self.looks.steps.append(Choice(coefficient, tuple(sorted(numbers[pairs] for pairs in told))))
         atoms = self._atoms(tables)
         scores = [self._score(axes, scales[axes]) for axes in tables]
         found: list[Axes] = []

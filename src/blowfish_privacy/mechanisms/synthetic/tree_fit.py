@@ -31,6 +31,7 @@ _LEAST_RIDGE = 0.05
 _IMPOSSIBLE = -np.inf
 """The logarithm of no probability at all: a finite one would be outweighed where noisy counts say otherwise."""
 _MEMORY = 12
+_SWEEPS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,8 @@ def fit_tree(
     zeros: Sequence[Zeros] = (),
     *,
     start: Mapping[Axes, Floats] | None = None,
-    rounds: int = 300,
+    rounds: int = 1000,
+    tolerance: float = 1e-12,
 ) -> TreeFit:
     """Fit a tree that holds all tables known; impossible combinations get no records."""
     tree = JunctionTree.of(shape, [*known, *(each.axes for each in zeros)])
@@ -58,10 +60,10 @@ def fit_tree(
         problem.start(start or {}),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": rounds, "maxfun": 2 * rounds, "ftol": 1e-9, "maxcor": _MEMORY},
+        options={"maxiter": rounds, "maxfun": 2 * rounds, "ftol": tolerance, "maxcor": _MEMORY},
     )
     factors = problem.factors(found.x)
-    _, beliefs = beliefs_of(tree, problem.potentials(factors))
+    beliefs = problem.meeting_exact_tables(factors)
     model = TreeModel(tree, tuple(beliefs), total)
     return TreeFit(model, {each.axes: factor for each, factor in zip(problem.tables, factors, strict=True)})
 
@@ -141,6 +143,23 @@ class _Problem:
         for factor, each in zip(factors, self.tables, strict=True):
             potentials[each.home] += factor.reshape(each.spread)
         return potentials
+
+    def meeting_exact_tables(self, factors: Sequence[Floats]) -> list[Floats]:
+        """Scale the cells of tables without noise to their counts, one table after the other, until all are met."""
+        potentials = self.potentials(factors)
+        _, beliefs = beliefs_of(self.tree, potentials)
+        exact = [table for table, known in zip(self.tables, self.known, strict=True) if known.variance == 0]
+        for _ in range(_SWEEPS if len(exact) > 1 else len(exact)):
+            for each in exact:
+                expected = self.total * beliefs[each.home].sum(axis=each.summed)
+                possible = (expected > 0) & (each.counts > 0)
+                if not possible.any():  # what was declared impossible contradicts the data altogether
+                    continue
+                ratio = np.divide(each.counts, expected, out=np.zeros_like(expected), where=possible)
+                logs = np.log(ratio, out=np.full_like(ratio, -np.inf), where=possible)
+                potentials[each.home] += logs.reshape(each.spread)
+                _, beliefs = beliefs_of(self.tree, potentials)
+        return beliefs
 
     def value_and_slope(self, point: Floats) -> tuple[float, Floats]:
         """Return the function and its gradient."""

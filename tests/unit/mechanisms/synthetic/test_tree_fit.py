@@ -112,7 +112,7 @@ def test_exact_tables_are_met_and_noise_is_not_fitted():
     joint = random.dirichlet(np.ones(12)).reshape(3, 4) * 1000
     exact = combined([Measurement((0, 1), np.rint(joint).astype(np.int64), 0.0)])
     total = float(exact[(0, 1)].counts.sum())
-    assert fit_tree((3, 4), total, exact).model.table((0, 1)) == pytest.approx(exact[(0, 1)].counts, abs=1)
+    assert fit_tree((3, 4), total, exact).model.table((0, 1)) == pytest.approx(exact[(0, 1)].counts, abs=1e-6)
     noise = combined([Measurement((0, 1), random.normal(1000 / 12, 1e6, (3, 4)).astype(np.int64), 1e12)])
     assert np.ptp(fit_tree((3, 4), 1000.0, noise).model.table((0, 1))) > 0
     assert fit_tree((3, 4), 1000.0, noise).model.table((0, 1)).min() >= 0
