@@ -17,6 +17,7 @@ from blowfish_privacy.mechanisms.synthetic.model import Axes, Zeros
 from blowfish_privacy.mechanisms.synthetic.tariff import Tariff
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Synthetic
+from blowfish_privacy.support.limits import SYNTHETIC_DRAWN
 
 _MOST_KEPT = 2**20
 """The most cells of the attributes that are kept row by row."""
@@ -95,9 +96,14 @@ class Scope:
             found.append(Zeros(axes, inside))
         return found
 
-    def check_kept(self) -> None:
+    def check_kept(self, records: int | None) -> None:
         """Refuse columns that cannot be kept row by row."""
         kept = self.query.kept()
+        if kept and (records or 0) * len(self.domain.names) > SYNTHETIC_DRAWN:
+            raise RefusalError(
+                f"{records:,} records of {len(self.domain.names)} attributes are too many to be kept row by row.",
+                hint="leave keep out: public tables are met all the same.",
+            )
         if kept and self.costs.weights(kept):
             names = ", ".join(self.domain.names[axis] for axis in kept)
             raise RefusalError(

@@ -37,9 +37,6 @@ from blowfish_privacy.queries import Query, Synthetic
 from blowfish_privacy.support.exact import exact, rounded
 from blowfish_privacy.support.progress import task
 
-_MOST_KEPT = 2**20
-"""The most cells of the attributes that are kept row by row."""
-
 
 class SyntheticMechanism(Mechanism):
     """Measures tables of records, from which a model and synthetic records follow."""
@@ -62,7 +59,7 @@ class SyntheticMechanism(Mechanism):
         if policy.size != "unknown" and not records:
             raise QueryError("synthetic records need a table with at least one record.")
         scope = Scope(_asked(query, policy), policy, cls.tariff)
-        scope.check_kept()
+        scope.check_kept(records)
         check_possible(scope.domain.shape, scope.zeros)
         told = [
             pairs for pairs in scope.costs.classes if any(pairs in scope.costs.weights(axes) for axes in scope.single)
