@@ -26,6 +26,7 @@ from blowfish_privacy.mechanisms.synthetic.tree_fit import fit_tree
 from blowfish_privacy.noise import SystemSource
 
 FULL, ATTRIBUTES, FOUR_PUBLIC = "full domain", "attribute secrets", "+ four public"
+PUBLISHED = ("AIM-like, full domain", "AIM-like, fewer rounds", "MST-like, full domain")
 FEWER_ROUNDS = 2
 """For each attribute, to begin with: the best of 2, 4, 8 and 16 at epsilon 0.1, on the data that it is measured on."""
 SMARTNOISE = Path(__file__).parent / "baselines" / "smartnoise.py"
@@ -101,9 +102,7 @@ def makers(python: str | None) -> dict[str, Maker]:
         FULL: ours(FULL),
         ATTRIBUTES: ours(ATTRIBUTES),
         FOUR_PUBLIC: ours(FOUR_PUBLIC),
-        "AIM-like, full domain": published(aim),
-        "AIM-like, fewer rounds": published(partial(aim, rounds_each=FEWER_ROUNDS)),
-        "MST-like, full domain": published(mst),
+        **dict(zip(PUBLISHED, map(published, (aim, partial(aim, rounds_each=FEWER_ROUNDS), mst)), strict=True)),
     }
     if python is not None:
         found |= {f"SmartNoise {way.upper()}, full domain": smartnoise(way, python) for way in ("aim", "mst")}
