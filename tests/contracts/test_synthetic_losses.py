@@ -118,7 +118,7 @@ def some_neighbours(policy, data):
 
 @KINDS
 @given(policy=policies(most_cells=12, most_attributes=3, sizes=("known", "unknown")), amount=AMOUNTS, data=st.data())
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_step_loses_more_than_its_class_is_charged(name, policy, amount, data):
     try:
         mechanism = replace(made(name, policy, amount), approach=data.draw(st.sampled_from([TREE, TREE, MIXTURE])))

@@ -4,11 +4,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.aggregates import RecordAggregates
-from blowfish_privacy.mechanisms import GaussianSynthetic
+from blowfish_privacy.mechanisms import GaussianSynthetic, LaplaceSynthetic
 from blowfish_privacy.mechanisms.synthetic import approach, rounds
+from blowfish_privacy.mechanisms.synthetic.transcript import Choice, encoded
 from blowfish_privacy.noise import SystemSource
 
 
@@ -36,3 +38,54 @@ def test_a_full_model_still_lets_tables_inside_it_be_chosen(monkeypatch):
     inside = [axes for axes in mechanism.scope.candidates if tree.home(axes) is not None]
     assert inside
     assert made[0]._to_choose_from({*mechanism.limits}) == inside
+
+
+def small(kind=GaussianSynthetic, secrets=None, way=approach.TREE, **options):
+    domain = bp.Domain(a=bp.Integer(0, 2), b=bp.Integer(0, 1), c=bp.Integer(0, 1))
+    policy = bp.Policy(domain, secrets=secrets or bp.Attributes(), **options)
+    query, amount = bp.Synthetic(["a", "b", "c"]), {kind.counted_in.name: Fraction(1)}
+    mechanism = kind.calibrated(query, policy, **amount, records=None if "size" in options else 40)
+    generator = np.random.default_rng(2)
+    positions = [generator.integers(0, size, 40) for size in domain.shape]
+    mechanism = replace(mechanism, approach=way)
+    return mechanism, mechanism.draw(RecordAggregates(domain, positions), SystemSource())
+
+
+@pytest.mark.parametrize("way", [approach.TREE, approach.MIXTURE], ids=lambda way: way.name)
+@pytest.mark.parametrize("kind", [GaussianSynthetic, LaplaceSynthetic])
+def test_steps_that_hide_what_they_cost_are_not_read(kind, way):
+    mechanism, numbers = small(kind, way=way)
+    steps = mechanism.steps(numbers)
+    assert mechanism.fits(numbers)
+    assert not mechanism.fits(encoded([]))
+    assert not mechanism.fits(encoded([step for step in steps if isinstance(step, Choice) or 0 not in step.axes]))
+    for place, step in enumerate(steps):
+        if isinstance(step, Choice):
+            for other in (Choice(Fraction(10**9), (), step.chosen), Choice(step.coefficient, (0,), ((1, 2),))):
+                assert not mechanism.fits(encoded([*steps[:place], other, *steps[place + 1 :]]))
+            twice = Choice(step.coefficient, (0, 1, 2), ((0, 1), (1, 2)))
+            assert not mechanism.fits(encoded([*steps[:place], twice, *steps[place + 1 :]]))
+    unasked = Choice(Fraction(1, 10**9), (0,), ())
+    if not way.chooses:
+        assert not mechanism.fits(encoded([*steps, unasked]))
+
+
+def test_a_public_number_of_records_certifies_nothing_where_it_is_secret():
+    mechanism, _ = small()
+    secret = bp.Policy(mechanism.scope.policy.domain, secrets=bp.Attributes(), size="unknown")
+    with pytest.raises(bp.PolicyError, match="where it is secret"):
+        mechanism.certify(secret)
+
+
+def test_where_every_attribute_is_known_the_dependence_is_still_measured():
+    domain = bp.Domain(a=bp.Integer(0, 1), b=bp.Integer(0, 1))
+    policy = bp.Policy(domain, secrets=bp.Attributes(), known=[bp.KnownMarginal("a"), bp.KnownMarginal("b")])
+    mechanism = GaussianSynthetic.calibrated(bp.Synthetic(["a", "b"]), policy, rho=Fraction(1), records=40)
+    certificate = mechanism.certify(policy)
+    assert certificate.amount == 1
+    assert certificate.sensitivity.value > 0
+    positions = [np.arange(40) % 2, np.arange(40) // 20]
+    numbers = mechanism.draw(RecordAggregates(domain, positions), SystemSource())
+    assert mechanism.fits(numbers)
+    assert mechanism.model(numbers, 40).table((0,)).tolist() == pytest.approx([20, 20])
+    assert any(each.axes == (0, 1) for each in mechanism.measurements(numbers))

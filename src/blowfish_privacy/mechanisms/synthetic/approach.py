@@ -32,6 +32,8 @@ class Approach(ABC):
     """What is measured, and which model is fitted to it."""
 
     name: str
+    chooses: bool
+    """Whether the tables that are measured are chosen among others."""
 
     @abstractmethod
     def tables(self, scope: Scope) -> list[Axes]:
@@ -57,7 +59,7 @@ class Approach(ABC):
 class TreeApproach(Approach):
     """Chooses tables in rounds, and fits a junction tree."""
 
-    name = "tree"
+    name, chooses = "tree", True
 
     def tables(self, scope: Scope) -> list[Axes]:
         """List the tables to choose from."""
@@ -88,7 +90,7 @@ class TreeApproach(Approach):
 class MixtureApproach(Approach):
     """Measures all pairs at once, and fits a mixture of products."""
 
-    name = "mixture"
+    name, chooses = "mixture", False
 
     def tables(self, scope: Scope) -> list[Axes]:
         """List the pairs."""

@@ -165,7 +165,6 @@ class Rounds:
         charges = self._costs.of_choice(coefficient, self.candidates)
         self.looks.accountant.charge({pairs: charge for pairs, charge in charges.items() if pairs in told})
         numbers = {pairs: number for number, pairs in enumerate(self._costs.classes)}
-        self.looks.steps.append(Choice(coefficient, tuple(sorted(numbers[pairs] for pairs in told))))
         atoms = self._atoms(tables)
         scores = [self._score(axes, scales[axes]) for axes in tables]
         found: list[Axes] = []
@@ -176,6 +175,8 @@ class Rounds:
             found += [
                 tables[inside[place]] for place in draw_packing(len(block), options, coefficient, self.looks.source)
             ]
+        classes = tuple(sorted(numbers[pairs] for pairs in told))
+        self.looks.steps.append(Choice(coefficient, classes, tuple(found)))
         return found
 
     def _atoms(self, tables: Sequence[Axes]) -> list[set[PairClass]]:

@@ -16,6 +16,7 @@ from blowfish_privacy.mechanisms.synthetic.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Zeros
 from blowfish_privacy.mechanisms.synthetic.tariff import Tariff
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.classes import PairClass
 from blowfish_privacy.queries import Synthetic
 from blowfish_privacy.support.limits import SYNTHETIC_DRAWN
 
@@ -57,6 +58,13 @@ class Scope:
     def pairs(self) -> list[Axes]:
         """The pairs of attributes with secrets, in tables that shall be accurate."""
         return [axes for axes in pairs_for(self.domain.shape, self.query.tables()) if self.costs.weights(axes)]
+
+    @cached_property
+    def told(self) -> list[PairClass]:
+        """The classes of secret pairs that some table tells apart."""
+        tables = [*self.single, *self.pairs, *self.candidates]
+        found = {pairs for axes in tables for pairs in self.costs.weights(axes)}
+        return [pairs for pairs in self.costs.classes if pairs in found]
 
     def cells(self, axes: Axes) -> int:
         """Count the cells of a table."""

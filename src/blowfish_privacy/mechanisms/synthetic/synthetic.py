@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +16,6 @@ from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecError
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
-from blowfish_privacy.mechanisms.synthetic.accountant import Accountant
 from blowfish_privacy.mechanisms.synthetic.allocation import MOST_SCALE
 from blowfish_privacy.mechanisms.synthetic.approach import APPROACHES, Approach, Limits, chosen_approach
 from blowfish_privacy.mechanisms.synthetic.costs import Costs
@@ -24,16 +24,18 @@ from blowfish_privacy.mechanisms.synthetic.looks import Looks
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Integers, Measurement, Model, combined
 from blowfish_privacy.mechanisms.synthetic.rounds import estimated_total
 from blowfish_privacy.mechanisms.synthetic.scope import Scope
+from blowfish_privacy.mechanisms.synthetic.steps_check import steps_hold
 from blowfish_privacy.mechanisms.synthetic.tariff import GAUSSIAN, LAPLACE, Tariff
-from blowfish_privacy.mechanisms.synthetic.transcript import Choice, Look, Step, decoded, encoded
+from blowfish_privacy.mechanisms.synthetic.transcript import Look, Step, decoded, encoded
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.classes import PairClass
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO
-from blowfish_privacy.privacy.sensitivity import sensitivity_of
+from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
 from blowfish_privacy.queries import Query, Synthetic
+from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.support.exact import exact, rounded
 from blowfish_privacy.support.progress import task
 
@@ -61,10 +63,7 @@ class SyntheticMechanism(Mechanism):
         scope = Scope(_asked(query, policy), policy, cls.tariff)
         scope.check_kept(records)
         check_possible(scope.domain.shape, scope.zeros)
-        told = [
-            pairs for pairs in scope.costs.classes if any(pairs in scope.costs.weights(axes) for axes in scope.single)
-        ]
-        limits = dict.fromkeys(told, amount)
+        limits = dict.fromkeys(scope.told, amount)
         made = cls(scope, limits, chosen_approach(scope, limits, records))  # pyright: ignore[reportCallIssue]
         if max(made.first, default=Fraction(0)) >= MOST_SCALE / 2**10:
             raise QueryError("so small an amount leaves nothing but noise.", hint="allow more.")
@@ -91,6 +90,8 @@ class SyntheticMechanism(Mechanism):
         Under another policy, a class loses at most what a class of the first loses that all tables tell at least as
         well.
         """
+        if policy.size != self.scope.policy.size:
+            raise PolicyError("what is fitted to a public number of records certifies nothing where it is secret.")
         costs = self.costs if policy.hash == self.scope.policy.hash else Costs(policy, self.domain, self.tariff)
         tables = self._counted
         told = [pairs for pairs in costs.classes if any(pairs in costs.weights(axes) for axes in tables)]
@@ -103,8 +104,16 @@ class SyntheticMechanism(Mechanism):
                 raise PolicyError(NO_NOISE)
             amounts[pairs] = self.limits[like]
         # What is stated of the attributes by themselves; the losses are those of all steps.
-        sensitivity = sensitivity_of(self.scope.query.on(policy.domain), policy)
+        sensitivity = self._sensitivity(policy, tables)
         return self.certified(policy, Loss.of(amounts, self.tariff.measure), sensitivity, *self.first)
+
+    def _sensitivity(self, policy: Policy, tables: Sequence[Axes]) -> Sensitivity:
+        """Derive that of the attributes by themselves, or of a table where facts tell these already."""
+        single = sensitivity_of(self.scope.query.on(policy.domain), policy)
+        if single.value:
+            return single
+        forms = (HistogramForm(self.domain.project(self._named(axes))) for axes in tables)
+        return next((each for form in forms if (each := sensitivity_of(form, policy)).value), single)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         """Bound the loss by the limits of the attributes that differ, one after the other."""
@@ -152,21 +161,10 @@ class SyntheticMechanism(Mechanism):
 
     def fits(self, noisy: Integers) -> bool:
         """Read the steps, and add up again what they cost: no class may have lost more than its limit."""
-        accountant = Accountant(self.limits)
-        classes, counted = self.costs.classes, {*self._counted}
         try:
-            for step in self.steps(noisy):
-                if isinstance(step, Choice):
-                    told = {classes[number] for number in step.classes}
-                    costs = self.costs.of_choice(step.coefficient, self.approach.tables(self.scope))
-                    accountant.charge({pairs: cost for pairs, cost in costs.items() if pairs in told})
-                elif step.axes not in counted or (not step.scale and self.costs.weights(step.axes)):
-                    return False
-                elif step.scale:
-                    accountant.charge(self.costs.of_look(step.axes, step.scale))
+            return steps_hold(self.steps(noisy), self.scope, self.approach, self.limits)
         except (PolicyError, SpecError, IndexError):
             return False
-        return True
 
     def steps(self, noisy: Integers) -> list[Step]:
         """Read what was chosen and measured."""
@@ -225,6 +223,8 @@ class SyntheticMechanism(Mechanism):
                 raise SpecError("the document is damaged: a limit is not above 0.")
             limits[PairClass(kind, attribute)] = limit
         scope, approach = Scope(_asked(query, policy), policy, cls.tariff), APPROACHES[written["approach"]]
+        if not limits.keys() <= {*scope.told}:
+            raise SpecError("the document is damaged: it limits what its tables do not tell.")
         return cls(scope, limits, approach)  # pyright: ignore[reportCallIssue]
 
 

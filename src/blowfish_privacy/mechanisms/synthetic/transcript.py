@@ -24,6 +24,7 @@ class Choice:
     """What a difference of one record is multiplied by, in the exponent."""
     classes: tuple[int, ...]
     """The classes of secret pairs that the tables to choose from tell apart, by their numbers."""
+    chosen: tuple[Axes, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,9 @@ def encoded(steps: Sequence[Step]) -> Integers:
     parts: list[Integers] = []
     for step in steps:
         if isinstance(step, Choice):
-            head = [0, *step.coefficient.as_integer_ratio(), len(step.classes), *step.classes]
-            parts.append(np.array(head, dtype=np.int64))
+            head = [0, *step.coefficient.as_integer_ratio(), len(step.classes), *step.classes, len(step.chosen)]
+            tables = [number for axes in step.chosen for number in (len(axes), *axes)]
+            parts.append(np.array([*head, *tables], dtype=np.int64))
         else:
             head = [len(step.axes), *step.axes, *step.scale.as_integer_ratio()]
             parts += [np.array(head, dtype=np.int64), step.noisy.reshape(-1)]
@@ -67,6 +69,17 @@ def _steps(numbers: Integers, shape: Sequence[int]) -> Iterator[Step]:
         place += many
         return numbers[place - many : place]
 
+    def one() -> int:
+        return int(take(1)[0])
+
+    def several() -> tuple[int, ...]:
+        return tuple(int(each) for each in take(one()))
+
+    def table(axes: Axes) -> Axes:
+        if not axes or [*axes] != sorted({*axes}) or not 0 <= axes[0] <= axes[-1] < len(shape):
+            raise SpecError(_DAMAGED)
+        return axes
+
     def ratio() -> Fraction:
         above, below = (int(each) for each in take(2))
         if above < 0 or below < 1:
@@ -74,13 +87,11 @@ def _steps(numbers: Integers, shape: Sequence[int]) -> Iterator[Step]:
         return Fraction(above, below)
 
     while place < len(numbers):
-        (many,) = (int(each) for each in take(1))
+        many = one()
         if many == 0:
-            coefficient, (classes,) = ratio(), take(1)
-            yield Choice(coefficient, tuple(int(each) for each in take(int(classes))))
+            coefficient, classes = ratio(), several()
+            yield Choice(coefficient, classes, tuple(table(several()) for _ in range(one())))
             continue
-        axes = tuple(int(each) for each in take(many))
-        if [*axes] != sorted({*axes}) or not 0 <= axes[0] <= axes[-1] < len(shape):
-            raise SpecError(_DAMAGED)
+        axes = table(tuple(int(each) for each in take(many)))
         scale, sizes = ratio(), [shape[axis] for axis in axes]
         yield Look(axes, scale, take(prod(sizes)).reshape(sizes))

@@ -132,17 +132,20 @@ def test_rounding_is_to_the_safe_side_and_close(number):
 
 STEPS = [
     Look((0,), Fraction(7, 8), np.array([3, -1, 5])),
-    Choice(Fraction(1, 1000), (0, 2)),
+    Choice(Fraction(1, 1000), (0, 2), ((0, 2), (1, 3))),
+    Choice(Fraction(0), (1,)),
     Look((0, 2), Fraction(0), np.array([[1, 2], [3, 4], [5, 6]])),
 ]
 
 
 def test_steps_are_read_as_they_were_written():
     read = decoded(encoded(STEPS), DOMAIN.shape)
-    assert [type(step) for step in read] == [Look, Choice, Look]
+    assert [type(step) for step in read] == [Look, Choice, Choice, Look]
     assert (read[0].axes, read[0].scale, read[0].noisy.tolist()) == ((0,), Fraction(7, 8), [3, -1, 5])
     assert (read[1].coefficient, read[1].classes) == (Fraction(1, 1000), (0, 2))
-    assert read[2].noisy.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert read[1].chosen == ((0, 2), (1, 3))
+    assert (read[2].classes, read[2].chosen) == ((1,), ())
+    assert read[3].noisy.tolist() == [[1, 2], [3, 4], [5, 6]]
     assert decoded(encoded([]), DOMAIN.shape) == []
 
 
