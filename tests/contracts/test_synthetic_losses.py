@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.synthetic import rounds
-from blowfish_privacy.mechanisms.synthetic.approach import MIXTURE, TREE
+from blowfish_privacy.mechanisms.synthetic.approach import PAIRS, TREE
 from blowfish_privacy.mechanisms.synthetic.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.transcript import Choice, Look, encoded
 from blowfish_privacy.privacy.measure import RHO
@@ -121,7 +121,7 @@ def some_neighbours(policy, data):
 @settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_step_loses_more_than_its_class_is_charged(name, policy, amount, data):
     try:
-        mechanism = replace(made(name, policy, amount), approach=data.draw(st.sampled_from([TREE, TREE, MIXTURE])))
+        mechanism = replace(made(name, policy, amount), approach=data.draw(st.sampled_from([TREE, TREE, PAIRS])))
     except bp.QueryError:
         assume(condition=False)
     seed = data.draw(st.integers(0, 2**32))

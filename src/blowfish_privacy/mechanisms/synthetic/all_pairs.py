@@ -1,4 +1,4 @@
-"""Measuring all single attributes and all pairs at once: nothing is chosen, and a mixture is fitted to them."""
+"""Measuring all single attributes and all pairs at once: nothing is chosen."""
 
 from __future__ import annotations
 

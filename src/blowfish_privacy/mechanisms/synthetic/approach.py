@@ -1,19 +1,22 @@
-"""Two ways to synthetic records: choosing tables for a junction tree, or all pairs for a mixture of products."""
+"""Two ways to synthetic records: choosing tables in rounds, or measuring all pairs at once."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from math import sqrt
 
 from blowfish_privacy.mechanisms.synthetic.all_pairs import importance_of, measure_all_pairs
 from blowfish_privacy.mechanisms.synthetic.allocation import allocated
 from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
+from blowfish_privacy.mechanisms.synthetic.claims import with_fewer_claims
 from blowfish_privacy.mechanisms.synthetic.impossible import fit_a_tree
 from blowfish_privacy.mechanisms.synthetic.looks import Looks
 from blowfish_privacy.mechanisms.synthetic.mixture import fit_mixture
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
+from blowfish_privacy.mechanisms.synthetic.noisy_tree import noisy_tree
 from blowfish_privacy.mechanisms.synthetic.rounds import FIRST, Rounds
 from blowfish_privacy.mechanisms.synthetic.scope import Scope
 from blowfish_privacy.mechanisms.synthetic.transcript import Step
@@ -87,10 +90,10 @@ class TreeApproach(Approach):
         )
 
 
-class MixtureApproach(Approach):
-    """Measures all pairs at once, and fits a mixture of products."""
+class PairsApproach(Approach):
+    """Measures all pairs at once, and fits a mixture of products or a tree, whichever claims less beyond them."""
 
-    name, chooses = "mixture", False
+    name, chooses = "pairs", False
 
     def tables(self, scope: Scope) -> list[Axes]:
         """List the pairs."""
@@ -101,8 +104,12 @@ class MixtureApproach(Approach):
         return measure_all_pairs(looks, scope.exact, scope.pairs)
 
     def fit(self, scope: Scope, total: float, measurements: Sequence[Measurement]) -> Model:
-        """Fit groups of records in each of which the attributes are independent."""
-        return fit_mixture(scope.domain.shape, total, measurements, scope.zeros)
+        """Fit a mixture and, unless attributes are too many, a tree; what was measured decides between them."""
+        shape, known = scope.domain.shape, combined(measurements)
+        mixture = fit_mixture(shape, total, measurements, scope.zeros)
+        tree = noisy_tree(shape, total, known, scope.zeros)
+        together = {pair for axes in known for pair in combinations(axes, 2)}
+        return mixture if tree is None else with_fewer_claims(mixture, tree, together)
 
     def first(self, scope: Scope, limits: Limits) -> list[Fraction]:
         """Share the limits between the attributes and the pairs."""
@@ -118,12 +125,13 @@ class MixtureApproach(Approach):
         """Describe the pairs."""
         return (
             f"so is each of {len(scope.pairs):,} pairs of attributes, at once; a mixture of groups, in each of which "
-            "the attributes are independent, is fitted to all of them"
+            "the attributes are independent, is fitted to all of them, or a tree of attributes where that is better by "
+            "the noisy counts"
         )
 
 
-TREE, MIXTURE = TreeApproach(), MixtureApproach()
-APPROACHES: Mapping[str, Approach] = {each.name: each for each in (TREE, MIXTURE)}
+TREE, PAIRS = TreeApproach(), PairsApproach()
+APPROACHES: Mapping[str, Approach] = {each.name: each for each in (TREE, PAIRS)}
 
 
 def chosen_approach(scope: Scope, limits: Limits, records: int | None) -> Approach:
@@ -132,17 +140,17 @@ def chosen_approach(scope: Scope, limits: Limits, records: int | None) -> Approa
     Where the number of records is secret, tables are chosen.
     """
     if len(scope.pairs) > _MOST_PAIRS_TO_CHOOSE_FROM or scope.cells(scope.query.kept()) > MODEL_CELLS // 4:
-        return MIXTURE
+        return PAIRS
     if not fit_a_tree(scope.domain.shape, scope.zeros):
-        return MIXTURE
+        return PAIRS
     if not scope.pairs or len(scope.domain.names) < 3 or not records:
         return TREE
-    return MIXTURE if clearness(scope, limits, records) >= _CLEAR else TREE
+    return PAIRS if clearness(scope, limits, records) >= _CLEAR else TREE
 
 
 def clearness(scope: Scope, limits: Limits, records: int) -> float:
     """Compare the records with the noise of a pair when all pairs are measured, the root over all of its cells."""
-    scales = MIXTURE.scales(scope, limits)[len(scope.single) :]
+    scales = PAIRS.scales(scope, limits)[len(scope.single) :]
     noise = [
         sqrt(scope.tariff.variance(scale) * scope.cells(axes)) for axes, scale in zip(scope.pairs, scales, strict=True)
     ]
