@@ -27,7 +27,7 @@ Limits = Mapping[PairClass, Fraction]
 Report = Callable[[float | None], None]
 
 _MOST_PAIRS_TO_CHOOSE_FROM = 600
-_CLEAR = 15.0
+_CLEAR = 25.0
 """From here on all pairs at once are better: the records over the noise of a pair, its root over all cells."""
 
 

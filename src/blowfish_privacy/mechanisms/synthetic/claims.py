@@ -22,6 +22,8 @@ from blowfish_privacy.mechanisms.synthetic.tree_model import TreeModel
 _MOST_TRIPLES = 60
 _MOST_CELLS = 200_000
 """Of one triple."""
+_NOISE_OF_PAIRS = 0.7
+"""A tree is off for the noise of the mixture's pairs too, which the mixture shares with what it is compared with."""
 _RAKING = 10
 """Rounds in which a triple is brought to its three pairs."""
 
@@ -34,7 +36,7 @@ def with_fewer_claims(mixture: Mixture, tree: TreeModel, pairs: Collection[Axes]
         implied = implied_by_pairs(claimed)
         of_mixture += float(np.abs(claimed - implied).sum())
         of_tree += float(np.abs(tree.table(axes) - implied).sum())
-    return tree if of_tree < of_mixture else mixture
+    return tree if _NOISE_OF_PAIRS * of_tree < of_mixture else mixture
 
 
 def triples_of(shape: Sequence[int], pairs: Collection[Axes]) -> list[Axes]:
