@@ -51,7 +51,7 @@ def small(kind=GaussianSynthetic, secrets=None, way=approach.TREE, **options):
     return mechanism, mechanism.draw(RecordAggregates(domain, positions), SystemSource())
 
 
-@pytest.mark.parametrize("way", [approach.TREE, approach.MIXTURE], ids=lambda way: way.name)
+@pytest.mark.parametrize("way", [approach.TREE, approach.PAIRS], ids=lambda way: way.name)
 @pytest.mark.parametrize("kind", [GaussianSynthetic, LaplaceSynthetic])
 def test_steps_that_hide_what_they_cost_are_not_read(kind, way):
     mechanism, numbers = small(kind, way=way)
