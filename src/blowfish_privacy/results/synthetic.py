@@ -30,6 +30,8 @@ from blowfish_privacy.support.progress import task
 
 Integers = npt.NDArray[np.int64]
 MOST_CELLS = 10_000_000
+_MOST_ESTIMATED = 1_000_000
+"""The most records that are drawn unless asked for, where their number is an estimate."""
 """The largest table that a model is asked for."""
 
 
@@ -94,7 +96,10 @@ class SyntheticResult(Result):
     @property
     def many(self) -> int:
         """How many records are drawn unless another number is asked for."""
-        known = max(round(self.model.total), 1) if self.release.records is None else self.release.records
+        if self.release.records is None:
+            # An estimate may be nothing but noise, and must not fill a disk.
+            return min(max(round(self.model.total), 1), _MOST_ESTIMATED, self._most)
+        known = self.release.records
         return known if self._mechanism.scope.query.keep else min(known, self._most)
 
     @property

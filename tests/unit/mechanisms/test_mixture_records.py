@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.synthetic import exchanges, possible
 from blowfish_privacy.mechanisms.synthetic.evidence import Grouping
 from blowfish_privacy.mechanisms.synthetic.exchanges import exchanged
-from blowfish_privacy.mechanisms.synthetic.mixture import Mixture
+from blowfish_privacy.mechanisms.synthetic.impossible import check_possible
+from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture
 from blowfish_privacy.mechanisms.synthetic.mixture_records import Parts, mixture_records, whole_counts
-from blowfish_privacy.mechanisms.synthetic.model import Zeros
+from blowfish_privacy.mechanisms.synthetic.model import Measurement, Zeros
+from blowfish_privacy.mechanisms.synthetic.possible import impossible_records
 
 
 def made_up(shape=(3, 4, 5, 2), components=6, seed=0, total=3000.0, zeros=()):
@@ -215,3 +218,23 @@ def test_what_is_hardly_possible_is_copied_from_what_is(monkeypatch):
     nothing = (Zeros((0, 1), np.ones((3, 4), bool)),)
     assert made_up(shape, zeros=nothing).records(50, np.random.default_rng(0)).shape == (50, 4)
     assert made_up(shape, zeros=nothing).table((0, 1)).sum() == pytest.approx(3000)
+
+
+def test_kept_columns_leave_no_impossible_record_where_a_possible_one_exists():
+    """A part and the whole that it belongs to: nothing in the mixture says so, but every kept value has partners."""
+    blocks = np.arange(200) // 10
+    zeros = [Zeros((0, 1), blocks[:, None] != blocks)]
+    kept = np.column_stack([np.arange(100) * 2, np.full(100, -1), np.full(100, -1)])
+    measured = [Measurement((axis,), np.full(size, 100 // size), 50.0) for axis, size in enumerate((200, 200, 2))]
+    model = fit_mixture((200, 200, 2), 100.0, measured, zeros)
+    records = model.records(100, np.random.default_rng(1), kept)
+    assert (records[:, 0] == kept[:, 0]).all()
+    assert not impossible_records(records, zeros).any()
+
+
+def test_conditions_too_wide_for_a_tree_that_leave_nothing_are_refused():
+    wide = np.ones((200, 200), dtype=bool)
+    with pytest.raises(QueryError, match="leave no record possible"):
+        check_possible((200, 200, 2), [Zeros((0, 1), wide)])
+    wide[199, 0] = False
+    check_possible((200, 200, 2), [Zeros((0, 1), wide)])

@@ -140,8 +140,22 @@ def test_exact_tables_lie_in_the_tree():
     assert np.abs(tree.table((0, 3, 5)) - exact.noisy).sum() < 0.02 * 4_000
 
 
-def test_no_tree_where_attributes_are_too_many_or_too_large():
-    assert noisy_tree((2,) * 41, 10.0, {}) is None
+def test_many_attributes_make_a_tree_of_pairs():
+    generator, many = np.random.default_rng(4), 20_000
+    columns = [generator.integers(0, 2, many)]
+    while len(columns) < 45:
+        columns.append(np.where(generator.random(many) < 0.9, columns[-1], 1 - columns[-1]))
+    measured = [Measurement((axis,), np.bincount(column, minlength=2), 100.0) for axis, column in enumerate(columns)]
+    for one, other in combinations(range(45), 2):
+        counts = np.bincount(2 * columns[one] + columns[other], minlength=4).reshape(2, 2)
+        noise = np.rint(generator.normal(0, 10, (2, 2))).astype(np.int64)
+        measured.append(Measurement((one, other), counts + noise, 100.0))
+    tree = noisy_tree((2,) * 45, float(many), combined(measured))
+    assert tree is not None
+    assert {*tree.tree.cliques} == {(axis, axis + 1) for axis in range(44)}
+
+
+def test_no_tree_where_what_it_must_hold_is_too_large():
     large = Measurement((0, 1), np.ones((400, 400), np.int64), 0.0)
     assert noisy_tree((400, 400), 160_000.0, combined([large])) is None
 

@@ -10,10 +10,12 @@ from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
 from blowfish_privacy.mechanisms.synthetic.junction_tree import JunctionTree, cells_of, cliques_of
 from blowfish_privacy.mechanisms.synthetic.model import Zeros
+from blowfish_privacy.mechanisms.synthetic.possible import impossible_records, mended
 from blowfish_privacy.mechanisms.synthetic.tree_model import spread_over
 
 LARGEST_TREE = MODEL_CELLS // 4
 """The most cells that impossible combinations may take of a tree, so that there is room for tables."""
+_TRIED = 50
 
 
 def fit_a_tree(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
@@ -22,9 +24,16 @@ def fit_a_tree(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
 
 
 def check_possible(shape: Sequence[int], zeros: Sequence[Zeros]) -> None:
-    """Refuse combinations that leave nothing possible; where too many attributes hang together it is not looked for."""
-    if zeros and fit_a_tree(shape, zeros) and not _some_possible(shape, zeros):
+    """Refuse combinations that leave nothing possible, or nothing that is found where too many hang together."""
+    if zeros and not (_some_possible(shape, zeros) if fit_a_tree(shape, zeros) else _some_found(shape, zeros)):
         raise QueryError("the impossible combinations leave no record possible.", hint="take some of them back.")
+
+
+def _some_found(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
+    """Look for a possible record by changing single values of others, always from the same ones."""
+    generator = np.random.default_rng(0)
+    tried = generator.integers(0, shape, (_TRIED, len(shape)))
+    return any(not impossible_records(mended(record, shape, zeros, (), generator)[None], zeros)[0] for record in tried)
 
 
 def _some_possible(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:

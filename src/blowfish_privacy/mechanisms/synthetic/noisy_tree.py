@@ -21,7 +21,8 @@ from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Known, Zer
 from blowfish_privacy.mechanisms.synthetic.tree_fit import TreeFit, fit_tree
 from blowfish_privacy.mechanisms.synthetic.tree_model import TreeModel
 
-MOST_ATTRIBUTES = 40
+FEW_ATTRIBUTES = 40
+"""Of more, the tree is one of pairs that close no circle: scoring all pairs by a model takes too long."""
 _MOST_ROUNDS = 8
 _FITTING, _LAST_FITTING = 60, 120
 """Steps of a fit between two rounds, which starts from the one before, and of the last one."""
@@ -40,16 +41,16 @@ _ABOVE_NOISE = 0.25
 def noisy_tree(
     shape: tuple[int, ...], total: float, known: Mapping[Axes, Known], zeros: Sequence[Zeros] = ()
 ) -> TreeModel | None:
-    """Choose pairs for a junction tree by their noisy counts, and fit it; None if attributes are too many or large."""
+    """Choose pairs for a junction tree by their noisy counts, and fit it; None if what it must hold is too large."""
     from threadpoolctl import threadpool_limits  # as in the fit of a mixture
 
     first = [axes for axes, each in known.items() if len(axes) == 1 or each.variance == 0]
     growth = _Growth(shape, total, known, zeros, first)
-    if len(shape) > MOST_ATTRIBUTES or growth.cells() > MODEL_CELLS:
+    if growth.cells() > MODEL_CELLS:
         return None
     with threadpool_limits(limits=1):
         fit = growth.fitted(None, _FITTING)
-        for number in range(_MOST_ROUNDS):
+        for number in range(_MOST_ROUNDS if len(shape) <= FEW_ATTRIBUTES else 1):
             scores = growth.scores(fit.model)
             if not growth.take(spanning(scores, len(shape)) if number == 0 else disjoint(scores)):
                 break
@@ -92,9 +93,15 @@ class _Growth:
             told = float(np.abs(_cleared(each.counts - expected, deviation)).sum())
             noise = float(np.minimum(deviation, _REFILLED * expected).sum())
             if told > _LEAST_TOLD * self.total + _ABOVE_NOISE * noise:
-                growth = max(0, self.cells(axes) - model.tree.cells) / MODEL_CELLS
+                growth = self._growth(model, axes) / MODEL_CELLS
                 found[axes] = told - _ROOM_PRICE * growth * self.total
         return {axes: score for axes, score in found.items() if score > 0}
+
+    def _growth(self, model: TreeModel, axes: Axes) -> int:
+        """Return how many cells the tree would grow by."""
+        if max(map(len, model.tree.cliques)) == 1:
+            return self.known[axes].counts.size
+        return max(0, self.cells(axes) - model.tree.cells)
 
     def take(self, pairs: Sequence[Axes]) -> bool:
         """Add pairs in their order as far as there is room; say whether there was any."""

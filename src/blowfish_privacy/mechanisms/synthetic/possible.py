@@ -11,6 +11,7 @@ from blowfish_privacy.mechanisms.synthetic.mixture_records import Parts, given_c
 from blowfish_privacy.mechanisms.synthetic.model import Integers, Zeros
 
 ROUNDS = 60
+_MOST_CHANGES = 100
 
 
 def impossible_records(records: Integers, zeros: Sequence[Zeros]) -> NDArray[np.bool_]:
@@ -27,7 +28,7 @@ def only_possible(
     """Draw records with impossible combinations again from the mixture, which is to draw from what is possible of it.
 
     What is still impossible after many rounds takes the values of a possible record, one that is alike in the given
-    columns; where there is none, even these columns may exclude each other, it stays.
+    columns; where there is none, single values are changed. Where the given columns exclude each other, it stays.
     """
     given = given_columns(kept)
     for _ in range(ROUNDS):
@@ -41,7 +42,10 @@ def only_possible(
         for axis in range(len(parts.shape)):
             if axis not in given:
                 drawn[wrong, axis] = parts.value(axis, components, generator)
-    return _copied(drawn, impossible_records(drawn, zeros), given, generator)
+    copied = _copied(drawn, impossible_records(drawn, zeros), given, generator)
+    for place in np.flatnonzero(impossible_records(copied, zeros)):
+        copied[place] = mended(copied[place], parts.shape, zeros, given, generator)
+    return copied
 
 
 def _copied(drawn: Integers, wrong: NDArray[np.bool_], given: list[int], generator: np.random.Generator) -> Integers:
@@ -54,3 +58,27 @@ def _copied(drawn: Integers, wrong: NDArray[np.bool_], given: list[int], generat
         if first < last:
             drawn[place] = drawn[right[generator.integers(first, last)]]
     return drawn
+
+
+def mended(
+    record: Integers, shape: Sequence[int], zeros: Sequence[Zeros], given: Sequence[int], generator: np.random.Generator
+) -> Integers:
+    """Change one value after the other that is not given, each to one with fewest impossible combinations."""
+    for _ in range(_MOST_CHANGES):
+        wrong = [each for each in zeros if each.impossible[tuple(record[axis] for axis in each.axes)]]
+        free = sorted({axis for each in wrong for axis in each.axes if axis not in given})
+        if not free:
+            return record
+        tried = [_changed(record, axis, shape[axis]) for axis in free]
+        counts = [sum(each.impossible[tuple(some[:, axis] for axis in each.axes)] for each in zeros) for some in tried]
+        least = min(int(np.min(count)) for count in counts)
+        best = np.concatenate([some[count == least] for some, count in zip(tried, counts, strict=True)])
+        record = best[generator.integers(len(best))]
+    return record
+
+
+def _changed(record: Integers, axis: int, size: int) -> Integers:
+    """List the record with every value along an axis."""
+    listed = np.repeat(record[None, :], size, axis=0)
+    listed[:, axis] = np.arange(size)
+    return listed
