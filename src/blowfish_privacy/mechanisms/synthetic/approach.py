@@ -27,7 +27,9 @@ Limits = Mapping[PairClass, Fraction]
 Report = Callable[[float | None], None]
 
 _MOST_PAIRS_TO_CHOOSE_FROM = 600
-_CLEAR = 25.0
+_SMALL_DOMAIN = 10 * MODEL_CELLS
+"""Up to here a tree has room for nearly all that there is to know."""
+_CLEAR = 40.0
 """From here on all pairs at once are better: the records over the noise of a pair, its root over all cells."""
 
 
@@ -126,7 +128,7 @@ class PairsApproach(Approach):
         return (
             f"so is each of {len(scope.pairs):,} pairs of attributes, at once; a mixture of groups, in each of which "
             "the attributes are independent, is fitted to all of them, or a tree of attributes where that is better by "
-            "the noisy counts"
+            "the noisy counts; what more attributes have in common beyond their pairs is not measured"
         )
 
 
@@ -137,13 +139,13 @@ APPROACHES: Mapping[str, Approach] = {each.name: each for each in (TREE, PAIRS)}
 def chosen_approach(scope: Scope, limits: Limits, records: int | None) -> Approach:
     """Choose by public information: all pairs where records stand out from their noise, or attributes are many.
 
-    Where the number of records is secret, tables are chosen.
+    Where all combinations are few, or the number of records is secret, tables are chosen.
     """
     if len(scope.pairs) > _MOST_PAIRS_TO_CHOOSE_FROM or scope.cells(scope.query.kept()) > MODEL_CELLS // 4:
         return PAIRS
     if not fit_a_tree(scope.domain.shape, scope.zeros):
         return PAIRS
-    if not scope.pairs or len(scope.domain.names) < 3 or not records:
+    if not scope.pairs or scope.domain.size <= _SMALL_DOMAIN or not records:
         return TREE
     return PAIRS if clearness(scope, limits, records) >= _CLEAR else TREE
 
