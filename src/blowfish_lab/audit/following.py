@@ -18,8 +18,8 @@ from blowfish_lab.audit.outputs import Remembered
 from blowfish_privacy.mechanisms.clusters.counted_grid import CountedGrid
 from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
+from blowfish_privacy.mechanisms.synthetic.steps.transcript import Look
 from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
-from blowfish_privacy.mechanisms.synthetic.transcript import Look
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 
 Numbers = npt.NDArray[Any]

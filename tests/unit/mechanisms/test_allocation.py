@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blowfish_privacy.mechanisms.synthetic import allocation
-from blowfish_privacy.mechanisms.synthetic.allocation import allocated
+from blowfish_privacy.mechanisms.synthetic.steps import allocation
+from blowfish_privacy.mechanisms.synthetic.steps.allocation import allocated
 from blowfish_privacy.privacy.classes import changing
 
 CLASSES = [changing(name) for name in "abcd"]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blowfish_privacy.mechanisms.synthetic import evidence, mixture_fit
-from blowfish_privacy.mechanisms.synthetic.evidence import gathered, on_simplex, shrunk_values
-from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture
-from blowfish_privacy.mechanisms.synthetic.mixture_start import tree_steps
+from blowfish_privacy.mechanisms.synthetic.mixture import evidence, mixture_fit
+from blowfish_privacy.mechanisms.synthetic.mixture.evidence import gathered, on_simplex, shrunk_values
+from blowfish_privacy.mechanisms.synthetic.mixture.mixture import Mixture, fit_mixture
+from blowfish_privacy.mechanisms.synthetic.mixture.mixture_start import tree_steps
 from blowfish_privacy.mechanisms.synthetic.model import Measurement, Zeros
 
 

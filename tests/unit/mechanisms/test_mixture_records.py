@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.synthetic import exchanges, possible
-from blowfish_privacy.mechanisms.synthetic.evidence import Grouping
-from blowfish_privacy.mechanisms.synthetic.exchanges import exchanged
 from blowfish_privacy.mechanisms.synthetic.impossible import check_possible
-from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture
-from blowfish_privacy.mechanisms.synthetic.mixture_records import Parts, mixture_records, whole_counts
+from blowfish_privacy.mechanisms.synthetic.mixture import exchanges, possible
+from blowfish_privacy.mechanisms.synthetic.mixture.evidence import Grouping
+from blowfish_privacy.mechanisms.synthetic.mixture.exchanges import exchanged
+from blowfish_privacy.mechanisms.synthetic.mixture.mixture import Mixture, fit_mixture
+from blowfish_privacy.mechanisms.synthetic.mixture.mixture_records import Parts, mixture_records, whole_counts
+from blowfish_privacy.mechanisms.synthetic.mixture.possible import impossible_records
 from blowfish_privacy.mechanisms.synthetic.model import Measurement, Zeros
-from blowfish_privacy.mechanisms.synthetic.possible import impossible_records
 
 
 def made_up(shape=(3, 4, 5, 2), components=6, seed=0, total=3000.0, zeros=()):

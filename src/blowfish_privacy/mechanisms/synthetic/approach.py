@@ -8,19 +8,19 @@ from fractions import Fraction
 from itertools import combinations
 from math import sqrt
 
-from blowfish_privacy.mechanisms.synthetic.all_pairs import importance_of, measure_all_pairs
-from blowfish_privacy.mechanisms.synthetic.allocation import allocated
 from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
 from blowfish_privacy.mechanisms.synthetic.claims import with_fewer_claims
 from blowfish_privacy.mechanisms.synthetic.impossible import fit_a_tree
-from blowfish_privacy.mechanisms.synthetic.looks import Looks
-from blowfish_privacy.mechanisms.synthetic.mixture import fit_mixture
+from blowfish_privacy.mechanisms.synthetic.mixture.mixture import fit_mixture
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
-from blowfish_privacy.mechanisms.synthetic.noisy_tree import noisy_tree
-from blowfish_privacy.mechanisms.synthetic.rounds import FIRST, Rounds
 from blowfish_privacy.mechanisms.synthetic.scope import Scope
-from blowfish_privacy.mechanisms.synthetic.transcript import Step
-from blowfish_privacy.mechanisms.synthetic.tree_fit import fit_tree
+from blowfish_privacy.mechanisms.synthetic.steps.all_pairs import importance_of, measure_all_pairs
+from blowfish_privacy.mechanisms.synthetic.steps.allocation import allocated
+from blowfish_privacy.mechanisms.synthetic.steps.looks import Looks
+from blowfish_privacy.mechanisms.synthetic.steps.rounds import FIRST, Rounds
+from blowfish_privacy.mechanisms.synthetic.steps.transcript import Step
+from blowfish_privacy.mechanisms.synthetic.tree.noisy_tree import noisy_tree
+from blowfish_privacy.mechanisms.synthetic.tree.tree_fit import fit_tree
 from blowfish_privacy.privacy.classes import PairClass
 
 Limits = Mapping[PairClass, Fraction]

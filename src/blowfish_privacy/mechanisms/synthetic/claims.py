@@ -15,9 +15,9 @@ from math import prod
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.synthetic.mixture import Mixture
+from blowfish_privacy.mechanisms.synthetic.mixture.mixture import Mixture
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats
-from blowfish_privacy.mechanisms.synthetic.tree_model import TreeModel
+from blowfish_privacy.mechanisms.synthetic.tree.tree_model import TreeModel
 
 _MOST_TRIPLES = 60
 _MOST_CELLS = 200_000

@@ -8,10 +8,10 @@ import numpy as np
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
-from blowfish_privacy.mechanisms.synthetic.junction_tree import JunctionTree, cells_of, cliques_of
+from blowfish_privacy.mechanisms.synthetic.mixture.possible import impossible_records, mended
 from blowfish_privacy.mechanisms.synthetic.model import Zeros
-from blowfish_privacy.mechanisms.synthetic.possible import impossible_records, mended
-from blowfish_privacy.mechanisms.synthetic.tree_model import spread_over
+from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import JunctionTree, cells_of, cliques_of
+from blowfish_privacy.mechanisms.synthetic.tree.tree_model import spread_over
 
 LARGEST_TREE = MODEL_CELLS // 4
 """The most cells that impossible combinations may take of a tree, so that there is room for tables."""

@@ -12,9 +12,9 @@ import numpy as np
 from blowfish_privacy.domain import Domain, quoted
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS, candidates_for, pairs_for
-from blowfish_privacy.mechanisms.synthetic.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Zeros
-from blowfish_privacy.mechanisms.synthetic.tariff import Tariff
+from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
+from blowfish_privacy.mechanisms.synthetic.steps.tariff import Tariff
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import PairClass
 from blowfish_privacy.queries import Synthetic

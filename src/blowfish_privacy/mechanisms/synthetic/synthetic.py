@@ -16,17 +16,17 @@ from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecError
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
-from blowfish_privacy.mechanisms.synthetic.allocation import MOST_SCALE
 from blowfish_privacy.mechanisms.synthetic.approach import APPROACHES, Approach, Limits, chosen_approach
-from blowfish_privacy.mechanisms.synthetic.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.impossible import check_possible
-from blowfish_privacy.mechanisms.synthetic.looks import Looks
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Integers, Measurement, Model, combined
-from blowfish_privacy.mechanisms.synthetic.rounds import estimated_total
 from blowfish_privacy.mechanisms.synthetic.scope import Scope
-from blowfish_privacy.mechanisms.synthetic.steps_check import steps_hold
-from blowfish_privacy.mechanisms.synthetic.tariff import GAUSSIAN, LAPLACE, Tariff
-from blowfish_privacy.mechanisms.synthetic.transcript import Look, Step, decoded, encoded
+from blowfish_privacy.mechanisms.synthetic.steps.allocation import MOST_SCALE
+from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
+from blowfish_privacy.mechanisms.synthetic.steps.looks import Looks
+from blowfish_privacy.mechanisms.synthetic.steps.rounds import estimated_total
+from blowfish_privacy.mechanisms.synthetic.steps.steps_check import steps_hold
+from blowfish_privacy.mechanisms.synthetic.steps.tariff import GAUSSIAN, LAPLACE, Tariff
+from blowfish_privacy.mechanisms.synthetic.steps.transcript import Look, Step, decoded, encoded
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from blowfish_privacy.mechanisms.synthetic.junction_tree import JunctionTree, cells_of, cliques_of
 from blowfish_privacy.mechanisms.synthetic.model import Known, Measurement, Zeros, combined
-from blowfish_privacy.mechanisms.synthetic.tree_fit import fit_tree
-from blowfish_privacy.mechanisms.synthetic.tree_model import TreeModel, beliefs_of, spread_over
+from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import JunctionTree, cells_of, cliques_of
+from blowfish_privacy.mechanisms.synthetic.tree.tree_fit import fit_tree
+from blowfish_privacy.mechanisms.synthetic.tree.tree_model import TreeModel, beliefs_of, spread_over
 from effort import examples
 
 SHAPES = st.lists(st.integers(2, 4), min_size=2, max_size=6).map(tuple)

@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from blowfish_privacy.mechanisms.synthetic.mixture_records import Parts
+from blowfish_privacy.mechanisms.synthetic.mixture.mixture_records import Parts
 from blowfish_privacy.mechanisms.synthetic.model import Integers
 
 Reals = NDArray[np.float32]

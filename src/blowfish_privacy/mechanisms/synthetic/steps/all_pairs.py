@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
-from blowfish_privacy.mechanisms.synthetic.looks import Looks
 from blowfish_privacy.mechanisms.synthetic.model import Axes
-from blowfish_privacy.mechanisms.synthetic.transcript import Step
+from blowfish_privacy.mechanisms.synthetic.steps.looks import Looks
+from blowfish_privacy.mechanisms.synthetic.steps.transcript import Step
 
 _SINGLE = 3.0
 """How much more an attribute by itself matters: every table of a model rests on it."""

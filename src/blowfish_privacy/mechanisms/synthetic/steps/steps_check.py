@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from blowfish_privacy.mechanisms.synthetic.accountant import Accountant
 from blowfish_privacy.mechanisms.synthetic.approach import Approach, Limits
 from blowfish_privacy.mechanisms.synthetic.model import Axes
 from blowfish_privacy.mechanisms.synthetic.scope import Scope
-from blowfish_privacy.mechanisms.synthetic.transcript import Choice, Look, Step
+from blowfish_privacy.mechanisms.synthetic.steps.accountant import Accountant
+from blowfish_privacy.mechanisms.synthetic.steps.transcript import Choice, Look, Step
 
 
 def steps_hold(steps: Sequence[Step], scope: Scope, approach: Approach, limits: Limits) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.synthetic.evidence import Grouping
+from blowfish_privacy.mechanisms.synthetic.mixture.evidence import Grouping
 from blowfish_privacy.mechanisms.synthetic.model import Floats, Integers
 
 MOST_MADE_UP = 50.0

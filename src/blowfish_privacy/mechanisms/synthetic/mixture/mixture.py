@@ -8,12 +8,12 @@ from math import prod
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.synthetic.evidence import Grouping, gathered
-from blowfish_privacy.mechanisms.synthetic.exchanges import exchanged
-from blowfish_privacy.mechanisms.synthetic.mixture_fit import fitted
-from blowfish_privacy.mechanisms.synthetic.mixture_records import Parts, given_columns, mixture_records
+from blowfish_privacy.mechanisms.synthetic.mixture.evidence import Grouping, gathered
+from blowfish_privacy.mechanisms.synthetic.mixture.exchanges import exchanged
+from blowfish_privacy.mechanisms.synthetic.mixture.mixture_fit import fitted
+from blowfish_privacy.mechanisms.synthetic.mixture.mixture_records import Parts, given_columns, mixture_records
+from blowfish_privacy.mechanisms.synthetic.mixture.possible import only_possible
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Integers, Measurement, Zeros
-from blowfish_privacy.mechanisms.synthetic.possible import only_possible
 
 MOST_CELLS = 4_000_000
 """Cells of components that are worked on at once, of one table."""

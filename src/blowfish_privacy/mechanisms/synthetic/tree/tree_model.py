@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.synthetic.junction_tree import JunctionTree
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Integers
-from blowfish_privacy.mechanisms.synthetic.records import Step, tree_records
+from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import JunctionTree
+from blowfish_privacy.mechanisms.synthetic.tree.tree_records import Step, tree_records
 
 _TINY = 1e-300
 

@@ -16,15 +16,15 @@ from math import sqrt
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.synthetic.allocation import rounded_down, rounded_up
 from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
-from blowfish_privacy.mechanisms.synthetic.costs import Costs
-from blowfish_privacy.mechanisms.synthetic.junction_tree import cells_of, cliques_of
-from blowfish_privacy.mechanisms.synthetic.looks import Looks
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Known, Zeros
-from blowfish_privacy.mechanisms.synthetic.packings import MOST_ATOMS, draw_packing, random_blocks
-from blowfish_privacy.mechanisms.synthetic.transcript import Choice, Step
-from blowfish_privacy.mechanisms.synthetic.tree_fit import TreeFit, fit_tree
+from blowfish_privacy.mechanisms.synthetic.steps.allocation import rounded_down, rounded_up
+from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
+from blowfish_privacy.mechanisms.synthetic.steps.looks import Looks
+from blowfish_privacy.mechanisms.synthetic.steps.packings import MOST_ATOMS, draw_packing, random_blocks
+from blowfish_privacy.mechanisms.synthetic.steps.transcript import Choice, Step
+from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import cells_of, cliques_of
+from blowfish_privacy.mechanisms.synthetic.tree.tree_fit import TreeFit, fit_tree
 from blowfish_privacy.privacy.classes import PairClass
 
 FIRST, LAST = Fraction(1, 10), Fraction(3, 10)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.synthetic.tariff import Changes
+from blowfish_privacy.mechanisms.synthetic.steps.tariff import Changes
 from blowfish_privacy.privacy.classes import PairClass
 
 _ROUNDS = 400

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from blowfish_privacy.mechanisms.synthetic.evidence import Evidence, Pair
-from blowfish_privacy.mechanisms.synthetic.records import Step, tree_records
+from blowfish_privacy.mechanisms.synthetic.mixture.evidence import Evidence, Pair
+from blowfish_privacy.mechanisms.synthetic.tree.tree_records import Step, tree_records
 
 Reals = NDArray[np.float32]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from blowfish_privacy.mechanisms.synthetic.mixture_records import Parts, given_columns, likely_components
+from blowfish_privacy.mechanisms.synthetic.mixture.mixture_records import Parts, given_columns, likely_components
 from blowfish_privacy.mechanisms.synthetic.model import Integers, Zeros
 
 ROUNDS = 60

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from blowfish_privacy.mechanisms.synthetic.evidence import Evidence
-from blowfish_privacy.mechanisms.synthetic.mixture_start import tree_start
+from blowfish_privacy.mechanisms.synthetic.mixture.evidence import Evidence
+from blowfish_privacy.mechanisms.synthetic.mixture.mixture_start import tree_start
 from blowfish_privacy.support.progress import task
 
 Reals = NDArray[np.float32]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from blowfish_privacy.errors import PolicyError
-from blowfish_privacy.mechanisms.synthetic.tariff import Changes
+from blowfish_privacy.mechanisms.synthetic.steps.tariff import Changes
 from blowfish_privacy.privacy.classes import PairClass
 
 

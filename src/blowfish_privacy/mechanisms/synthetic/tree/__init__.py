@@ -1,0 +1,1 @@
+"""Junction trees: one table for each clique of attributes, fitted to noisy tables."""
