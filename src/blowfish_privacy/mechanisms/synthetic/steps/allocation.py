@@ -10,7 +10,7 @@ import numpy as np
 from blowfish_privacy.mechanisms.synthetic.steps.tariff import Changes
 from blowfish_privacy.privacy.classes import PairClass
 
-_ROUNDS = 400
+_ROUNDS, _FILLING = 400, 20
 _SETTLED = 1e-12
 """The fixed point is reached when no amount changes by more than such a share."""
 _DIGITS = 24
@@ -26,7 +26,8 @@ def allocated(
     """Return a scale for each table that minimises the sum of importance times deviation, within every class's room.
 
     ``weights`` are what noise of scale 1 costs. The multipliers of the classes are found by a fixed point in floating
-    point; what the scales cost is then added up exactly, and they are all enlarged by the share they cost too much.
+    point, and what is left then filled; what the scales cost is added up exactly, and they are all enlarged by the
+    share they cost too much.
     A table that no class pays for gets 0.
     """
     classes = [pairs for pairs in room if any(pairs in each for each in weights)]
@@ -46,7 +47,10 @@ def allocated(
             break
         multipliers *= np.maximum(matrix @ amounts / limits, 1e-3) ** 0.7
         multipliers = np.maximum(multipliers, 1e-200)
-    amounts *= min(1.0, float((limits / np.maximum(matrix @ amounts, 1e-300)).min()))
+    for _ in range(_FILLING):
+        # Each table takes the share that the class with least room leaves it, so that none exceeds its limit.
+        left = limits / np.maximum(matrix @ amounts, 1e-300)
+        amounts *= np.where(paid, np.where(matrix > 0, left[:, None], np.inf).min(axis=0), 1.0)
     scales = [rounded_up(1 / float(each)) if each else Fraction(0) for each in amounts]
     return _fitting(scales, weights, {pairs: room[pairs] for pairs in classes})
 
