@@ -20,7 +20,7 @@ from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats
 from blowfish_privacy.mechanisms.synthetic.tree.tree_model import TreeModel
 
 _MOST_TRIPLES = 60
-_MOST_CELLS = 200_000
+_MOST_CELLS = 30_000
 """Of one triple."""
 _NOISE_OF_PAIRS = 0.7
 """A tree is off for the noise of the mixture's pairs too, which the mixture shares with what it is compared with."""

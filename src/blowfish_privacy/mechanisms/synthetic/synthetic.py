@@ -40,6 +40,7 @@ from blowfish_privacy.support.exact import exact, rounded
 from blowfish_privacy.support.progress import task
 
 
+@dataclass(frozen=True, eq=False)
 class SyntheticMechanism(Mechanism):
     """Measures tables of records, from which a model and synthetic records follow."""
 
@@ -64,7 +65,7 @@ class SyntheticMechanism(Mechanism):
         scope.check_kept(records)
         check_possible(scope.domain.shape, scope.zeros)
         limits = dict.fromkeys(scope.told, amount)
-        made = cls(scope, limits, chosen_approach(scope, limits, records))  # pyright: ignore[reportCallIssue]
+        made = cls(scope, limits, chosen_approach(scope, limits, records))
         if max(made.first, default=Fraction(0)) >= MOST_SCALE / 2**10:
             raise QueryError("so small an amount leaves nothing but noise.", hint="allow more.")
         return made
@@ -225,10 +226,9 @@ class SyntheticMechanism(Mechanism):
         scope, approach = Scope(_asked(query, policy), policy, cls.tariff), APPROACHES[written["approach"]]
         if not limits.keys() <= {*scope.told}:
             raise SpecError("the document is damaged: it limits what its tables do not tell.")
-        return cls(scope, limits, approach)  # pyright: ignore[reportCallIssue]
+        return cls(scope, limits, approach)
 
 
-@dataclass(frozen=True, eq=False)
 class GaussianSynthetic(SyntheticMechanism):
     """Chooses and measures tables with discrete Gaussian noise, and fits a model from which records are drawn.
 
@@ -240,16 +240,11 @@ class GaussianSynthetic(SyntheticMechanism):
     Proof: docs/proofs/synthetic.md
     """
 
-    scope: Scope
-    limits: Limits
-    approach: Approach
-
     name = "synthetic"
     tariff = GAUSSIAN
     counted_in = RHO
 
 
-@dataclass(frozen=True, eq=False)
 class LaplaceSynthetic(SyntheticMechanism):
     """Chooses and measures tables with discrete Laplace noise, and fits a model from which records are drawn.
 
@@ -260,10 +255,6 @@ class LaplaceSynthetic(SyntheticMechanism):
     Numerics: scores, noise and choices are exact whole numbers; the model is fitted to noisy numbers in floating point.
     Proof: docs/proofs/synthetic.md
     """
-
-    scope: Scope
-    limits: Limits
-    approach: Approach
 
     name = "synthetic-laplace"
     tariff = LAPLACE

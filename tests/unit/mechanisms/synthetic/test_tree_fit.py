@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from blowfish_privacy.mechanisms.synthetic.model import Known, Measurement, Zeros, combined
+from blowfish_privacy.mechanisms.synthetic.tree import tree_model
 from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import JunctionTree, cells_of, cliques_of
 from blowfish_privacy.mechanisms.synthetic.tree.tree_fit import fit_tree
 from blowfish_privacy.mechanisms.synthetic.tree.tree_model import TreeModel, beliefs_of, spread_over
@@ -43,9 +44,16 @@ def summed(table, axes):
     return left.transpose([ordered.index(axis) for axis in axes])
 
 
-@given(trees(), st.integers(0, 2**32 - 1))
+@given(trees(), st.integers(0, 2**32 - 1), st.sampled_from([1, 8, 2**20]))
 @settings(max_examples=examples(200), deadline=None)
-def test_beliefs_and_tables_are_those_of_the_whole_distribution(tree_of, seed):
+def test_beliefs_and_tables_are_those_of_the_whole_distribution(tree_of, seed, most_passed):
+    """Also where little may be passed through the tree at once, and tables are put together value by value."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree_model, "_MOST_PASSED", most_passed)
+        compare_with_the_whole(tree_of, seed)
+
+
+def compare_with_the_whole(tree_of, seed):
     shape, sets = tree_of
     tree = JunctionTree.of(shape, sets)
     random = np.random.default_rng(seed)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import log
+from math import log, prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import JunctionTre
 from blowfish_privacy.mechanisms.synthetic.tree.tree_records import Step, tree_records
 
 _TINY = 1e-300
+_MOST_PASSED = 2**20
+"""Cells that a clique passes up at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,21 +58,44 @@ class TreeModel:
                 below[above].append(number)
         return below
 
-    def _joined(self, axes: Axes) -> Floats:
-        """Sum everything but some attributes out of the tree, from its leaves up."""
-        wanted, tree = {*axes}, self.tree
+    def _joined(self, axes: Axes, fixed: tuple[tuple[int, int], ...] = ()) -> Floats:
+        """Sum everything but some attributes out of the tree, from its leaves up; others may have a fixed value.
+
+        What is passed up may be far larger than the table: then it is put together value by value of one attribute.
+        """
+        if len(axes) > 1 and self._largest_passed(axes, fixed) > _MOST_PASSED:
+            widest = max(axes, key=lambda axis: self.shape[axis])
+            others = tuple(axis for axis in axes if axis != widest)
+            parts = [self._joined(others, (*fixed, (widest, value))) for value in range(self.shape[widest])]
+            return np.stack(parts, axis=axes.index(widest))
         passed: dict[int, tuple[Axes, Floats]] = {}
-        for number in reversed(range(len(tree.cliques))):
-            parts = [(tree.cliques[number], self._conditionals[number])]
-            parts += [passed[child] for child in self._children[number] if child in passed]
-            seen = {axis for names, _ in parts for axis in names}
-            shared = {*tree.separators[number]}
-            # A part below that holds none of the attributes wanted sums to one, whatever is above it.
-            if seen & wanted - shared or number == 0:
-                left = tuple(sorted(seen & (wanted | shared)))
-                passed[number] = (left, _contracted(parts, left))
+        for number, below, left in self._messages(axes, fixed):
+            clique = self.tree.cliques[number]
+            table = self._conditionals[number]
+            for axis, value in fixed:
+                if axis in clique and axis not in self.tree.separators[number]:
+                    table = table * (np.arange(self.shape[axis]) == value).reshape(
+                        spread_over(self.shape, (axis,), clique)
+                    )
+            passed[number] = (left, _contracted([(clique, table), *(passed[child] for child in below)], left))
         left, table = passed[0]
         return table.transpose([left.index(axis) for axis in axes])
+
+    def _messages(self, axes: Axes, fixed: Sequence[tuple[int, int]]) -> Iterator[tuple[int, list[int], Axes]]:
+        """List the cliques that pass something up: their number, who passes to them, and which attributes they pass."""
+        tree, wanted, told = self.tree, {*axes}, {*axes, *(axis for axis, _ in fixed)}
+        passing: dict[int, Axes] = {}
+        for number in reversed(range(len(tree.cliques))):
+            below = [child for child in self._children[number] if child in passing]
+            seen = {*tree.cliques[number]}.union(*(passing[child] for child in below))
+            shared = {*tree.separators[number]}
+            # A part below that holds none of the attributes asked for sums to one, whatever is above it.
+            if below or seen & told - shared or number == 0:
+                passing[number] = tuple(sorted(seen & (wanted | shared)))
+                yield number, below, passing[number]
+
+    def _largest_passed(self, axes: Axes, fixed: Sequence[tuple[int, int]]) -> int:
+        return max(prod(self.shape[axis] for axis in left) for _, _, left in self._messages(axes, fixed))
 
     def records(self, many: int, generator: np.random.Generator, kept: Integers | None = None) -> Integers:
         """Draw records by controlled rounding; attributes that are kept are given for every record."""
