@@ -120,7 +120,11 @@ class SyntheticMechanism(Mechanism):
         """Bound the loss by the limits of the attributes that differ, one after the other."""
         if x == y:
             return Fraction(0)
-        changed = {self.domain.names[axis] for axis in _all(self.domain) if x[axis] != y[axis]}
+        whole_domain, names = self.scope.policy.domain, self.domain.names
+        # A level of an attribute changes with the attribute itself, which classes are named after.
+        changed = {
+            whole_domain.names[whole_domain.axis(names[axis])] for (axis,) in self.scope.single if x[axis] != y[axis]
+        }
         whole = [limit for pairs, limit in self.limits.items() if pairs.kind == "all"]
         several = [limit for pairs, limit in self.limits.items() if pairs.attribute in changed]
         return whole[0] if whole else self.tariff.measure.along([(limit, 1) for limit in several])
@@ -266,7 +270,3 @@ def _asked(query: Query, policy: Policy) -> Synthetic:
         raise QueryError(f"this mechanism makes synthetic records, and does not answer {query.keyword}.")
     query.on(policy.domain)
     return query
-
-
-def _all(domain: Domain) -> range:
-    return range(len(domain.names))

@@ -69,6 +69,7 @@ def fitted(evidence: Evidence, records: float) -> Components:
     goal = _goal(evidence, max(records, 1.0))
     values = len(goal.margins)
     many = int(np.clip(WORK / values**2, FEWEST, MOST))
+    # Where the descent starts is no secret: always the same, so that equal numbers give equal models.
     shares = _Descent(tree_start(evidence, many, np.random.default_rng(0)))
     weights = _Descent(np.zeros(many, np.float32))
     with task("Fitting a mixture to pairs of attributes") as progress:

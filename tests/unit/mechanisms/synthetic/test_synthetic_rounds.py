@@ -90,3 +90,14 @@ def test_where_every_attribute_is_known_the_dependence_is_still_measured():
     assert mechanism.fits(numbers)
     assert mechanism.model(numbers, 40).table((0,)).tolist() == pytest.approx([20, 20])
     assert any(each.axes == (0, 1) for each in mechanism.measurements(numbers))
+
+
+def test_a_level_of_an_attribute_loses_what_the_attribute_does():
+    tree = {"North": ["n1", "n2"], "South": ["s1", "s2"]}
+    domain = bp.Domain(place=bp.Hierarchy(["state", "county"], tree), sex=bp.Categorical(["F", "M"]))
+    policy = bp.Policy(domain, secrets=bp.Attributes())
+    query = bp.Synthetic(["place@state", "sex"])
+    for kind, both in ((GaussianSynthetic, 4), (LaplaceSynthetic, 2)):
+        mechanism = kind.calibrated(query, policy, **{kind.counted_in.name: Fraction(1)}, records=40)
+        assert mechanism.loss((0, 0), (1, 0)) == 1
+        assert mechanism.loss((0, 0), (1, 1)) == both
