@@ -14,6 +14,7 @@ from blowfish_privacy.mechanisms.gaussian import Gaussian
 from blowfish_privacy.mechanisms.grid.flow_family import FlowFamily
 from blowfish_privacy.mechanisms.grid.gaussian_flow import GaussianFlow
 from blowfish_privacy.mechanisms.grid.gaussian_grid import GaussianGrid
+from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
 from blowfish_privacy.mechanisms.grid.grid_flow import GridFlow
 from blowfish_privacy.mechanisms.grid.grid_hierarchy import GridHierarchy
 from blowfish_privacy.mechanisms.grid.product_family import ProductFamily
@@ -58,6 +59,7 @@ __all__ = [
     "GaussianMarginals",
     "GaussianOrdered",
     "GaussianSynthetic",
+    "GridFamily",
     "GridFlow",
     "GridHierarchy",
     "Laplace",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms import Error, ExpectedError, FlowFamily, ProductFamily
+from blowfish_privacy.mechanisms import Error, ExpectedError, GridFamily
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.grid.grid_error import GridError, over_all_rectangles
@@ -20,8 +20,6 @@ from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.counts import draw_map
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.exact import about
-
-_GRIDS = (FlowFamily, ProductFamily)
 
 
 @dataclass(frozen=True)
@@ -44,22 +42,35 @@ class GridResult(Result):
         return self.release.query.own_domain(self.release.policy.domain)
 
     @cached_property
-    def counts(self) -> npt.NDArray[np.float64]:
+    def linear(self) -> npt.NDArray[np.float64]:
         """The unbiased count of every cell, which meets every public total; some may be below zero."""
         mechanism, constraints = self.release.mechanism, self.release.constraints
-        shape = self.domain.shape
-        if self._correction is not None and isinstance(mechanism, _GRIDS):
-            return self._correction(mechanism.estimate(self.release.noisy).reshape(-1)).reshape(shape)
-        if constraints is not None and self.release.certificate.amount:
-            return constraints.nearest(self.noisy).reshape(shape)
-        cells = (mechanism.estimate(self.release.noisy) if isinstance(mechanism, _GRIDS) else self.noisy).reshape(shape)
-        # What a condition does not select is empty, whatever noise it got.
-        return sliced(cells, self.domain, self.release.population.box)
+        if isinstance(mechanism, GridFamily):
+            cells = mechanism.meeting(mechanism.estimate(self.release.noisy), self._correction)
+        elif constraints is not None and self.release.certificate.amount:
+            cells = constraints.nearest(self.noisy)
+        else:
+            cells = self.noisy
+        return self._of_selected(cells)
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.float64]:
+        """The count of every cell that is shown, which meets every public total."""
+        mechanism = self.release.mechanism
+        if not isinstance(mechanism, GridFamily):
+            return self.linear
+        return self._of_selected(mechanism.shown_estimate(self.release.noisy, self.release.records, self._correction))
+
+    def _of_selected(self, cells: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Leave out cells that a condition does not select; where the total is public, it says so already."""
+        shaped = cells.reshape(self.domain.shape)
+        met = self.release.constraints is not None and self.release.certificate.amount
+        return shaped if met else sliced(shaped, self.domain, self.release.population.box)
 
     @cached_property
     def _correction(self) -> Correction | None:
         mechanism, constraints = self.release.mechanism, self.release.constraints
-        if constraints is None or not self.release.certificate.amount or not isinstance(mechanism, _GRIDS):
+        if constraints is None or not self.release.certificate.amount or not isinstance(mechanism, GridFamily):
             return None
         return Correction(constraints, mechanism.spread)
 

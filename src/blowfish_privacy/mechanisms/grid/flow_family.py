@@ -14,8 +14,9 @@ from blowfish_privacy.domain import Cell, coarser, quoted
 from blowfish_privacy.errors import DataError, QueryError, RefusalError
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
+from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
 from blowfish_privacy.mechanisms.grid.line import DIVISIONS, Line
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
 from blowfish_privacy.mechanisms.row_noise import RowNoise
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
@@ -29,14 +30,13 @@ from blowfish_privacy.support.limits import GRID_SIDE
 
 
 @dataclass(frozen=True, eq=False)
-class FlowFamily(Mechanism):
+class FlowFamily(GridFamily):
     """Adds the divergence of a noisy flow on the grid's edges; subclasses say which noise makes the flow."""
 
     form: HistogramForm
     lines: tuple[Line, Line]
     """The line across the first attribute's cuts (as long as the second attribute), and the other way round."""
 
-    gives = ("grid",)
     proof = "docs/proofs/grid_flow.md"
     independent_rows: ClassVar[bool] = False
     noise: ClassVar[RowNoise]

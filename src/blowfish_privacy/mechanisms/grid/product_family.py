@@ -17,8 +17,9 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
+from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
 from blowfish_privacy.mechanisms.grid.side import Side, least_squares, whole_hats
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.mechanisms.row_noise import RowNoise
@@ -34,7 +35,7 @@ Pair: TypeAlias = tuple[DifferenceLevel, DifferenceLevel]
 _TOTAL_SHARES = (Fraction(1, 50), Fraction(1, 10), Fraction(1, 4), Fraction(1, 2))
 
 
-class ProductFamily(Mechanism):
+class ProductFamily(GridFamily):
     """Noisy products of hats for every two levels along both attributes; subclasses say which levels and which noise.
 
     The noise scale of the whole-number rows of two levels is the product of theirs and of ``scale``.
@@ -45,7 +46,6 @@ class ProductFamily(Mechanism):
     total: Fraction | None
     noise: ClassVar[RowNoise]
 
-    gives = ("grid",)
     proof = "docs/proofs/grid_flow.md"
 
     def __post_init__(self) -> None:
