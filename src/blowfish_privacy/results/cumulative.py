@@ -14,6 +14,7 @@ from blowfish_privacy.domain import Attribute, Binned
 from blowfish_privacy.errors import QueryError, RefusalError
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.constraints import Correction
+from blowfish_privacy.mechanisms.ordered.range_intervals import RangeIntervals
 from blowfish_privacy.mechanisms.ordered.typical import BootstrapError
 from blowfish_privacy.queries import Quantiles, Ranges
 from blowfish_privacy.release.reading import Release
@@ -21,7 +22,7 @@ from blowfish_privacy.results.pictures.counts import label_values
 from blowfish_privacy.results.pictures.errors import draw_error_by_width
 from blowfish_privacy.results.pictures.figure import png
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.exact import exact, show
+from blowfish_privacy.support.exact import Number, exact, show
 from blowfish_privacy.support.files import write_atomically
 
 
@@ -98,11 +99,40 @@ class CumulativeResult(Result):
 
     def ranges(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Count the records of many ranges at once."""
+        first, last = self._between(lows, highs)
+        return self._cuts[last] - self._cuts[first]
+
+    def interval(self, low: Any, high: Any, level: Number = "0.95") -> tuple[float, float]:
+        """Return bounds for the number of records from one value to another, around what :meth:`range` says.
+
+        They are learned by releasing an estimate like this one many times, for the width and the place of the range;
+        of ranges of about this width, the share ``level`` is to lie within theirs. That is estimated, not guaranteed.
+        """
+        chosen = self.attribute.subset((low, high))
+        lower, upper = self._intervals.of(np.array([chosen.first]), np.array([chosen.last + 1]), level)
+        return float(lower[0]), float(upper[0])
+
+    def intervals(
+        self, lows: npt.ArrayLike, highs: npt.ArrayLike, level: Number = "0.95"
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return bounds for many ranges at once: all lower ones, and all upper ones."""
+        first, last = self._between(lows, highs)
+        lower, upper = self._intervals.of(first.reshape(-1), last.reshape(-1), level)
+        return lower.reshape(first.shape), upper.reshape(first.shape)
+
+    @cached_property
+    def _intervals(self) -> RangeIntervals:
+        return RangeIntervals(self._mechanism, self._cuts, self.release.records, self._totals, self._of_selected)
+
+    def _between(
+        self, lows: npt.ArrayLike, highs: npt.ArrayLike
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Turn the ends of ranges into the cut points before and after them."""
         first, last = self._places(lows), self._places(highs)
         whole = 0 if isinstance(self.attribute, Binned) else 1
         if first.shape != last.shape or (first > last - 1 + whole).any():
             raise QueryError("ranges need as many upper as lower ends, none below its lower one.")
-        return self._cuts[last + whole] - self._cuts[first]
+        return first, last + whole
 
     def _places(self, ends: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Turn values into positions, or edges of bins into cut points."""
@@ -210,15 +240,15 @@ class CumulativeResult(Result):
             yield [self.attribute.show(position), round(below, 3), wrong, round(below / total, 6), round(count, 3)]
 
     def draw(self, axes: Any) -> None:
-        """Draw the distribution with a band of twice the typical error of a random range."""
+        """Draw the distribution with a band of twice the typical error at each value."""
         total, positions = self.total or 1, np.arange(self.attribute.size)
-        share, band = self.cumulative / total, 2 * self.error().rmse / total
+        share, band = self.cumulative / total, 2 * self.error().by_value() / total
         axes.fill_between(positions, np.clip(share - band, 0, 1), np.clip(share + band, 0, 1), alpha=0.25, step="post")
         axes.step(positions, share, where="post")
         label_values(axes.xaxis, self.release.query.own_domain(self.release.policy.domain))
         axes.set_ylabel("share of records at or below\n(band: twice the typical error)")
         # Where most records share the lowest value the rest would otherwise be a flat line.
-        axes.set_ylim(-0.02 if share[0] < 0.5 else share[0] - 0.05 * (1 - share[0]) - band, 1.01)
+        axes.set_ylim(-0.02 if share[0] < 0.5 else share[0] - 0.05 * (1 - share[0]) - band[0], 1.01)
 
 
 class QuantilesResult(CumulativeResult):
@@ -244,13 +274,14 @@ class RangesResult(CumulativeResult):
 
     @property
     def header(self) -> list[str]:
-        """Both ends and the count."""
-        return ["from", "to", "count"]
+        """Both ends, the count, and its interval."""
+        return ["from", "to", "count", "low_95_in_100", "high_95_in_100"]
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each range asked for."""
         for low, high in cast(Ranges, self.release.query).of:
-            yield [str(low), str(high), round(self.range(low, high), 3)]
+            bounds = (round(end, 3) for end in self.interval(low, high))
+            yield [str(low), str(high), round(self.range(low, high), 3), *bounds]
 
 
 def default_widths(size: int) -> list[int]:

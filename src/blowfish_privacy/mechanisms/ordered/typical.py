@@ -24,6 +24,9 @@ from blowfish_privacy.support.exact import Number
 
 _DRAWS = 8
 _MOST_WORK = 4_000_000
+_DRAWS_BY_VALUE = 40
+_TYPICAL_DRAWS = 8
+"""For how many draws the typical error of all values counts in that of one value."""
 
 
 def shapes(size: int, records: int) -> dict[str, npt.NDArray[np.int64]]:
@@ -120,11 +123,15 @@ class BootstrapError:
     def by_value(self) -> Floats:
         """Return the estimated root mean squared error of the number of records at or below each value.
 
-        That is 0 where the number is public, and one number, typical of all others, elsewhere.
+        That is 0 where the number is public. Few draws tell little of one value, so what is typical of all is mixed in.
         """
         noisy = np.ones(self.mechanism.size, dtype=bool)
         noisy[[end - 1 for end in self.mechanism.public_ends()]] = False
         if self.totals is not None:
             noisy &= ~self.totals.constraints.known_ends()
-        squares = np.mean([error[1:] ** 2 for error in self._errors], axis=0)
-        return np.where(noisy, sqrt(float(squares[noisy].mean())) if noisy.any() else 0.0, 0.0)
+        draws = max(2, min(_DRAWS_BY_VALUE, _MOST_WORK // self.mechanism.size))
+        errors = simulated(self.mechanism, self.counts, draws, self.totals)
+        squares = np.mean([error[1:] ** 2 for error in errors], axis=0)
+        typical = float(squares[noisy].mean()) if noisy.any() else 0.0
+        mixed = (draws * squares + _TYPICAL_DRAWS * typical) / (draws + _TYPICAL_DRAWS)
+        return np.where(noisy, np.sqrt(mixed), 0.0)
