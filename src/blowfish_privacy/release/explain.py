@@ -136,7 +136,8 @@ def _error(plan: Plan) -> Iterator[str]:
     typical = plan.typical_errors()
     if typical:
         said = ", ".join(f"{about(rmse)} ({shape})" for shape, rmse in typical.items())
-        yield f"After ordering, simulated on public synthetic shapes with as many records: {said}."
+        step = "Without negative counts" if plan.query.answer == "grid" else "After ordering"
+        yield f"{step}, simulated on public synthetic shapes with as many records: {said}."
     ratios = plan.typical_ratios()
     if ratios:
         said = ", ".join(f"{about(ratio)} ({shape})" for shape, ratio in ratios.items())

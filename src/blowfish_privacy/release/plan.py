@@ -77,7 +77,7 @@ class Plan:
         return plain_error(self)
 
     def typical_errors(self) -> dict[str, float]:
-        """Say how wrong a random range typically is, on public synthetic shapes; empty but for ordered data."""
+        """Say how wrong a random range or rectangle typically is, on public shapes; empty but for ordered data."""
         from blowfish_privacy.release.simulations import typical_errors
 
         return typical_errors(self)

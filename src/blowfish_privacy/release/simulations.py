@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from blowfish_privacy.mechanisms import OrderedFamily, Synopsis
+from blowfish_privacy.mechanisms import GridFamily, OrderedFamily, Synopsis
 from blowfish_privacy.mechanisms.clusters import typical as clusters
+from blowfish_privacy.mechanisms.grid import typical as grids
 from blowfish_privacy.mechanisms.ordered import typical as ordered
 from blowfish_privacy.support.progress import task
 
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
 
 
 def typical_errors(plan: Plan) -> dict[str, float]:
-    """Say how wrong a random range typically is after ordering, on shapes with as many records as the data."""
-    if not isinstance(plan.mechanism, OrderedFamily) or plan.records is None or not plan.amount:
+    """Say how wrong a random range or rectangle that is shown typically is, on shapes with as many records."""
+    if plan.records is None or not plan.amount:
         return {}
-    return ordered.typical_errors(plan.mechanism, plan.records)
+    if isinstance(plan.mechanism, GridFamily):
+        return grids.typical_errors(plan.mechanism, plan.records)
+    return ordered.typical_errors(plan.mechanism, plan.records) if isinstance(plan.mechanism, OrderedFamily) else {}
 
 
 def typical_ratios(plan: Plan) -> dict[str, float]:

@@ -16,7 +16,9 @@ from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
 from blowfish_privacy.mechanisms.grid.line import DIVISIONS, Line
+from blowfish_privacy.mechanisms.grid.not_negative import differences_by_wave, variances_by_wave
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
+from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.row_noise import RowNoise
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
@@ -39,6 +41,7 @@ class FlowFamily(GridFamily):
 
     proof = "docs/proofs/grid_flow.md"
     independent_rows: ClassVar[bool] = False
+    emphasis = 0.15
     noise: ClassVar[RowNoise]
 
     def __post_init__(self) -> None:
@@ -94,6 +97,12 @@ class FlowFamily(GridFamily):
         columns = weights.T.reshape(-1, *self.form.domain.shape)
         flows = ((np.diff(each, axis=0) @ down, across @ np.diff(each, axis=1)) for each in columns)
         return np.stack([divergence(*flow).reshape(-1) for flow in flows], axis=1)
+
+    def wave_variances(self) -> Floats:
+        """Add up what the flows along both attributes do to each wave."""
+        first, second = map(differences_by_wave, self.form.domain.shape)
+        down, across = (variances_by_wave(line.covariance) for line in self.lines)
+        return np.outer(first, down) + np.outer(across, second)
 
     def expected_error(self) -> GridError:
         """Give the error of a random rectangle."""

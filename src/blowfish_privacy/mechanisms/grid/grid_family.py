@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
+from blowfish_privacy.mechanisms.grid.not_negative import nearest_not_negative, rectangles_by_wave
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.support.progress import task
+
+CLOSENESS = 1e-4
+"""How near to the nearest grid the search ends: a share of the mean squared error of a random rectangle."""
 
 
 class GridFamily(Mechanism):
@@ -27,6 +35,19 @@ class GridFamily(Mechanism):
     def spread(self, weights: Floats) -> Floats:
         """Multiply columns of weights of the cells by the covariance of their linear estimate."""
 
+    emphasis: ClassVar[float] = 0.5
+    """How much waves count that move many rectangles when the nearest grid without negative counts is chosen.
+
+    0 gives the most likely grid for normal noise, but noise cut at zero adds up over large empty rectangles. 1, with
+    equal noise, gives nearly the metric of random rectangles, in which the error of all of them can only fall. Both
+    families' values were settled on ``DEVELOPMENT_2`` of benchmarks/shapes.py and two real sets: 16 to 128 cells each
+    way, 10^3 to 10^7 records, epsilon 0.01 to 1. The mean error hardly changes between 0.35 and 0.75, and for flows
+    between 0.05 and 0.2; below 0.45 a single hill suffers where there are no coarse bins."""
+
+    def wave_variances(self) -> Floats:
+        """Return the variance of each cosine coefficient of the linear estimate, up to a factor; by default, equal."""
+        return np.ones(self.form.domain.shape)
+
     def meeting(self, linear: Floats, totals: Correction | None, stated: Constraints | None = None) -> Floats:
         """Make the linear estimate meet public totals; ``stated`` may be those of another table."""
         return linear if totals is None else totals(linear.reshape(-1), stated).reshape(linear.shape)
@@ -38,5 +59,24 @@ class GridFamily(Mechanism):
         totals: Correction | None = None,
         stated: Constraints | None = None,
     ) -> Floats:
-        """Return the estimate that is shown, which meets the public totals, at no privacy cost; by default linear."""
-        return self.meeting(self.estimate(noisy), totals, stated)
+        """Return the nearest estimate without negative counts that meets the public totals, at no privacy cost."""
+        if totals is None and records is not None:
+            totals = self.known_total(records)
+        linear = self.meeting(self.estimate(noisy), totals, stated)
+        constraints = None if totals is None else stated or totals.constraints
+        with task("Estimating the grid") as progress:
+            close = CLOSENESS * self.expected_error().mse
+            return nearest_not_negative(linear, self._looseness, constraints, close, progress)
+
+    def known_total(self, records: int) -> Correction:
+        """Return what makes a linear estimate meet the public number of records, where that is all that is public."""
+        return Correction(Constraints((records_total(self.form.domain.size, records),)), self.spread)
+
+    @cached_property
+    def _looseness(self) -> Floats:
+        variances = self.wave_variances()
+        largest = float(variances.max())
+        # Beyond what rounding can tell from 0, a wave is exact.
+        told = np.where(variances > 1e-12 * largest, variances, 0.0)
+        first, second = map(rectangles_by_wave, variances.shape)
+        return told / largest * np.outer(first, second) ** -self.emphasis if largest else told

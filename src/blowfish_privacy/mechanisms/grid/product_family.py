@@ -18,7 +18,8 @@ from blowfish_privacy.errors import DataError, PolicyError
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
-from blowfish_privacy.mechanisms.grid.side import Side, least_squares, whole_hats
+from blowfish_privacy.mechanisms.grid.not_negative import waves
+from blowfish_privacy.mechanisms.grid.side import Side, least_squares, waves_by_level, whole_hats
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
@@ -214,6 +215,21 @@ class ProductFamily(GridFamily):
         return np.stack(
             [(first @ (variances * (first.T @ v @ second)) @ second.T).reshape(-1) for v in columns], axis=1
         )
+
+    def wave_variances(self) -> Floats:
+        """Add up what the rows of every two levels do to each wave, and what the noisy total does."""
+        first, second = (waves_by_level(*side) for side in zip(self.form.domain.shape, self.sides, strict=True))
+        variances = np.zeros(self.form.domain.shape)
+        for (one, down), (other, across) in product(
+            zip(self.sides[0], first, strict=True), zip(self.sides[1], second, strict=True)
+        ):
+            variances += self._variance(one, other) * np.outer(down, across)
+        if not self.total:
+            return variances
+        together = self.spread(np.ones((variances.size, 1))).reshape(variances.shape)
+        pull = self._trust * waves(np.outer(*(side.pull for side in self._sides)))
+        of_total = float(together.sum()) + self.noise.variance(self.total)
+        return np.maximum(variances - 2 * pull * waves(together) + pull**2 * of_total, 0.0)
 
     @cached_property
     def _error(self) -> GridError:

@@ -56,6 +56,16 @@ def _side(size: int, levels: tuple[DifferenceLevel, ...]) -> Side:
     return Side(pull, _mean_product(pull[:, None], pull[:, None]), tuple(made))
 
 
+@lru_cache(maxsize=64)
+def waves_by_level(size: int, levels: tuple[DifferenceLevel, ...]) -> list[Floats]:
+    """Return, for rows of each level with variance 1, the variance of the cosine coefficients of the estimate."""
+    from scipy.fft import dct
+
+    coefficients = np.asarray(dct(least_squares(size, levels), axis=0, norm="ortho"), dtype=np.float64)
+    ends = np.cumsum([level.rows(size) for level in levels])[:-1]
+    return [(part**2).sum(axis=1) for part in np.split(coefficients, ends, axis=1)]
+
+
 def precision(level: DifferenceLevel) -> float:
     """Return how precise the rows of a level are meant to be, compared with others of the side."""
     return float((level.noise.scaled(Fraction(1), level.unit) / level.scale) ** (2 // level.noise.power))
