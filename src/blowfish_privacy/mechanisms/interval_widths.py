@@ -23,10 +23,10 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Errors: TypeAlias = npt.NDArray[np.floating[Any]]
 """A row for each simulated release, a column for each range."""
 
-_SHARED = 0.2
-"""The share of the typical error that comes from all ranges of the same size. Settled on the five histograms of 4,096
-values that DPBench distributes (Adult's capital loss, HepTh, MedCost, NetTrace, search logs) and on made-up flat,
-smooth, spiky and Zipf data, at epsilon 0.01 to 1 and thresholds 1, 16 and none."""
+_SHARED_RELEASES = 10
+"""As how many simulated releases the typical error of all ranges of a size counts in that of one range. Settled on the
+five histograms of 4,096 values that DPBench distributes (Adult's capital loss, HepTh, MedCost, NetTrace, search logs)
+and on made-up flat, smooth, spiky and Zipf data, at epsilon 0.01 to 1 and thresholds 1, 16 and none."""
 _OWN_LEAST = 0.77
 """An interval is at least so many normal ones wide of its own typical error: where most ranges of a size are empty and
 exact, the factor alone would be near 0 for those that are not. Settled on the same data."""
@@ -71,7 +71,7 @@ class IntervalWidths:
         places, known = np.log2(np.maximum(sizes, self.sizes[0])), np.log2(self.sizes)
         own = np.mean(errors.astype(np.float64) ** 2, axis=0)
         alike = np.interp(places, known, self.typical) ** 2
-        wide = np.interp(places, known, self.factors) * np.sqrt((1 - _SHARED) * own + _SHARED * alike)
+        wide = np.interp(places, known, self.factors) * np.sqrt(_mixed(own, alike, len(errors)))
         return np.maximum(wide, _OWN_LEAST * normal_width(self.level) * np.sqrt(own))
 
 
@@ -82,5 +82,10 @@ def _factor(errors: Errors, level: float) -> tuple[float, float]:
     if not alike:
         return 0.0, 0.0
     others = (squares.sum(axis=0) - squares) / (len(squares) - 1)
-    ratios = np.sqrt(squares / ((1 - _SHARED) * others + _SHARED * alike))
+    ratios = np.sqrt(squares / _mixed(others, alike, len(squares)))
     return float(np.quantile(ratios, level)), float(np.sqrt(alike))
+
+
+def _mixed(own: Floats, alike: npt.ArrayLike, releases: int) -> Floats:
+    shared = _SHARED_RELEASES / (releases + _SHARED_RELEASES)
+    return (1 - shared) * own + shared * np.asarray(alike)

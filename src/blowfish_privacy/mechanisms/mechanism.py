@@ -28,6 +28,7 @@ from blowfish_privacy.privacy.measure import EPSILON, Measure
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import LARGEST_ANSWER as LARGEST_ANSWER
+from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.file_kinds import enter
 from blowfish_privacy.support.progress import task
 
@@ -164,6 +165,10 @@ class Mechanism(ABC):
     def parts(self) -> list[tuple[str, int, float]]:
         """List the parts of an answer whose errors differ: what, how many numbers, and their typical error."""
         return []
+
+    def within_by_size(self, level: Number = "0.95") -> dict[str, float]:
+        """Bound the error with probability ``level`` by the size of what is asked for, where it depends on that."""
+        return {}
 
     def promises(self, policy: Policy) -> list[str]:
         """Say what else can be proved of the noise held, in sentences for a plan."""

@@ -128,10 +128,9 @@ def _error(plan: Plan) -> Iterator[str]:
     error = plan.expected_error()
     if not error.rmse:
         return
-    yield (
-        f"Typical error of {error.of}: {about(error.rmse)} (root mean squared); "
-        f"within {about(error.interval('0.95'))} for 95 in 100."
-    )
+    by_size = {size: about(bound) for size, bound in plan.mechanism.within_by_size("0.95").items()}
+    within = ", ".join(f"{bound} ({size})" for size, bound in by_size.items()) or about(error.interval("0.95"))
+    yield f"Typical error of {error.of}: {about(error.rmse)} (root mean squared); within {within} for 95 in 100."
     yield from _totals(plan, error)
     typical = plan.typical_errors()
     if typical:

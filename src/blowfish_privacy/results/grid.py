@@ -16,11 +16,12 @@ from blowfish_privacy.mechanisms import Error, ExpectedError, GridFamily
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.grid.grid_error import GridError, over_all_rectangles
+from blowfish_privacy.mechanisms.grid.rectangle_intervals import RectangleIntervals, areas
 from blowfish_privacy.mechanisms.grid.typical import GridBootstrapError, whole_cells
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.counts import draw_map
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.exact import about
+from blowfish_privacy.support.exact import Number, about
 
 
 @dataclass(frozen=True)
@@ -108,21 +109,61 @@ class GridResult(Result):
 
     def range(self, first: tuple[Any, Any], second: tuple[Any, Any]) -> float:
         """Count the records of a rectangle: an inclusive range of each attribute (for bins: from edge to edge)."""
+        return float(self._between(*self._cuts(first, second)))
+
+    def ranges(self, corners: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Count many rectangles at once: rows of inclusive positions (first from, first to, second from, second to)."""
+        return self._between(*self._many_cuts(corners).T)
+
+    def interval(self, first: tuple[Any, Any], second: tuple[Any, Any], level: Number = "0.95") -> tuple[float, float]:
+        """Return bounds for the number of records in a rectangle, around what :meth:`range` says.
+
+        They are learned by releasing an estimate like this one many times, for the size and place of the rectangle; of
+        those of about this size, the share ``level`` is to lie within theirs. That is estimated, not guaranteed.
+        """
+        lower, upper = self._bounds(np.array([self._cuts(first, second)]), level)
+        return float(lower[0]), float(upper[0])
+
+    def intervals(
+        self, corners: npt.ArrayLike, level: Number = "0.95"
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return bounds for many rectangles at once, given as for :meth:`ranges`: the lower ones and the upper ones."""
+        return self._bounds(self._many_cuts(corners), level)
+
+    def _bounds(
+        self, cuts: npt.NDArray[np.int64], level: Number
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        mechanism = self.release.mechanism
+        if self._intervals is not None:
+            return self._intervals.of(cuts, level)
+        # Equal noise on every cell, and none where nothing is secret.
+        half = mechanism.expected_error().interval(level) * np.sqrt(areas(cuts))
+        value = self._between(*cuts.T)
+        return np.maximum(value - half, np.minimum(value, 0)), value + half
+
+    @cached_property
+    def _intervals(self) -> RectangleIntervals | None:
+        mechanism = self.release.mechanism
+        if not isinstance(mechanism, GridFamily) or not self.release.certificate.amount:
+            return None
+        return RectangleIntervals(mechanism, self.counts, self.release.records, self._correction, self._of_selected)
+
+    def _cuts(self, first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[int, int, int, int]:
+        """Return the cut points before and after a rectangle along both attributes."""
         down, across = (
             attribute.subset(tuple(ends))
             for attribute, ends in zip(self.domain.attributes, (first, second), strict=True)
         )
-        return float(self._between(down.first, down.last + 1, across.first, across.last + 1))
+        return down.first, down.last + 1, across.first, across.last + 1
 
-    def ranges(self, corners: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Count many rectangles at once: rows of inclusive positions (first from, first to, second from, second to)."""
+    def _many_cuts(self, corners: npt.ArrayLike) -> npt.NDArray[np.int64]:
         given = np.asarray(corners)
         if given.ndim != 2 or given.shape[1] != 4 or given.dtype.kind not in "iu":
             raise QueryError("rectangles are rows of four positions.", hint="first from, to; second from, to.")
         low, high = given[:, [0, 2]], given[:, [1, 3]]
         if (low < 0).any() or (high >= np.array(self.domain.shape)).any() or (low > high).any():
             raise QueryError("a rectangle is reversed or ends outside the declared values.")
-        return self._between(low[:, 0], high[:, 0] + 1, low[:, 1], high[:, 1] + 1)
+        return np.stack([low[:, 0], high[:, 0] + 1, low[:, 1], high[:, 1] + 1], axis=1).astype(np.int64)
 
     def _between(self, top: Any, bottom: Any, left: Any, right: Any) -> Any:
         sums = self._sums

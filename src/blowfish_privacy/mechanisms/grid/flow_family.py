@@ -17,6 +17,7 @@ from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
 from blowfish_privacy.mechanisms.grid.line import DIVISIONS, Line
 from blowfish_privacy.mechanisms.grid.not_negative import differences_by_wave, variances_by_wave
+from blowfish_privacy.mechanisms.grid.rectangles import Corners, between, sums_of
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.row_noise import RowNoise
@@ -103,6 +104,14 @@ class FlowFamily(GridFamily):
         first, second = map(differences_by_wave, self.form.domain.shape)
         down, across = (variances_by_wave(line.covariance) for line in self.lines)
         return np.outer(first, down) + np.outer(across, second)
+
+    def rectangle_variances(self, corners: Corners) -> npt.NDArray[np.float64]:
+        """Add up the variances of what flows across the four sides; nothing crosses those of the grid itself."""
+        first, second = self.form.domain.shape
+        top, bottom, left, right = corners.T
+        down, across = (sums_of(line.covariance) for line in self.lines)
+        above = ((top > 0).astype(np.int64) + (bottom < first)) * between(down, corners[:, [2, 3, 2, 3]])
+        return above + ((left > 0).astype(np.int64) + (right < second)) * between(across, corners[:, [0, 1, 0, 1]])
 
     def expected_error(self) -> GridError:
         """Give the error of a random rectangle."""

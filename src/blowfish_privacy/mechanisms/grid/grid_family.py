@@ -11,14 +11,20 @@ import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.mechanisms.grid.not_negative import nearest_not_negative, rectangles_by_wave
+from blowfish_privacy.mechanisms.grid.rectangles import Corners, areas, between, random_rectangles, sums_of
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.mechanisms.sizes import bounds_by_size, normal_errors
+from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.progress import task
 
 CLOSENESS = 1e-4
 """How near to the nearest grid the search ends: a share of the mean squared error of a random rectangle."""
+_DRAWS = 8
+_RECTANGLES = 4_000
 
 
 class GridFamily(Mechanism):
@@ -47,6 +53,19 @@ class GridFamily(Mechanism):
     def wave_variances(self) -> Floats:
         """Return the variance of each cosine coefficient of the linear estimate, up to a factor; by default, equal."""
         return np.ones(self.form.domain.shape)
+
+    def rectangle_variances(self, corners: Corners) -> Floats:
+        """Return the variances of the linear estimates of rectangles between cut points; by default, simulated."""
+        source, nobody = SimulationSource("linear grids"), np.zeros(self.form.domain.shape, dtype=np.int64)
+        draws = (sums_of(self.estimate(self.measure(nobody, source))) for _ in range(_DRAWS))
+        return np.mean([between(draw, corners) ** 2 for draw in draws], axis=0)
+
+    def within_by_size(self, level: Number = "0.95") -> dict[str, float]:
+        """Bound the error of the linear estimate of random rectangles of several sizes, under a normal law."""
+        source, shape = SimulationSource("sizes of rectangles"), self.form.domain.shape
+        corners = random_rectangles(shape, _RECTANGLES, source)
+        shares, deviations = areas(corners) / self.form.domain.size, np.sqrt(self.rectangle_variances(corners))
+        return bounds_by_size(shares, normal_errors(deviations), level, "cells")
 
     def meeting(self, linear: Floats, totals: Correction | None, stated: Constraints | None = None) -> Floats:
         """Make the linear estimate meet public totals; ``stated`` may be those of another table."""

@@ -19,7 +19,8 @@ from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
 from blowfish_privacy.mechanisms.grid.not_negative import waves
-from blowfish_privacy.mechanisms.grid.side import Side, least_squares, waves_by_level, whole_hats
+from blowfish_privacy.mechanisms.grid.rectangles import Corners, between, sums_of
+from blowfish_privacy.mechanisms.grid.side import Side, least_squares, range_products, waves_by_level, whole_hats
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
@@ -230,6 +231,27 @@ class ProductFamily(GridFamily):
         pull = self._trust * waves(np.outer(*(side.pull for side in self._sides)))
         of_total = float(together.sum()) + self.noise.variance(self.total)
         return np.maximum(variances - 2 * pull * waves(together) + pull**2 * of_total, 0.0)
+
+    def rectangle_variances(self, corners: Corners) -> Floats:
+        """Add up what the rows of every two levels say of a rectangle; a noisy total corrects them."""
+        variances = self._covariances(corners, corners)
+        if not self.total:
+            return variances
+        height, width = self.form.domain.shape
+        everything = np.tile([0, height, 0, width], (len(corners), 1))
+        taken = self._trust * between(sums_of(np.outer(*(side.pull for side in self._sides))), corners)
+        whole = self._covariances(everything[:1], everything[:1]) + self.noise.variance(self.total)
+        return variances - 2 * taken * self._covariances(corners, everything) + taken**2 * whole
+
+    def _covariances(self, corners: Corners, others: Corners) -> Floats:
+        """Return the covariance of every rectangle and another, without the noisy total."""
+        ends = ((corners[:, :2], others[:, :2]), (corners[:, 2:], others[:, 2:]))
+        down, across = (
+            range_products(size, levels, *pair)
+            for size, levels, pair in zip(self.form.domain.shape, self.sides, ends, strict=True)
+        )
+        each = np.array([[self._variance(one, other) for other in self.sides[1]] for one in self.sides[0]])
+        return np.asarray((down * (each @ across)).sum(axis=0), dtype=np.float64)
 
     @cached_property
     def _error(self) -> GridError:

@@ -90,3 +90,19 @@ def least_squares(size: int, levels: tuple[DifferenceLevel, ...]) -> Floats:
     roots = np.repeat([sqrt(precision(level)) for level in levels], [level.rows(size) for level in levels])[:, None]
     weighed = roots * rows
     return np.asarray(np.linalg.solve(weighed.T @ weighed, weighed.T) * roots.T, dtype=np.float64)
+
+
+def range_products(
+    size: int,
+    levels: tuple[DifferenceLevel, ...],
+    ranges: npt.NDArray[np.int64],
+    others: npt.NDArray[np.int64],
+) -> Floats:
+    """Multiply what rows weigh in the estimates of ranges and of others, and add up each level: a row for each.
+
+    Both are pairs of cut points.
+    """
+    sums = np.pad(np.cumsum(least_squares(size, levels), axis=0), ((1, 0), (0, 0)))
+    first, second = (sums[ends[:, 1]] - sums[ends[:, 0]] for ends in (ranges, others))
+    starts = np.cumsum([0, *(level.rows(size) for level in levels[:-1])])
+    return np.add.reduceat(first * second, starts, axis=1).T

@@ -22,6 +22,7 @@ from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 from blowfish_privacy.queries.query import Pattern
+from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.limits import ORDERED_VALUES
 from blowfish_privacy.support.progress import task
 
@@ -116,6 +117,10 @@ class OrderedFamily(Mechanism):
     def expected_error(self) -> RangeError:
         """Give the error of a random range before the isotonic step, which can only lower the total squared error."""
         return self._error
+
+    def within_by_size(self, level: Number = "0.95") -> dict[str, float]:
+        """Bound the error of random ranges of several widths before the isotonic step, from simulated noise."""
+        return self.expected_error().within_by_size(level)
 
     @cached_property
     def _error(self) -> RangeError:

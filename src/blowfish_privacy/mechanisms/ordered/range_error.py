@@ -13,6 +13,7 @@ import numpy as np
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.mechanisms.sizes import bounds_by_size
 from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.support.exact import Number, exact
 
@@ -93,7 +94,12 @@ class RangeError:
             raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
         if self.mse == 0:
             return 0.0
-        return float(np.quantile(np.abs(self._sampled), float(share)))
+        return float(np.quantile(np.abs(self._sampled[1]), float(share)))
+
+    def within_by_size(self, level: Number = "0.95") -> dict[str, float]:
+        """Bound the errors of random ranges of several classes of widths with probability ``level``."""
+        widths, errors = self._sampled
+        return bounds_by_size(widths / self.size, errors, level, "values") if self.mse else {}
 
     def by_width(self, widths: Sequence[int]) -> Floats:
         """Return the root mean squared error of ranges of each width, averaged over their positions."""
@@ -118,9 +124,9 @@ class RangeError:
         return np.concatenate([[0.0], self.estimate.simulated_error(source)])
 
     @cached_property
-    def _sampled(self) -> Floats:
-        """Errors of random ranges, with fresh noise for each batch."""
-        errors: list[Floats] = []
+    def _sampled(self) -> tuple[Floats, Floats]:
+        """Widths and errors of random ranges, with fresh noise for each batch."""
+        widths, errors = list[Floats](), list[Floats]()
         # Small domains need many draws of the noise, large ones average within each.
         draws = min(1_500, max(200_000 // self.size, _DRAWS if self.size < 200_000 else 3))
         # Fixed bits, so that everyone computes the same error for the same noise scales.
@@ -128,5 +134,7 @@ class RangeError:
         for _ in range(draws):
             error = self.simulated(source)
             ends = source.words(2 * (_RANGES // draws)).reshape(2, -1) % len(error)
-            errors.append((error[ends[0]] - error[ends[1]])[ends[0] != ends[1]])
-        return np.concatenate(errors)
+            kept = ends[0] != ends[1]
+            errors.append((error[ends[0]] - error[ends[1]])[kept])
+            widths.append(np.abs(ends[0].astype(np.float64) - ends[1])[kept])
+        return np.concatenate(widths), np.concatenate(errors)
