@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.grid.side import mean_square
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.mechanisms.ordered.precisions import precise_line
@@ -66,7 +67,9 @@ class Line:
         units = np.repeat([level.unit for level in self.coarse], self._rows)[:, None]
         roots = np.repeat([sqrt(self._precision(level)) for level in self.coarse], self._rows)[:, None]
         weighed = roots * (self.hats / units)
-        gain = np.linalg.solve(np.eye(self.length) + weighed.T @ weighed, weighed.T) * roots.T / units.T
+        # (1 + W'W)^-1 W' = W' (1 + W W')^-1, and there are fewer hats than edges.
+        between = np.eye(len(weighed)) + weighed @ weighed.T
+        gain = np.linalg.solve(between, weighed).T * roots.T / units.T
         return np.rint(DIVISIONS * gain).astype(np.int64)
 
     @property
@@ -126,13 +129,7 @@ class Line:
 @lru_cache(maxsize=256)
 def _range_shares(line: Line) -> list[float]:
     """Return the mean variance of the sum over a random stretch for noise of variance 1 on each level."""
-    return [_mean_over_stretches(part @ part.T) for part in line.parts()]
-
-
-def _mean_over_stretches(spread: Floats) -> float:
-    sums: Floats = np.pad(np.cumsum(np.cumsum(spread, axis=0), axis=1), ((1, 0), (1, 0)))
-    cuts = len(sums)
-    return float((cuts * np.trace(sums) - sums.sum()) / (cuts * (cuts - 1) / 2))
+    return [mean_square(part) for part in line.parts()]
 
 
 def laplace_line(length: int, spacing: int, loss: Fraction) -> Line:

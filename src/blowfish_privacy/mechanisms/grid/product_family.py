@@ -20,7 +20,14 @@ from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
 from blowfish_privacy.mechanisms.grid.not_negative import waves
 from blowfish_privacy.mechanisms.grid.rectangles import Corners, between, sums_of
-from blowfish_privacy.mechanisms.grid.side import Side, least_squares, range_products, waves_by_level, whole_hats
+from blowfish_privacy.mechanisms.grid.side import (
+    Side,
+    hats_of,
+    least_squares,
+    range_products,
+    waves_by_level,
+    whole_hats,
+)
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
@@ -165,7 +172,7 @@ class ProductFamily(GridFamily):
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer values.")
         parts: list[npt.NDArray[np.int64]] = []
         for first, second in product(*self.sides):
-            answers = (self._hats(0, first) @ counts @ self._hats(1, second).T).reshape(-1)
+            answers = hats_of(second, hats_of(first, counts).T).T.reshape(-1)
             scale = self._scale(first, second)
             parts.append(answers + self.noise.draw(scale, len(answers), source) if scale else answers)
         if self.total:

@@ -47,13 +47,13 @@ def _side(size: int, levels: tuple[DifferenceLevel, ...]) -> Side:
     inverse = least_squares(size, levels)
     rows = [level.rows(size) for level in levels]
     deviations = np.repeat([1 / sqrt(precision(level)) for level in levels], rows)
-    pull = ((inverse * deviations) @ (inverse * deviations).T).sum(axis=1)
+    pull = (inverse * deviations) @ (inverse * deviations).sum(axis=0)
     made: list[SideLevel] = []
     for part in np.split(inverse, np.cumsum(rows)[:-1], axis=1):
         of_total = part.sum(axis=0)
         both = _mean_product(pull[:, None], (part @ of_total)[:, None])
-        made.append(SideLevel(_mean_product(part, part), both, float(of_total @ of_total)))
-    return Side(pull, _mean_product(pull[:, None], pull[:, None]), tuple(made))
+        made.append(SideLevel(mean_square(part), both, float(of_total @ of_total)))
+    return Side(pull, mean_square(pull[:, None]), tuple(made))
 
 
 @lru_cache(maxsize=64)
@@ -79,9 +79,23 @@ def _mean_product(first: Floats, second: Floats) -> float:
     return total / (cuts * (cuts - 1) / 2)
 
 
+def mean_square(table: Floats) -> float:
+    """Square what the columns of a table add up to over a range; average over all ranges, add up the columns."""
+    sums = np.cumsum(table, axis=0)
+    cuts, totals = len(sums) + 1, sums.sum(axis=0)
+    return float(cuts * np.vdot(sums, sums) - totals @ totals) / (cuts * (cuts - 1) / 2)
+
+
 def whole_hats(size: int, level: DifferenceLevel) -> npt.NDArray[np.int64]:
     """Return whole-number hats along an attribute."""
     return np.rint(level.hats(size).toarray() * level.unit).astype(np.int64)
+
+
+def hats_of(level: DifferenceLevel, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Answer whole-number hats along the first attribute exactly; most weights are 0, and skipped."""
+    hats = level.hats(len(counts)).tocsr() * level.unit
+    hats.data = np.rint(hats.data).astype(np.int64)
+    return np.asarray(hats @ counts, dtype=np.int64)
 
 
 def least_squares(size: int, levels: tuple[DifferenceLevel, ...]) -> Floats:
@@ -89,6 +103,8 @@ def least_squares(size: int, levels: tuple[DifferenceLevel, ...]) -> Floats:
     rows = np.vstack([whole_hats(size, level) / level.unit for level in levels])
     roots = np.repeat([sqrt(precision(level)) for level in levels], [level.rows(size) for level in levels])[:, None]
     weighed = roots * rows
+    if levels[0].unit == levels[0].overlap == 1 and len(rows) < 1.5 * size:
+        return _with_leaves(weighed[size:], float(roots[0, 0])) * roots.T
     return np.asarray(np.linalg.solve(weighed.T @ weighed, weighed.T) * roots.T, dtype=np.float64)
 
 
@@ -106,3 +122,11 @@ def range_products(
     first, second = (sums[ends[:, 1]] - sums[ends[:, 0]] for ends in (ranges, others))
     starts = np.cumsum([0, *(level.rows(size) for level in levels[:-1])])
     return np.add.reduceat(first * second, starts, axis=1).T
+
+
+def _with_leaves(coarse: Floats, root: float) -> Floats:
+    """Solve (r^2 + W'W) X = (r, W') for few coarse rows W, beside leaves of weight r, by the smaller matrix W W'."""
+    between = root**2 * np.eye(len(coarse)) + coarse @ coarse.T
+    hats = np.linalg.solve(between, coarse).T
+    leaves = (np.eye(coarse.shape[1]) - hats @ coarse) / root
+    return np.concatenate([leaves, hats], axis=1).astype(np.float64, copy=False)
