@@ -21,6 +21,7 @@ from blowfish_privacy.mechanisms.grid.product_family import ProductFamily
 from blowfish_privacy.mechanisms.laplace import Laplace
 from blowfish_privacy.mechanisms.mean_offsets import MeanOffsets
 from blowfish_privacy.mechanisms.mechanism import Mechanism
+from blowfish_privacy.mechanisms.ordered.adaptive_leaves import AdaptiveLeaves
 from blowfish_privacy.mechanisms.ordered.gaussian_hierarchy import GaussianHierarchy, GaussianOrdered
 from blowfish_privacy.mechanisms.ordered.ordered import Ordered
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
@@ -48,6 +49,7 @@ def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
 
 __all__ = [
     "MECHANISMS",
+    "AdaptiveLeaves",
     "CountedGrid",
     "Error",
     "ExpectedError",

@@ -60,6 +60,8 @@ class Mechanism(ABC):
     """How its loss is counted."""
     independent_rows: ClassVar[bool] = True
     """Whether the release is exact rows plus independent noise on each."""
+    typically_better: ClassVar[bool] = False
+    """Whether it is taken wherever it suits, since its error is typically smaller although less of it is guaranteed."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Register a mechanism under its name."""

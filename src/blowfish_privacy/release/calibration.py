@@ -92,6 +92,9 @@ class Calibration:
         policy = self.population.policy
         given: dict[str, Any] = {measure.name: amount, "records": self.records}
         suited = [kind for kind in kinds if self.named or kind.suits(self.query, policy, **given)]
+        if self.spending.error is None:
+            # Who asks for an error asks for one that is guaranteed.
+            suited = [kind for kind in suited if kind.typically_better] or suited
         if len(suited) == 1:
             return suited[0].calibrated(self.query, policy, **given)
         made: list[Mechanism] = []

@@ -26,7 +26,14 @@ from blowfish_privacy.testing.oracle import are_neighbours
 LEVEL = FALSE_ALARMS / MOST_TESTS
 SEEDS = range(30)
 # They measure in several steps, which takes time.
-SAMPLES = {"lloyd": 3_000, "soft-mesh": 3_000, "counted-grid": 3_000, "synthetic-laplace": 800, "synthetic": 800}
+SAMPLES = {
+    "lloyd": 3_000,
+    "soft-mesh": 3_000,
+    "counted-grid": 3_000,
+    "adaptive-leaves": 6_000,
+    "synthetic-laplace": 800,
+    "synthetic": 800,
+}
 
 
 @pytest.mark.parametrize(("p", "q"), [(0.5, 0.2), (0.05, 0.05), (0.9, 0.1)])
@@ -182,7 +189,7 @@ def test_no_more_outputs_are_drawn_than_asked_for():
     assert found.samples == 10
 
 
-@pytest.mark.parametrize("name", ["lloyd", "soft-mesh", "counted-grid", "synthetic-laplace"])
+@pytest.mark.parametrize("name", ["lloyd", "soft-mesh", "counted-grid", "adaptive-leaves", "synthetic-laplace"])
 def test_an_output_without_noise_is_followed_exactly(name):
     case = next(case for seed in SEEDS if (case := make_case(name, seed)) is not None and case.sharp)
     follow = follower(case)
