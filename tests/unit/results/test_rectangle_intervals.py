@@ -65,11 +65,11 @@ def shares_held(counts, secrets):
     """Return for each class of sizes how often intervals hold the truth, and how often half and twice as wide ones."""
     # Only intervals are of interest, so the mechanism is run without a ledger and documents.
     mechanism, records = planned(counts, secrets).mechanism, int(counts.sum())
-    source, truth = SimulationSource("test"), sums_of(counts)
+    source, truth, total = SimulationSource("test"), sums_of(counts), mechanism.known_total(records)
     held = {size: [] for size in SIZES}
     for _ in range(20):
-        cells = mechanism.shown_estimate(mechanism.measure(counts, source), records)
-        intervals = RectangleIntervals(mechanism, cells, records, None, lambda estimate: estimate)
+        cells = mechanism.shown_estimate(mechanism.measure(counts, source), records, total)
+        intervals = RectangleIntervals(mechanism, cells, records, total, lambda estimate: estimate)
         corners = random_rectangles(counts.shape, 600, source)
         value, true = between(sums_of(cells), corners), between(truth, corners)
         low, high = intervals.of(corners, "0.95")
@@ -90,7 +90,8 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(shape, secrets):
     # Bits are fixed, so this cannot fail by chance; half of the width must be noticed, and so must twice.
     held = shares_held(SHAPES[shape], secrets)
     for right, half, twice in held.values():
-        assert 0.92 <= right <= 0.99
+        # Empty rectangles between points are mostly exact, whatever the width of the intervals.
+        assert 0.92 <= right <= (0.995 if shape == "points" else 0.985)
         assert twice > right
         assert half < 0.92
     assert held["large"][1] < 0.8

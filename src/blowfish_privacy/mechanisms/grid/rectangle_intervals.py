@@ -22,8 +22,8 @@ from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.progress import task
 
 _RELEASES = 40
-_FEWEST_RELEASES = 8
-_MOST_WORK = 2**18
+_FEWEST_RELEASES = 6
+_MOST_WORK = 2**20
 """How many cells all simulated releases have together, unless that leaves too few releases."""
 _RECTANGLES = 1_000
 _AT_ONCE = 2**12
