@@ -15,6 +15,7 @@ import argparse
 import os
 import tempfile
 import warnings
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
@@ -171,7 +172,7 @@ def held_out() -> list[Case]:
     return [placed(name, domain, np.clip(np.rint(places), 0, 511), k) for name, places, k in made]
 
 
-def report(rows: list[list[str]], title: str, header: list[str]) -> None:
+def report(rows: Iterable[list[str]], title: str, header: list[str]) -> None:
     """Print a table."""
     print(f"\n{title}\n\n| " + " | ".join(header) + " |\n|" + "---|" * len(header))
     for row in rows:
