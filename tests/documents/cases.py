@@ -61,7 +61,7 @@ QUERIES = {
 
 MECHANISMS = [
     *(None, "laplace", "ordered", "ordered-hierarchical", "smooth-hierarchy", "grid-flow", "grid-hierarchy"),
-    *("soft-grid", "soft-mesh", "lloyd", "adaptive-leaves"),
+    *("soft-grid", "soft-mesh", "lloyd", "adaptive-leaves", "adaptive-grid"),
 ]
 
 

@@ -108,6 +108,7 @@ CORPUS: tuple[dict[str, Any], ...] = (
         "budget": {"epsilon": 1, "delta": 1e-9},
     },
     _file(_GRID, "full", [{"range_grid": ["lat", "lon"], "mechanism": "grid-hierarchy"}], size=5000),
+    _file(_GRID, "full", [{"range_grid": ["lat", "lon"], "mechanism": "adaptive-grid"}], size=5000),
     _file(
         _GRID,
         {"per_attribute": {"lat": {"threshold": 2}, "lon": "full"}},

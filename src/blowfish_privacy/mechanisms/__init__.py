@@ -11,6 +11,7 @@ from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
 from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis
 from blowfish_privacy.mechanisms.error import Error, ExpectedError
 from blowfish_privacy.mechanisms.gaussian import Gaussian
+from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid
 from blowfish_privacy.mechanisms.grid.flow_family import FlowFamily
 from blowfish_privacy.mechanisms.grid.gaussian_flow import GaussianFlow
 from blowfish_privacy.mechanisms.grid.gaussian_grid import GaussianGrid
@@ -49,6 +50,7 @@ def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
 
 __all__ = [
     "MECHANISMS",
+    "AdaptiveGrid",
     "AdaptiveLeaves",
     "CountedGrid",
     "Error",

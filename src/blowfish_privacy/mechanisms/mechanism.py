@@ -180,6 +180,10 @@ class Mechanism(ABC):
     def expected_error(self) -> Error:
         """Return the error to expect, from the scales held."""
 
+    def compared_error(self) -> float:
+        """Return the mean squared error by which it is compared with others when no mechanism is named."""
+        return self.expected_error().mse
+
     @abstractmethod
     def words(self) -> str:
         """Describe in a sentence or two which noise is added to what, and why."""

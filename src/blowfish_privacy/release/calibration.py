@@ -106,7 +106,7 @@ class Calibration:
                 refusal = error
         if not made:
             raise refusal
-        return min(made, key=lambda mechanism: mechanism.expected_error().mse)
+        return min(made, key=lambda mechanism: mechanism.compared_error())
 
 
 @dataclass(frozen=True, eq=False)

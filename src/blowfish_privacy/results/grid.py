@@ -74,7 +74,7 @@ class GridResult(Result):
         mechanism, constraints = self.release.mechanism, self.release.constraints
         if constraints is None or not self.release.certificate.amount or not isinstance(mechanism, GridFamily):
             return None
-        return Correction(constraints, mechanism.spread)
+        return Correction(constraints, mechanism.taken(self.release.noisy).spread)
 
     def error(self) -> Error:
         """Estimate the error by releasing this release's own estimate again; ``.guaranteed`` holds for any data."""
@@ -90,7 +90,9 @@ class GridResult(Result):
     @cached_property
     def _guaranteed(self) -> Error:
         """The error of a random rectangle of the linear estimate; what the public totals say is taken away."""
-        raw, constraints = super().error(), self.release.constraints
+        mechanism, constraints = self.release.mechanism, self.release.constraints
+        measured = mechanism.taken(self.release.noisy) if isinstance(mechanism, GridFamily) else mechanism
+        raw = measured.expected_error()
         if isinstance(raw, ExpectedError) and constraints is not None and raw.scale:
             return ConstrainedError.of_cells(raw, constraints)
         if self._correction is None or not isinstance(raw, GridError):

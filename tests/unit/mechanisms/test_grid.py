@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
-from blowfish_privacy.mechanisms import GaussianFlow, GaussianGrid, GridFlow, GridHierarchy
+from blowfish_privacy.mechanisms import AdaptiveGrid, GaussianFlow, GaussianGrid, GridFlow, GridHierarchy
 from blowfish_privacy.mechanisms.grid.flow_family import divergence
 from blowfish_privacy.mechanisms.grid.line import DIVISIONS, gaussian_line, laplace_line
 from blowfish_privacy.mechanisms.grid.side import least_squares, mean_square, precision, whole_hats
@@ -45,7 +45,7 @@ def test_the_more_accurate_of_the_two_is_planned():
     session = bp.Session(Counts(np.ones((64, 64), dtype=np.int64)), policy(64, 64, 1), budget=10)
     assert session.plan(QUERY, epsilon=1).certificate.mechanism == "grid-flow"
     session = bp.Session(Counts(np.ones((64, 64), dtype=np.int64)), policy(64, 64), budget=10)
-    assert session.plan(QUERY, epsilon=1).certificate.mechanism == "grid-hierarchy"
+    assert session.plan(QUERY, epsilon=1).certificate.mechanism == "adaptive-grid"
     plan = bp.Session(Counts(np.ones((64, 64), dtype=np.int64)), policy(64, 64, 1), budget=10).plan(QUERY, error=20)
     assert plan.expected_error().rmse <= 20
 
@@ -108,7 +108,7 @@ def test_no_secret_pair_loses_more_than_the_certificate(made):
     if len(names) < 2 or not all(made.domain[name].ordered for name in names) or not made.graph.has_edges:
         return
     query = bp.RangeGrid(*names)
-    for kind in (GridFlow, GridHierarchy, GaussianFlow, GaussianGrid):
+    for kind in (GridFlow, GridHierarchy, AdaptiveGrid, GaussianFlow, GaussianGrid):
         mechanism = losing(kind, 2, query, made, 10)
         certificate = mechanism.certify(made)
         assert certificate.amount == 2
@@ -208,7 +208,7 @@ def test_grids_have_tables_pictures_and_files(tmp_path):
     from blowfish_privacy.release import verification
 
     session = bp.Session(Counts(np.ones((6, 7), dtype=np.int64)), policy(6, 7, 1), budget=100)
-    for mechanism in ("grid-flow", "grid-hierarchy", "laplace"):
+    for mechanism in ("grid-flow", "grid-hierarchy", "adaptive-grid", "laplace"):
         result = session.release(QUERY, epsilon=1, mechanism=mechanism)
         result.plot(tmp_path / "g.png")
         result.save(tmp_path / "g.release.json")

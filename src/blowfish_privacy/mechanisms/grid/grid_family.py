@@ -67,6 +67,10 @@ class GridFamily(Mechanism):
         shares, deviations = areas(corners) / self.form.domain.size, np.sqrt(self.rectangle_variances(corners))
         return bounds_by_size(shares, normal_errors(deviations), level, "cells")
 
+    def taken(self, noisy: npt.NDArray[np.int64]) -> GridFamily:
+        """Return the mechanism that measured these numbers: itself, unless a first look chose one of several."""
+        return self
+
     def meeting(self, linear: Floats, totals: Correction | None, stated: Constraints | None = None) -> Floats:
         """Make the linear estimate meet public totals; ``stated`` may be those of another table."""
         return linear if totals is None else totals(linear.reshape(-1), stated).reshape(linear.shape)
