@@ -20,7 +20,7 @@ from report import Row, as_json, markdown, picture
 
 BENCHMARKS = (
     "startup", "distance", "noise", "ordered", "known_facts", "known_facts_cycles", "engine", "tables_scan", "ledger",
-    "release", "kmeans", "tables", "synthetic",
+    "release", "csv_files", "kmeans", "tables", "synthetic",
 )  # fmt: skip
 PEERS = ("opendp", "diffprivlib")
 HISTOGRAMS = ("adult_capital_loss", "hepth", "medcost", "nettrace", "searchlogs")

@@ -120,6 +120,10 @@ class Attribute(ABC):
         """Write the value at a position as text."""
         return str(self.value(position))
 
+    def texts(self) -> list[str]:
+        """Write all values as text, in order."""
+        return [self.show(position) for position in range(self.size)]
+
     def say(self, position: int) -> str:
         """Write the value at a position for use inside a sentence."""
         return self.show(position)

@@ -80,6 +80,10 @@ class Integer(Attribute):
         """Return the whole number at a position."""
         return self.low + position
 
+    def texts(self) -> list[str]:
+        """Write all numbers between the bounds as text."""
+        return [*map(str, range(self.low, self.high + 1))]
+
     def gap(self, first: int, second: int) -> Fraction:
         """Return the distance between two whole numbers."""
         return Fraction(abs(first - second))

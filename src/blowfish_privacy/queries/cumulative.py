@@ -52,7 +52,7 @@ class Cumulative(Query):
     def labels(self, domain: Domain) -> list[str]:
         """Return the values as text."""
         attribute = domain[self.attribute]
-        return [attribute.show(position) for position in range(attribute.size)]
+        return attribute.texts()
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         """Write ``{cumulative: name}``."""

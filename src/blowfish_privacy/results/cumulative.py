@@ -22,6 +22,7 @@ from blowfish_privacy.results.pictures.counts import label_values
 from blowfish_privacy.results.pictures.errors import draw_error_by_width
 from blowfish_privacy.results.pictures.figure import png
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.support.columns import Columns, Labels, rounded_column
 from blowfish_privacy.support.exact import Number, exact, show
 from blowfish_privacy.support.files import write_atomically
 
@@ -234,10 +235,14 @@ class CumulativeResult(Result):
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each value."""
-        total = self.total or 1
-        columns = (self.cumulative.tolist(), self.error().by_value().tolist(), self.counts().tolist())
-        for position, (below, wrong, count) in enumerate(zip(*columns, strict=True)):
-            yield [self.attribute.show(position), round(below, 3), wrong, round(below / total, 6), round(count, 3)]
+        below = self.cumulative
+        return Columns(
+            Labels.of_all(self.attribute.texts()),
+            rounded_column(below, 3),
+            self.error().by_value(),
+            rounded_column(below / (self.total or 1), 6),
+            rounded_column(self.counts(), 3),
+        )
 
     def draw(self, axes: Any) -> None:
         """Draw the distribution with a band of twice the typical error at each value."""

@@ -21,6 +21,7 @@ from blowfish_privacy.mechanisms.grid.typical import GridBootstrapError, whole_c
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.counts import draw_map
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.support.columns import Columns, Labels, rounded_column
 from blowfish_privacy.support.exact import Number, about
 
 
@@ -224,9 +225,9 @@ class GridResult(Result):
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each cell."""
-        first, second = self.domain.attributes
-        for (row, column), count in np.ndenumerate(self.counts):
-            yield [first.show(row), second.show(column), round(float(count), 3)]
+        places = np.unravel_index(np.arange(self.counts.size), self.counts.shape)
+        labels = (Labels(each.texts(), at) for each, at in zip(self.domain.attributes, places, strict=True))
+        return Columns(*labels, rounded_column(self.counts.reshape(-1), 3))
 
     def draw(self, axes: Any) -> None:
         """Draw the grid as a map."""

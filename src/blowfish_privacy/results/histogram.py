@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import product, repeat
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.counts import draw_counts
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.support.columns import Columns, Labels
 from blowfish_privacy.support.exact import about
 
 
@@ -94,16 +94,16 @@ class HistogramResult(Result):
     def rows(self) -> Iterator[list[Any]]:
         """One row for each cell that is selected; the error is that of the estimated count."""
         domain = self.release.query.own_domain(self.release.policy.domain)
-        columns: list[Any] = [self.values.tolist()]
+        chosen = np.flatnonzero(self._selected)
+        numbers = [self.values]
         if self.release.records is not None:
-            columns.append(self.consistent().reshape(-1).tolist())
+            numbers.append(self.consistent().reshape(-1))
         error = self.error()
-        alike = repeat(error.rmse, domain.size)
-        columns.append(error.by_answer().tolist() if isinstance(error, ConstrainedError) else alike)
-        labels = ([attribute.show(position) for position in range(attribute.size)] for attribute in domain.attributes)
-        for selected, shown, *numbers in zip(self._selected.tolist(), product(*labels), *columns, strict=True):
-            if selected:
-                yield [*shown, *numbers]
+        alike = np.full(domain.size, error.rmse)
+        numbers.append(error.by_answer() if isinstance(error, ConstrainedError) else alike)
+        places = np.unravel_index(chosen, domain.shape)
+        labels = [Labels(each.texts(), at) for each, at in zip(domain.attributes, places, strict=True)]
+        return Columns(*labels, *(each[chosen] for each in numbers))
 
     def draw(self, axes: Any) -> None:
         """Draw bars with error bars for one attribute, lines for the second, a picture of colours beyond."""

@@ -15,6 +15,7 @@ from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.results.pictures.figure import plain_text
 from blowfish_privacy.results.result import Result, as_float
+from blowfish_privacy.support.columns import Columns, Labels
 
 
 class VectorResult(Result):
@@ -62,9 +63,9 @@ class VectorResult(Result):
     def rows(self) -> Iterator[list[Any]]:
         """One row for each output."""
         error = self.error()
-        wrong = error.by_answer().tolist() if isinstance(error, ConstrainedError) else [error.rmse] * len(self.values)
-        for label, value, typical in zip(self.labels(), self.values.tolist(), wrong, strict=True):
-            yield [label, value, typical]
+        alike = np.full(len(self.values), error.rmse)
+        wrong = error.by_answer() if isinstance(error, ConstrainedError) else alike
+        return Columns(Labels.of_all(self.labels()), self.values, wrong)
 
     def draw(self, axes: Any) -> None:
         """Draw the answers with the band that holds each in 95 of 100."""

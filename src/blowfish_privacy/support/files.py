@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import DataError
+from blowfish_privacy.support.columns import Columns
 from blowfish_privacy.support.temporary import unfinished
 
 _FORMULAS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'")
@@ -48,8 +50,19 @@ def csv_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
     writer.writerow(map(_harmless, header))
+    if isinstance(rows, Columns) and len(rows.columns) > 1:
+        return b"".join([buffer.getvalue().encode(), *_bulk(rows)])
     writer.writerows([_harmless(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
     return buffer.getvalue().encode()
+
+
+def _bulk(table: Columns) -> Iterator[bytes]:
+    """Write the rows of a table, some at a time: the same bytes as row by row, several times as fast."""
+    # An empty text is quoted only where it is alone in its row.
+    columns = table.texts(lambda text: text and _cell(text))
+    lines = map(",".join, zip(*columns, strict=True))
+    while part := list(islice(lines, _ROWS)):
+        yield ("\r\n".join(part) + "\r\n").encode()
 
 
 def csv_pieces(

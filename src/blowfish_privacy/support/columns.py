@@ -1,0 +1,83 @@
+"""A table held by columns: gone through row by row, or written as text in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_LARGEST = 2.0**46
+"""Above this, in units of the last digit kept, multiplying is too coarse to tell which way a number is rounded."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A column of texts: the different ones, and which of them each row shows."""
+
+    texts: Sequence[str]
+    positions: Integers
+
+    @classmethod
+    def of_all(cls, texts: Sequence[str]) -> Labels:
+        """Show each text once, in order."""
+        return cls(texts, np.arange(len(texts)))
+
+
+Column = Labels | npt.NDArray[Any]
+
+
+class Columns(Iterator[list[Any]]):
+    """The rows of a table whose columns are known as wholes."""
+
+    def __init__(self, *columns: Column) -> None:
+        self.columns = columns
+
+    @cached_property
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*map(_cells, self.columns), strict=True)
+
+    def __next__(self) -> list[Any]:
+        """Return the next row."""
+        return list(next(self._rows))
+
+    def texts(self, write: Callable[[str], str]) -> Iterator[list[str]]:
+        """Write every column as text, with ``write`` for cells that are texts; equal neighbours are written once."""
+        for each in self.columns:
+            if isinstance(each, Labels):
+                # What is all letters and digits needs no care, and is most of it.
+                plain = all(map(str.isalnum, each.texts))
+                written = np.array(each.texts if plain else [write(text) for text in each.texts], dtype=object)
+                yield written[each.positions].tolist()
+            else:
+                yield _in_runs(each)
+
+
+def _cells(column: Column) -> list[Any]:
+    return [column.texts[at] for at in column.positions.tolist()] if isinstance(column, Labels) else column.tolist()
+
+
+def _in_runs(numbers: npt.NDArray[Any]) -> list[str]:
+    # The sign of a zero is written, and zeros of either sign are equal.
+    signed = np.signbit(numbers) if numbers.dtype.kind == "f" else np.zeros(len(numbers), dtype=np.bool_)
+    changes = (numbers[1:] != numbers[:-1]) | (signed[1:] != signed[:-1])
+    starts = np.flatnonzero(np.append(True, changes)) if len(numbers) else np.zeros(0, dtype=np.int64)
+    written = np.array([*map(repr, numbers[starts].tolist())], dtype=object)
+    return np.repeat(written, np.diff(starts, append=len(numbers))).tolist()
+
+
+def rounded_column(numbers: Floats, digits: int) -> Floats:
+    """Round as ``round`` does, to the nearest decimal of the exact value, but a whole column at once."""
+    scaled = numbers * 10.0**digits
+    made = np.rint(scaled) / 10.0**digits
+    # Near the middle between two decimals the product's own rounding may decide; few numbers are that near.
+    near = np.abs(scaled - np.floor(scaled) - 0.5) <= np.maximum(np.abs(scaled), 1) * 2.0**-48
+    doubtful = np.flatnonzero(near | ~(np.abs(scaled) < _LARGEST))
+    made[doubtful] = [round(number, digits) for number in numbers[doubtful].tolist()]
+    return made
