@@ -117,11 +117,24 @@ def main() -> None:
     print("|---|---|---|" + "---|" * (len(CLASSES) + 1))
     thetas = (1, 8, None) if options.grids else (1, 16, None)
     chosen = (grids if options.grids else histograms)(options.data)
+    seen: dict[bool, list[np.ndarray]] = {True: [], False: []}
     for (name, counts), theta, epsilon in product(chosen, thetas, ("0.01", "0.1", "1")):
         if options.only in name:
             share, half = covered(counts, theta, epsilon, options.releases)
+            seen[counts.sum() * float(epsilon) >= counts.size / 10].append(100 * share)
             cells = [f"{100 * each:.1f}" for each in share] + [" ".join(f"{each:.3g}" for each in half)]
             print(f"| {name} | {theta or 'all'} | {epsilon} |", " | ".join(cells), "|", flush=True)
+    summarise(seen)
+
+
+def summarise(seen: dict[bool, list[np.ndarray]]) -> None:
+    """Print, for each class, the middle of the shares covered, and between which nine tenths of them lie."""
+    for enough, shares in seen.items():
+        if shares:
+            low, middle, high = np.quantile(shares, (0.05, 0.5, 0.95), axis=0)
+            parts = (f"{m:.1f} ({a:.1f} to {b:.1f})" for a, m, b in zip(low, middle, high, strict=True))
+            what = "n epsilon from a tenth of the values on" if enough else "below a tenth"
+            print(f"| {what}, {len(shares)} settings |", " | ".join(parts), "|")
 
 
 if __name__ == "__main__":
