@@ -45,7 +45,7 @@ class Calibration:
                 refusal = error if refusal is None or isinstance(refusal, _NoneError) else refusal
         if not made:
             raise refusal or RefusalError("nothing may be lost, so there is no release.")
-        best = min(made.values(), key=lambda mechanism: mechanism.expected_error().mse)
+        best = min(made.values(), key=lambda mechanism: mechanism.compared_error())
         if best.blind:
             raise TooFewError.of(self.records or 0, amount)
         return Chosen(best, {measure: each.expected_error().rmse for measure, each in made.items()})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
 from blowfish_privacy.mechanisms import AdaptiveGrid, GridHierarchy
-from blowfish_privacy.mechanisms.grid.blocks import Blocks
+from blowfish_privacy.mechanisms.grid.blocks import Blocks, gathered
 from blowfish_privacy.mechanisms.grid.from_the_top import settled_from_the_top
 from blowfish_privacy.mechanisms.grid.grid_error import over_all_rectangles
 from blowfish_privacy.mechanisms.grid.refinement import LookScales, calibrated_scales
@@ -226,3 +226,16 @@ def test_damaged_documents_are_refused():
             AdaptiveGrid.from_document(QUERY, under, {**written, **damage}, 10)
     with pytest.raises(bp.PolicyError):
         AdaptiveGrid.from_document(QUERY, under, {**written, "look": {"scale": "0"}}, 10).certify(under)
+
+
+def test_intervals_allow_for_records_that_even_cells_hide():
+    counts = np.arange(90).reshape(9, 10)
+    blocks = Blocks((9, 10), 4)
+    uneven = gathered(counts, blocks)
+    assert blocks.sums(uneven).tolist() == blocks.sums(counts).tolist()
+    assert (uneven >= 0).all()
+    assert (np.sort(uneven[:4, :4].reshape(-1))[-1]) > counts[:4, :4].sum() / 2
+    made = replace(calibrated(AdaptiveGrid, policy(9, 10)), side=4, full=int(blocks.sums(counts)[1, 1]))
+    kept = made.uneven(counts)
+    assert kept[4:8, 4:8].tolist() == counts[4:8, 4:8].tolist()
+    assert kept[:4, :4].tolist() == uneven[:4, :4].tolist()

@@ -14,7 +14,7 @@ from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import PolicyError, SpecError
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.mechanisms.grid.block_noise import BlockNoise
-from blowfish_privacy.mechanisms.grid.blocks import Blocks
+from blowfish_privacy.mechanisms.grid.blocks import Blocks, gathered
 from blowfish_privacy.mechanisms.grid.flow_family import bound_grid
 from blowfish_privacy.mechanisms.grid.from_the_top import settled_from_the_top
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
@@ -226,6 +226,11 @@ class AdaptiveGrid(GridFamily):
             known = smooth if records is None else taken._noises.with_total(smooth, records)
             return settled_from_the_top(known, np.ones(known.shape))
         return _settled(self.meeting(smooth, totals, stated), given)
+
+    def uneven(self, counts: _Whole) -> _Whole:
+        """Gather the records of blocks that are not full in few of their cells: what is shown would be even."""
+        sparse = self._blocks.to_cells(self._blocks.sums(counts) < self.full)
+        return np.where(sparse, gathered(counts, self._blocks), counts)
 
     def expected_error(self) -> GridError:
         """Give the error of a random rectangle of the linear estimate, for the worse choice where it is not known."""

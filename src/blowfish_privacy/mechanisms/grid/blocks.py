@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 
+_STRIDE, _SHIFT = 7, 5
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -61,6 +63,20 @@ class Blocks:
             np.diff(np.append(np.arange(0, size, self.side), size)).astype(np.int64) for size in self.shape
         )
         return first, second
+
+
+def gathered(counts: npt.NDArray[np.int64], blocks: Blocks) -> npt.NDArray[np.int64]:
+    """Move the records of every block to few of its cells: most to one, here to these and there to those."""
+    table = np.zeros_like(counts)
+    for number, (row, column) in enumerate(np.ndindex(blocks.table)):
+        inside = tuple(slice(at * blocks.side, (at + 1) * blocks.side) for at in (row, column))
+        part = counts[inside]
+        ends = np.cumsum(1 / np.arange(1, part.size + 1) ** 2)
+        ranked = np.diff(np.rint(ends / ends[-1] * int(part.sum())).astype(np.int64), prepend=0)
+        # Any fixed order that differs between neighbouring blocks will do.
+        order = np.argsort((np.arange(part.size) * _STRIDE + number * _SHIFT) % part.size, kind="stable")
+        table[inside] = ranked[order].reshape(part.shape)
+    return table
 
 
 def _mean(size: int, lengths: npt.NDArray[np.int64]) -> Floats:

@@ -73,6 +73,10 @@ class GridFamily(Mechanism):
         """Return the mechanism that measured these numbers: itself, unless a first look chose one of several."""
         return self
 
+    def uneven(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return counts as uneven as data like these may be without its showing; by default, as they are."""
+        return counts
+
     def meeting(self, linear: Floats, totals: Correction | None, stated: Constraints | None = None) -> Floats:
         """Make the linear estimate meet public totals; ``stated`` may be those of another table."""
         return linear if totals is None else totals(linear.reshape(-1), stated).reshape(linear.shape)

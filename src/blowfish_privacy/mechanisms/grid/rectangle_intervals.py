@@ -106,7 +106,7 @@ class RectangleIntervals:
         source, shape = SimulationSource("intervals of rectangles"), self._sums.shape
         errors = np.empty((many, *shape), dtype=np.float32)
         with task("Simulating releases of the estimate") as progress:
-            counts = self._stand_in(source)
+            counts = self.mechanism.uneven(self._stand_in(source))
             for row in range(many):
                 errors[row] = sums_of(self._released(counts, source) - counts)
                 if progress is not None:
