@@ -166,9 +166,8 @@ def test_a_release_shows_its_blocks_and_reads_back(tmp_path):
     counts = np.zeros((64, 64), dtype=np.int64)
     counts[20:26, 30:37] = 3000
     session = bp.Session(Counts(counts), policy(64, 64), budget=10)
-    plan = session.plan(QUERY, epsilon=1)
-    assert plan.mechanism.name == "adaptive-grid"
-    assert "refine" in plan.mechanism.words() or "counted again" in plan.mechanism.words()
+    plan = session.plan(QUERY, epsilon=1, mechanism="adaptive-grid")
+    assert "counted again" in plan.mechanism.words()
     result = session.release(plan)
     mechanism, noisy = result.release.mechanism, result.release.noisy
     refined = mechanism.taken(noisy).refined
@@ -208,9 +207,9 @@ def test_blocks_are_larger_where_records_are_few_and_on_large_grids():
 
 @pytest.mark.parametrize(
     ("side", "records", "name"),
-    [(64, 10**7, "adaptive-grid"), (128, 10**4, "adaptive-grid"), (128, 10**7, "grid-hierarchy")],
+    [(64, 4000, "adaptive-grid"), (128, 10**4, "adaptive-grid"), (64, 10**5, "grid-hierarchy")],
 )
-def test_it_is_planned_for_small_grids_and_for_few_records(side, records, name):
+def test_it_is_planned_where_there_are_few_records(side, records, name):
     counts = np.zeros((side, side), dtype=np.int64)
     counts[0, 0] = records
     session = bp.Session(Counts(counts), policy(side, side), budget=10)

@@ -46,6 +46,8 @@ def test_the_more_accurate_of_the_two_is_planned():
     assert session.plan(QUERY, epsilon=1).certificate.mechanism == "grid-flow"
     session = bp.Session(Counts(np.ones((64, 64), dtype=np.int64)), policy(64, 64), budget=10)
     assert session.plan(QUERY, epsilon=1).certificate.mechanism == "adaptive-grid"
+    many = bp.Session(Counts(np.full((64, 64), 9)), policy(64, 64), budget=10)
+    assert many.plan(QUERY, epsilon=1).certificate.mechanism == "grid-hierarchy"
     plan = bp.Session(Counts(np.ones((64, 64), dtype=np.int64)), policy(64, 64, 1), budget=10).plan(QUERY, error=20)
     assert plan.expected_error().rmse <= 20
 
