@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import prod
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -61,12 +60,6 @@ _GATE_DEPTH = 5
 Settled under thresholds 1, 4 and 16 on heavy-tailed, tight, round and broad groups and groups with a far one of 1 to
 2 %: 2,500 to 10,000 records, 512 x 512, epsilon 0.1.
 """
-_FEWEST_BLOCKS = 4
-"""With fewer blocks along every attribute, on average, grids in blocks counted exactly are coarser than a mesh.
-
-Settled on heavy-tailed and tight groups and three groups with a far one of 1 %: 20,000 to 100,000 records, two and
-three attributes, epsilon 0.1.
-"""
 FIRST_SHARE = Fraction(1, 4)
 _DEEPEST_FIRST = 7
 
@@ -105,12 +98,10 @@ class SoftMesh(Synopsis):
             return False
         neighbours = steps(policy, query.attributes)
         graph = neighbours.graph
-        dimensions, signal = len(query.attributes), records * epsilon / neighbours.rows
+        signal = records * epsilon / neighbours.rows
         if not graph.has_edges or not _enough(signal, cast(HistogramForm, query.on(policy.domain)), graph):
             return False
-        blocks = [stretches(graph, name) for name in graph.domain.names]
-        many = prod(sum(count for _, _, count in each) for each in blocks) >= _FEWEST_BLOCKS**dimensions
-        return not (many and blocks_pay(graph.domain, blocks, signal))
+        return not blocks_pay(graph.domain, [stretches(graph, name) for name in graph.domain.names], signal)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
