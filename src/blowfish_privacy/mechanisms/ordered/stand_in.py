@@ -2,7 +2,8 @@
 
 An estimate that never decreases is a staircase where noise hides the shape. Taken for the truth it is too sparse:
 ordering removes more noise from a staircase than from a slope. So steps are spread over the values beside them as far
-as simulated releases of the result are as uneven as the estimate is.
+as simulated releases of the result are as uneven as the estimate is. Records are then drawn from that density: real
+counts are no smoother than chance makes them, and a mechanism that smooths would otherwise seem to be exact.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import PCG64, Generator
 
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 
 _SPREAD = (0.0, 0.5, 1.0)
 """How far steps are spread in the simulations between which is interpolated."""
+_SEED = 20
+"""Everybody draws the same stand-in from the same release."""
 _DRAWS = 4
 _LONG = 50_000
 """From so many values on, one simulated release says enough of how uneven releases are."""
@@ -41,13 +45,13 @@ def stand_in(cuts: Floats, even: Floats, release: Callable[[npt.NDArray[np.int64
 
     ``release`` makes a simulated release of a histogram and returns its estimate at the cut points.
     """
-    wanted, draws = _evenness(cuts), range(_DRAWS if len(cuts) < _LONG else 1)
+    wanted, draws, dice = _evenness(cuts), range(_DRAWS if len(cuts) < _LONG else 1), Generator(PCG64(_SEED))
     if not wanted:
-        return _whole(cuts)
-    mixed = [_whole((1 - share) * cuts + share * even) for share in _SPREAD]
-    seen = [np.mean([_evenness(release(counts)) for _ in draws]) for counts in mixed]
+        return np.zeros(len(cuts) - 1, dtype=np.int64)
+    mixed = [(1 - share) * cuts + share * even for share in _SPREAD]
+    seen = [np.mean([_evenness(release(_drawn(each, dice))) for _ in draws]) for each in mixed]
     share = float(np.interp(wanted, np.maximum.accumulate(seen), _SPREAD))
-    return _whole((1 - share) * cuts + share * even)
+    return _drawn((1 - share) * cuts + share * even, dice)
 
 
 def _evenness(cuts: Floats) -> float:
@@ -55,5 +59,7 @@ def _evenness(cuts: Floats) -> float:
     return float(np.sqrt(np.maximum(np.diff(cuts), 0)).sum())
 
 
-def _whole(cuts: Floats) -> npt.NDArray[np.int64]:
-    return np.diff(np.rint(cuts).astype(np.int64))
+def _drawn(cuts: Floats, dice: Generator) -> npt.NDArray[np.int64]:
+    """Draw as many records as there are from the density between the cut points."""
+    weights = np.maximum(np.diff(cuts), 0.0)
+    return dice.multinomial(max(round(cuts[-1]), 1), weights / weights.sum())
