@@ -164,12 +164,12 @@ def test_the_widest_bins_are_fewer_where_the_signal_is_weaker():
     ("size", "theta", "signal", "wanted"),
     [
         (4096, 4095, 1000, True),
-        (4096, 4095, 700, False),
-        (4096, 4095, 13_000, False),
+        (4096, 4095, 500, False),
+        (4096, 4095, 1100, False),
         (4096, 100, 1000, False),
         (4096, 2000, 1000, True),
         (512, 511, 1000, False),
-        (100_000, 99_999, 10_000, True),
+        (100_000, 99_999, 10_000, False),
     ],
 )
 def test_a_look_is_taken_where_public_numbers_say_that_it_pays(size, theta, signal, wanted):
@@ -189,7 +189,7 @@ def test_no_look_is_taken_where_it_cannot_be():
 
 
 def test_it_is_chosen_by_default_but_not_for_an_error_that_must_be_guaranteed():
-    session = bp.Session(bp.Counts(np.full(4096, 3)), policy(4096), budget=1)
+    session = bp.Session(bp.Counts(np.full(4096, 2)), policy(4096), budget=1)
     plan = session.plan(QUERY, epsilon="0.1")
     assert plan.mechanism.name == "adaptive-leaves"
     guaranteed = session.plan(QUERY, error=plan.expected_error().rmse)

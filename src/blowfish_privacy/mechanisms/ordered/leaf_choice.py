@@ -12,23 +12,24 @@ import numpy.typing as npt
 from blowfish_privacy.mechanisms.ordered.roughness import Roughness
 from blowfish_privacy.mechanisms.ordered.spacings import choose_shape
 
-LEAST_SIGNAL = 800
+LEAST_SIGNAL = 600
 """Below so many records times epsilon a look cannot find what it would have to: smooth bins of all widths are better.
 
 This and the numbers below were settled on the shapes of `benchmarks/shapes.py` and on histograms of 4,096 values
-(DPBench's, and clusters, spikes and mixtures of them) with n epsilon from 100 to 100,000.
+(DPBench's, flights, diamonds, weather, and clusters, spikes and mixtures) with n epsilon from 50 to 100,000.
 """
-MOST_SIGNAL = 3
+MOST_SIGNAL = Fraction(1, 4)
 """With more records times epsilon for each value than this, single counts stand out from the noise by themselves."""
-NARROWEST_FIRST = 16
-"""Where the widest bins would be narrower there is little to gain by leaving them whole."""
+NARROWEST_FIRST, WIDEST_FIRST = 16, 64
+"""Where the widest bins would be narrower there is little to gain by leaving them whole; where they would be wider, the
+look would have three widths or more, too little of epsilon for each, and miss lone values with many records."""
 LOOK_SHARE = Fraction(1, 10)
 """The share of epsilon for the look."""
 _WIDEST_BINS = Fraction(9, 4)
 """There are at least as many of the widest bins as the root of this times n epsilon."""
 _FAN = 8
 """Into how many parts a bin is cut."""
-_FIRST_LIMIT = Fraction(3)
+_FIRST_LIMIT = Fraction(5, 2)
 """One of the widest bins is cut where its noisy roughness is beyond so many scales of the noise."""
 _NEXT_LIMIT = Fraction(1, 2)
 """A part of one that was cut is likely to be rough as well, and too coarse a leaf costs more than one too many."""
@@ -37,8 +38,9 @@ _ROOT_STEPS = 1_000
 
 def pays(size: int, theta: int, signal: Fraction) -> bool:
     """Say whether a look is expected to pay: enough records, wide bins, and a threshold too wide to be of use."""
-    enough = LEAST_SIGNAL <= signal <= MOST_SIGNAL * size and widest(size, signal) >= NARROWEST_FIRST
-    return enough and not choose_shape(size, theta).cumulative
+    enough = LEAST_SIGNAL <= signal <= MOST_SIGNAL * size
+    fitting = enough and NARROWEST_FIRST <= widest(size, signal) <= WIDEST_FIRST
+    return fitting and not choose_shape(size, theta).cumulative
 
 
 def widest(size: int, signal: Fraction) -> int:
