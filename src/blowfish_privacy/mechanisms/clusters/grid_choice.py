@@ -88,14 +88,17 @@ def blocks_pay(domain: Domain, blocks: Sequence[Sequence[Equal]], signal: Fracti
     """Say whether grids in blocks counted exactly will be finer than one grid over all; ``signal`` is n epsilon.
 
     The counts are not known yet, so blocks are taken to have equal ones. Many long blocks with few records do not pay,
-    nor do few blocks.
+    nor do few blocks whose values are not told apart.
     """
     counts = [sum(count for _, _, count in each) for each in blocks]
-    if not _FEWEST_BLOCKS ** len(counts) <= prod(counts) <= MOST_NODES:
+    if prod(counts) == 1 or prod(counts) > MOST_NODES:
         return False
     box = widths(domain.attributes)
     parts = [width / count for width, count in zip(box, counts, strict=True)]
-    inside = choose_cells(signal / prod(counts), parts, [-(-s // c) for s, c in zip(domain.shape, counts, strict=True)])
+    sizes = [-(-size // count) for size, count in zip(domain.shape, counts, strict=True)]
+    inside = choose_cells(signal / prod(counts), parts, sizes)
+    if prod(counts) < _FEWEST_BLOCKS ** len(counts) and list(inside) != sizes:
+        return False
     over = choose_cells(signal, box, domain.shape)
     return _spread(parts, inside) <= _spread(box, over)
 
