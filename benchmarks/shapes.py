@@ -1,6 +1,7 @@
 """Made-up data on which constants are settled, in one and in two dimensions; equal seeds give equal data.
 
-Densities are public and records are drawn from them. ``DEVELOPMENT_*`` may be looked at while a constant is chosen.
+Densities are public and records are drawn from them. ``DEVELOPMENT_*`` may be looked at while a constant is chosen,
+``HELD_OUT_*`` were made after the constants were.
 """
 
 from __future__ import annotations
@@ -82,6 +83,55 @@ DEVELOPMENT_2: Mapping[str, Density2] = {
         _hill(x, 0.15, 0.04) * _hill(y, 0.2, 0.05) + 0.01 * _hill(x, 0.93, 0.02) * _hill(y, 0.9, 0.02)
     ),
 }
+
+
+def _walk(x: np.ndarray, dice: np.random.Generator) -> np.ndarray:
+    return np.exp(dice.normal(scale=6 / len(x) ** 0.5, size=len(x)).cumsum())
+
+
+def _cascade(x: np.ndarray, y: np.ndarray, dice: np.random.Generator) -> np.ndarray:
+    """Halve again and again, each time with other weights: rough at every scale."""
+    density = np.ones((1, 1))
+    while len(density) < len(x):
+        density = density.repeat(2, axis=0).repeat(2, axis=1)
+        density *= np.exp(dice.normal(scale=0.9, size=density.shape))
+    return density[: len(x), : len(x)]
+
+
+def _districts(x: np.ndarray, y: np.ndarray, dice: np.random.Generator) -> np.ndarray:
+    return dice.gamma(0.4, size=(9, 9))[(x * 9).astype(int), (y * 9).astype(int)] + 1e-4
+
+
+def _islands(x: np.ndarray, y: np.ndarray, dice: np.random.Generator) -> np.ndarray:
+    """Make clusters with heavy tails."""
+    parts = zip(dice.dirichlet(np.full(15, 0.7)), dice.random((15, 2)), dice.gamma(1.0, size=15), strict=True)
+    return sum(w / (1e-4 * (0.2 + s) + (x - a) ** 2 + (y - b) ** 2) ** 1.5 for w, (a, b), s in parts) + 0 * x
+
+
+HELD_OUT_1: Mapping[str, Density1] = {
+    "exponential": lambda x, dice: np.exp(-6 * x),
+    "both ends": lambda x, dice: 0.1 + (2 * x - 1) ** 4,
+    "a third, evenly": lambda x, dice: np.where(np.abs(x - 0.55) < 1 / 6, 1.0, 1e-4),
+    "comb": lambda x, dice: np.where(np.arange(len(x)) % 37 == 3, 1.0, 0.0) * (1.2 - x) + 1e-6,
+    "random walk": _walk,
+    "Pareto with gaps": lambda x, dice: (1 + 50 * x) ** -1.5 * (dice.random(len(x)) < 0.2) + 1e-7,
+    "a plain and one value": lambda x, dice: np.where(np.arange(len(x)) == len(x) // 3, len(x), 1.0),
+    "tide": lambda x, dice: 1.1 + np.sin(9 * x),
+}
+"""Made after every constant was settled."""
+
+
+HELD_OUT_2: Mapping[str, Density2] = {
+    "ring": lambda x, y, dice: _hill(np.hypot(x - 0.5, y - 0.5), 0.33, 0.02) + 1e-4,
+    "districts": _districts,
+    "islands": _islands,
+    "cascade": _cascade,
+    "river": lambda x, y, dice: _hill(y - 0.5 - 0.3 * np.sin(7 * x), 0.0, 0.008) * (0.3 + x) + 1e-5,
+    "towns on a lattice": lambda x, y, dice: (np.cos(50 * x) * np.cos(50 * y)).clip(0.9) - 0.9 + 1e-4,
+    "tide": lambda x, y, dice: 1.2 + np.sin(6 * x + 4 * y),
+    "half a plain": lambda x, y, dice: np.where(x + y < 0.9, 1.0, 1e-5),
+}
+"""Made after every constant was settled."""
 
 
 def line(density: Density1, size: int, records: int, seed: int = 0) -> np.ndarray:

@@ -34,8 +34,8 @@ groups, groups with a far one of 1 to 2 %, and a ring: 20,000 records, 512 x 512
 _FALSE_ALARMS = 0.1
 """Rows apart from the rest weigh half of what they measure where noise alone makes so many of them, on average.
 
-Settled at n epsilon from 2,000 to 10,000 on one tight, three tight and one broad group, each with a far group of 0.3 to
-3 % and without one, and on heavy-tailed, tight and round groups: two to four attributes.
+Settled at n epsilon from 2,000 to 5,000 on one tight, three tight and one broad group, each with a far group of 0.3 to
+3 % and without one, and on heavy-tailed, tight and round groups: two attributes, and a few with three.
 """
 
 

@@ -22,10 +22,9 @@ shapes of benchmarks/shapes.py, San Francisco cabs, tweets, and random cascades,
 """
 _LEAST_CELLS = 576
 _SPARSE = 1
-"""With at most so many records times epsilon per cell it shows less error than a hierarchy.
+"""With at most so many records times epsilon per cell it shows less error than a hierarchy, in the geometric mean.
 
-In the geometric mean over the shapes, 0.37 to 0.75 times as much on 64^2 cells and 0.46 to 0.85 on 128^2, more records
-the less; not on each of them: records in single rows and columns along an edge have several times as much.
+Not on each shape: records in single rows and columns along an edge have several times as much.
 Settled on the same shapes, on grids of at least :data:`_LEAST_CELLS`. With more records the gain is smaller on 64^2
 cells and gone on 128^2, and the error that a hierarchy guarantees is lower.
 """
