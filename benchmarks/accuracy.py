@@ -86,6 +86,9 @@ def on_line(name: str, counts: np.ndarray, secrets: str, epsilon: Fraction, runs
     ]
     made = [*released(bp.Cumulative("v"), policy, counts, epsilon, runs)]
     after = [square * over_all_ranges(each.values - truth) for each in made]
+    if made[0].release.mechanism.name == usual.name:
+        # Nothing changed, so all runs tell the same error.
+        before = after = [*before, *after]
     rival = dawa(counts, epsilon, runs, over_all_sums) if secrets == "full" else None
     return _case(name, counts, secrets, epsilon, made[0], before, after, rival)
 
@@ -185,7 +188,8 @@ def row(cases: Sequence[Case]) -> str:
     cells = [first.data, f"{first.records:,}", f"{first.size:,}", first.policy]
     for case in cases:
         better = f"{case.better:.3g} times, {case.low:.3g} to {case.high:.3g}"
-        cells.append(f"{case.before:.4g} to {case.after:.3g}: {better}; {case.mechanism}")
+        changed = f"{case.before:.3g} to {case.after:.3g}: {better}; {case.mechanism}"
+        cells.append(f"{case.before:.3g}, as before" if case.before == case.after else changed)
         cells.append("" if case.dawa is None else f"{case.dawa:.3g}")
     return f"| {' | '.join(cells)} |"
 
