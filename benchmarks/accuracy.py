@@ -187,11 +187,16 @@ def row(cases: Sequence[Case]) -> str:
     first = cases[0]
     cells = [first.data, f"{first.records:,}", f"{first.size:,}", first.policy]
     for case in cases:
-        better = f"{case.better:.3g} times, {case.low:.3g} to {case.high:.3g}"
-        changed = f"{case.before:.3g} to {case.after:.3g}: {better}; {case.mechanism}"
-        cells.append(f"{case.before:.3g}, as before" if case.before == case.after else changed)
-        cells.append("" if case.dawa is None else f"{case.dawa:.3g}")
+        better = f"{_short(case.better)} times, {_short(case.low)} to {_short(case.high)}"
+        changed = f"{_short(case.before)} to {_short(case.after)}: {better}; {case.mechanism}"
+        cells.append(f"{_short(case.before)}, as before" if case.before == case.after else changed)
+        cells.append("" if case.dawa is None else _short(case.dawa))
     return f"| {' | '.join(cells)} |"
+
+
+def _short(number: float) -> str:
+    """Write three digits, without powers of ten."""
+    return f"{float(f'{number:.3g}'):,.10g}"
 
 
 def main() -> None:

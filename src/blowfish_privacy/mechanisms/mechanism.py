@@ -60,8 +60,9 @@ class Mechanism(ABC):
     """How its loss is counted."""
     independent_rows: ClassVar[bool] = True
     """Whether the release is exact rows plus independent noise on each."""
-    typically_better: ClassVar[bool] = False
-    """Whether it is taken wherever it suits, since its error is typically smaller although less of it is guaranteed."""
+    stands_in_for: ClassVar[str] = ""
+    """The mechanism in whose place it is taken where it suits: its error is typically smaller, although less of it is
+    guaranteed. Who asks for an error asks for one that is guaranteed, and does not get it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Register a mechanism under its name."""

@@ -92,9 +92,8 @@ class Calibration:
         policy = self.population.policy
         given: dict[str, Any] = {measure.name: amount, "records": self.records}
         suited = [kind for kind in kinds if self.named or kind.suits(self.query, policy, **given)]
-        if self.spending.error is None:
-            # Who asks for an error asks for one that is guaranteed.
-            suited = [kind for kind in suited if kind.typically_better] or suited
+        if not self.named:
+            suited = self._preferred(suited)
         if len(suited) == 1:
             return suited[0].calibrated(self.query, policy, **given)
         made: list[Mechanism] = []
@@ -107,6 +106,13 @@ class Calibration:
         if not made:
             raise refusal
         return min(made, key=lambda mechanism: mechanism.compared_error())
+
+    def _preferred(self, suited: Sequence[type[Mechanism]]) -> list[type[Mechanism]]:
+        """Leave out what others stand in for, or the others where an error is asked for, which is to be guaranteed."""
+        if self.spending.error is not None:
+            return [kind for kind in suited if not kind.stands_in_for]
+        replaced = {kind.stands_in_for for kind in suited}
+        return [kind for kind in suited if kind.name not in replaced]
 
 
 @dataclass(frozen=True, eq=False)

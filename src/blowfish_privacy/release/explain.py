@@ -61,13 +61,17 @@ def notices(plan: Plan) -> list[str]:
     return said
 
 
+_NOTHING = 1e-9
+
+
 def compare(plan: Plan) -> str:
     """Compare the error with that of plain differential privacy at the same epsilon, in a few words."""
     error, plain = plan.expected_error().rmse, plan.plain_error()
     if plain is None or not error:
         return "published exactly" if not plan.amount else "-"
     ratio = plain.rmse / error
-    if isclose(ratio, 1, rel_tol=0.005):
+    # Where noise hardly ever comes, both errors are nothing but rounding.
+    if isclose(ratio, 1, rel_tol=0.005) or max(plain.rmse, error) < _NOTHING:
         return "the same"
     return f"{about(ratio)} times more accurate" if ratio > 1 else f"{about(1 / ratio)} times less accurate"
 

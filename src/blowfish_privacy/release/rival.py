@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.graphs import AddRemove, FullDomain
 from blowfish_privacy.mechanisms import Error
-from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries.asked import joined
 from blowfish_privacy.release.spending import Spending
@@ -36,9 +35,6 @@ def plain_error(plan: Plan) -> Error | None:
     """Say how wrong plain differential privacy would be for the same question and epsilon; None if out of reach."""
     rival = _rival(plan)
     error = None if rival is None else rival.expected_error()
-    if rival is not None and isinstance(error, GridError):
-        # What would be shown may have been chosen over a better guarantee, which is what is compared.
-        error = replace(error, mse=min(error.mse, rival.mechanism.compared_error()))
     return error if error is not None and error.of == plan.expected_error().of else None
 
 
@@ -70,6 +66,11 @@ def _planned(plan: Plan) -> Plan | None:
     try:
         asked = joined(plan.query, plan.selection)
         spending = Spending(plan.mechanism.counted_in, plan.amount, noise="gaussian" if plan.rho else "laplace")
-        return make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
+        rival = make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
+        if rival.mechanism.stands_in_for and not plan.mechanism.stands_in_for:
+            # It was chosen over a better guarantee, and guarantees are compared.
+            named = rival.mechanism.stands_in_for
+            return make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
+        return rival
     except BlowfishError:
         return None

@@ -16,8 +16,10 @@ from blowfish_privacy.mechanisms import Error, ExpectedError, GridFamily
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.grid.grid_error import GridError, over_all_rectangles
+from blowfish_privacy.mechanisms.grid.known_parts import KnownParts, known_bounds
 from blowfish_privacy.mechanisms.grid.rectangle_intervals import RectangleIntervals, areas
 from blowfish_privacy.mechanisms.grid.typical import GridBootstrapError, whole_cells
+from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.counts import draw_map
 from blowfish_privacy.results.result import Result
@@ -58,7 +60,10 @@ class GridResult(Result):
 
     @cached_property
     def counts(self) -> npt.NDArray[np.float64]:
-        """The count of every cell that is shown: none is below zero, and they meet every public total."""
+        """The count of every cell that is shown: none is below zero, and they meet every public total.
+
+        Of the mechanism laplace they are the unbiased ones.
+        """
         mechanism = self.release.mechanism
         if not isinstance(mechanism, GridFamily):
             return self.linear
@@ -142,7 +147,12 @@ class GridResult(Result):
         # Equal noise on every cell, and none where nothing is secret.
         half = mechanism.expected_error().interval(level) * np.sqrt(areas(cuts))
         value = self._between(*cuts.T)
-        return np.maximum(value - half, np.minimum(value, 0)), value + half
+        records, constraints = self.release.records, self.release.constraints
+        totals = [] if records is None else [records_total(self.domain.size, records)]
+        totals += () if constraints is None else constraints.totals
+        least, most = known_bounds([KnownParts.of(each, self.domain.shape) for each in totals], cuts)
+        # The estimate itself is inside, also where noise puts it past a bound.
+        return np.maximum(value - half, np.minimum(value, least)), np.minimum(value + half, np.maximum(value, most))
 
     @cached_property
     def _intervals(self) -> RectangleIntervals | None:

@@ -238,3 +238,15 @@ def test_intervals_allow_for_records_that_even_cells_hide():
     kept = made.uneven(counts)
     assert kept[4:8, 4:8].tolist() == counts[4:8, 4:8].tolist()
     assert kept[:4, :4].tolist() == uneven[:4, :4].tolist()
+
+
+def test_who_asks_for_an_error_gets_the_better_guarantee():
+    domain = bp.Domain(a=bp.Integer(0, 63), b=bp.Integer(0, 63))
+    counts = np.zeros((64, 64), dtype=np.int64)
+    counts[3, 4] = 3000
+    session = bp.Session(bp.Counts(counts), bp.Policy(domain, secrets=bp.FullDomain()), budget=10)
+    query = bp.RangeGrid("a", "b")
+    assert session.plan(query, epsilon="0.1").mechanism.name == "adaptive-grid"
+    solved = session.plan(query, error=100)
+    assert solved.mechanism.name == "grid-hierarchy"
+    assert solved.epsilon == session.plan(query, error=100, mechanism="grid-hierarchy").epsilon

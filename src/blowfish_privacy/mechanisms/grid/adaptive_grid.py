@@ -33,6 +33,8 @@ from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.support.exact import exact, rounded
 
+_LEAST_VARIANCE = 1e-60
+"""Noise may be so unlikely that its variance is 0 in floating point."""
 _Whole = npt.NDArray[np.int64]
 _Chosen = npt.NDArray[np.bool_]
 
@@ -64,6 +66,7 @@ class AdaptiveGrid(GridFamily):
     """Which blocks were refined, where that is known: see :meth:`taken`."""
 
     name = "adaptive-grid"
+    stands_in_for: ClassVar[str] = "grid-hierarchy"
     proof = "docs/proofs/adaptive_grid.md"
     independent_rows: ClassVar[bool] = False
 
@@ -181,7 +184,7 @@ class AdaptiveGrid(GridFamily):
 
     @property
     def _variances(self) -> list[float]:
-        return [LAPLACE_ROWS.variance(scale) for scale in self.scales]
+        return [max(LAPLACE_ROWS.variance(scale), _LEAST_VARIANCE) for scale in self.scales]
 
     @property
     def _refined(self) -> _Chosen:

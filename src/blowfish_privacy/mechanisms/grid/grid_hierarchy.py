@@ -13,7 +13,6 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.flow_family import bound_grid
 from blowfish_privacy.mechanisms.grid.product_family import Levels, Pair, ProductFamily
-from blowfish_privacy.mechanisms.grid.refinement import refines
 from blowfish_privacy.mechanisms.mechanism import check_secret_size
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
@@ -56,14 +55,6 @@ class GridHierarchy(ProductFamily):
     def sides(self) -> Levels:
         """Hats of the spacings, whose whole-number rows have noise in proportion to them."""
         return _levels(self.spacings)
-
-    @classmethod
-    def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """Leave it to the adaptive grid where that makes more of blocks that are empty."""
-        if not cls.answers(query) or records is None or policy.size == "unknown":
-            return cls.answers(query)
-        form = bound_grid(query, policy)
-        return not refines(form.domain.size, epsilon / steps(policy, form.domain.names).rows, records)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:

@@ -208,7 +208,9 @@ class ProductFamily(GridFamily):
         if not self.total:
             return 0.0
         alone = self.noise.variance(self.scale) * float(np.prod([side.pull.sum() for side in self._sides]))
-        return self.noise.variance(self.scale) / (alone + self.noise.variance(self.total))
+        together = alone + self.noise.variance(self.total)
+        # Noise may be so unlikely that its variance is 0 in floating point.
+        return self.noise.variance(self.scale) / together if together else 0.0
 
     def _variance(self, first: DifferenceLevel, second: DifferenceLevel) -> float:
         """Return the variance of the rows of two levels, in records."""

@@ -13,11 +13,13 @@ import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
+from blowfish_privacy.mechanisms.grid.known_parts import KnownParts, known_bounds
 from blowfish_privacy.mechanisms.grid.rectangles import Corners, areas, between, rectangles_of, sums_of
 from blowfish_privacy.mechanisms.interval_widths import Errors, IntervalWidths, checked_level, normal_width
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.stand_in import stand_in
 from blowfish_privacy.noise import SimulationSource
+from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.progress import task
 
@@ -66,13 +68,12 @@ class RectangleIntervals:
         return ends[0], ends[1]
 
     def _ends(self, corners: Corners, widths: IntervalWidths) -> Floats:
-        value, area = between(self._sums, corners), areas(corners)
+        least, most = known_bounds(self._known, corners)
+        # Rounding may put the estimate past a bound.
+        value, area = np.clip(between(self._sums, corners), least, most), areas(corners)
         half = widths.of(area, between(self._errors, corners))
-        empty = np.abs(value) < 0.5
-        high = np.where(empty, np.maximum(value + half, self._hidden(corners, widths.level)), value + half)
-        most = np.inf if self.records is None else float(self.records)
-        ends = np.clip([value - half, high], 0.0, most)
-        return np.where(area == self.cells.size, most, ends) if self.records is not None else ends
+        high = np.where(value < 0.5, np.maximum(value + half, self._hidden(corners, widths.level)), value + half)
+        return np.clip([value - half, high], least, most)
 
     def _hidden(self, corners: Corners, level: Fraction) -> Floats:
         """Return how many records may be in a rectangle of which the estimate says that it is empty.
@@ -82,6 +83,13 @@ class RectangleIntervals:
         nearby, deviations = np.maximum(between(self._nearby, corners), 0), normal_width(level)
         shown = np.sqrt(self.mechanism.rectangle_variances(corners))
         return np.minimum(nearby + deviations * np.sqrt(nearby), deviations * shown)
+
+    @cached_property
+    def _known(self) -> list[KnownParts]:
+        totals = [] if self.records is None else [records_total(self.cells.size, self.records)]
+        if self.totals is not None:
+            totals += self.totals.constraints.totals
+        return [KnownParts.of(each, self.cells.shape) for each in totals]
 
     @cached_property
     def _sums(self) -> Floats:

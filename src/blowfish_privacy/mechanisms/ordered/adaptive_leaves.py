@@ -56,7 +56,7 @@ class AdaptiveLeaves(OrderedFamily):
     name = "adaptive-leaves"
     proof = "docs/proofs/adaptive_leaves.md"
     independent_rows: ClassVar[bool] = False
-    typically_better: ClassVar[bool] = True
+    stands_in_for: ClassVar[str] = "smooth-hierarchy"
 
     def __post_init__(self) -> None:
         for scale in (self.scale, *(level.scale for level in self.look)):
@@ -90,6 +90,8 @@ class AdaptiveLeaves(OrderedFamily):
 
     def certify(self, policy: Policy) -> Certificate:
         """Add the largest losses of the look's levels, and that of the hierarchy, for any move of one record."""
+        if policy.size == "unknown":
+            raise PolicyError("leaves adapt to a public number of records.", hint='use mechanism="smooth-hierarchy".')
         neighbours = steps(policy, self.form.domain.names)
         moved = neighbours.rows * self._most if neighbours.graph.has_edges else Fraction(0)
         sensitivity = replace(LAPLACE_ROWS.sensitivity(self.form, policy), exact=False)
