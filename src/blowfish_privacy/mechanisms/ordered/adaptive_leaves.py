@@ -77,9 +77,9 @@ class AdaptiveLeaves(OrderedFamily):
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Give a tenth of epsilon to the look and the rest to the hierarchy, whatever its leaves will be."""
-        form = ordered_form(query, policy)
+        form = ordered_form(query, policy, total=False)
         neighbours = steps(policy, form.domain.names)
-        if records is None or not neighbours.graph.has_edges:
+        if records is None or policy.size == "unknown" or not neighbours.graph.has_edges:
             raise RefusalError(
                 "leaves adapt to a public number of records, some of whose values are secret.",
                 hint='use mechanism="smooth-hierarchy".',
