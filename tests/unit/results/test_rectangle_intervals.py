@@ -163,3 +163,14 @@ def test_records_are_spread_over_the_empty_cells_nearby():
     assert (spread > 0).all()
     assert not spread_around(np.zeros((3, 3))).any()
     assert areas(rectangles_of(12, (5, 9), 50, SimulationSource("test"))).mean() == pytest.approx(12, rel=0.15)
+
+
+@pytest.mark.parametrize("size", ["known", "unknown"])
+def test_nothing_lies_outside_a_condition(size):
+    session = session_of(SHAPES["hill"], bp.FullDomain(), size=size)
+    town = session.release(bp.RangeGrid("x", "y").where(x=(0, 9)), epsilon="0.5")
+    assert town.interval((10, SIDE - 1), (0, SIDE - 1)) == (0, 0)
+    assert town.interval((9, SIDE - 1), (0, SIDE - 1))[1] > 0
+    line = session.release(bp.Cumulative("x").where(x=(0, 9)), epsilon="0.5")
+    assert line.interval(10, SIDE - 1) == (0, 0)
+    assert line.interval(0, SIDE - 1)[1] > 0

@@ -69,6 +69,7 @@ class RectangleIntervals:
 
     def _ends(self, corners: Corners, widths: IntervalWidths) -> Floats:
         least, most = known_bounds(self._known, corners)
+        most = np.where(between(self._open, corners) > 0, most, 0.0)
         # Rounding may put the estimate past a bound.
         value, area = np.clip(between(self._sums, corners), least, most), areas(corners)
         half = widths.of(area, between(self._errors, corners))
@@ -83,6 +84,11 @@ class RectangleIntervals:
         nearby, deviations = np.maximum(between(self._nearby, corners), 0), normal_width(level)
         shown = np.sqrt(self.mechanism.rectangle_variances(corners))
         return np.minimum(nearby + deviations * np.sqrt(nearby), deviations * shown)
+
+    @cached_property
+    def _open(self) -> Floats:
+        """How many cells before each cut point a condition leaves open."""
+        return sums_of(self.selected(np.ones(self.cells.shape)))
 
     @cached_property
     def _known(self) -> list[KnownParts]:

@@ -70,13 +70,18 @@ class RangeIntervals:
         return np.minimum(nearby + deviations * np.sqrt(nearby), deviations * shown)
 
     def _bounds(self, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """Return what the public counts below known cut points say of a range."""
+        """Return what the public counts below known cut points say of a range; nothing lies outside a condition."""
         known, below = self._known, self.cuts[self._known]
         inside = below[np.searchsorted(known, last, side="right") - 1]
         after = np.append(below, np.inf)
         least = inside - after[np.searchsorted(known, first)]
         most = after[np.searchsorted(known, last)] - below[np.searchsorted(known, first, side="right") - 1]
-        return np.maximum(least, 0.0), most
+        return np.maximum(least, 0.0), np.where(self._open[last] > self._open[first], most, 0.0)
+
+    @cached_property
+    def _open(self) -> Floats:
+        """How many values below each cut point a condition leaves open."""
+        return np.append(0.0, self.selected(np.arange(1.0, self.mechanism.size + 1)))
 
     @cached_property
     def _known(self) -> npt.NDArray[np.int64]:
