@@ -18,6 +18,8 @@ from blowfish_lab.audit.outputs import Remembered
 from blowfish_privacy.mechanisms.clusters.counted_grid import CountedGrid
 from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
+from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid
+from blowfish_privacy.mechanisms.grid.blocks import Blocks
 from blowfish_privacy.mechanisms.ordered.adaptive_leaves import AdaptiveLeaves
 from blowfish_privacy.mechanisms.synthetic.steps.transcript import Look
 from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
@@ -66,6 +68,8 @@ def follower(case: Case) -> Follow | None:
         return _counted(case.mechanism, case.aggregates)
     if isinstance(case.mechanism, AdaptiveLeaves):
         return _leaves(case.mechanism, case.aggregates)
+    if isinstance(case.mechanism, AdaptiveGrid):
+        return _blocks(case.mechanism, case.aggregates)
     return _mesh(case.mechanism, case.aggregates) if isinstance(case.mechanism, SoftMesh) else None
 
 
@@ -146,5 +150,26 @@ def _leaves(mechanism: AdaptiveLeaves, tables: tuple[Remembered, ...]) -> Follow
         )
         scales = [np.full(level.rows(len(ends)), float(level.scale)) for level in levels]
         return Followed(row, (first, second), np.concatenate([*look_scales, *scales]))
+
+    return follow
+
+
+def _blocks(mechanism: AdaptiveGrid, tables: tuple[Remembered, ...]) -> Follow:
+    rows, columns = mechanism.form.domain.shape
+    blocks, scales = Blocks((rows, columns), mechanism.side), mechanism.scales
+    counts = [table.counts()[0].reshape(rows, columns) for table in tables]
+
+    def follow(row: Numbers) -> Followed:
+        full = row[: blocks.many].reshape(blocks.table) >= mechanism.full
+        cells = np.where(blocks.to_cells(full), float(scales.fine), float(scales.coarse)).reshape(-1)
+        numbers = (blocks.many, int((~full).sum()))
+        used = np.concatenate([np.repeat([float(scales.look), float(scales.again)], numbers), cells])
+        first, second = (
+            np.concatenate([(sums := blocks.sums(each)).reshape(-1), sums[~full], each.reshape(-1)]) for each in counts
+        )
+        if mechanism.total is None:
+            return Followed(row, (first, second), used)
+        ends = np.append(first, counts[0].sum()), np.append(second, counts[1].sum())
+        return Followed(row, ends, np.append(used, float(mechanism.total)))
 
     return follow
