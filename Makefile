@@ -1,6 +1,8 @@
 # make demo       the tour, in a few seconds
-# make test       all tests but the engine servers'
+# make studio     the studio in your browser, on the demo table
+# make test       all tests but the engine servers' and the studio's
 # make test-engines  the engine servers' tests: PostgreSQL and Spark, started and stopped by the tests
+# make test-studio  the studio's tests, in a browser
 # make check      format, lint, types, imports
 # make bench      every performance claim beside its peers, as one table of ratios
 # make bench-synthetic  synthetic records of Adult (DATA=FOLDER) beside published ways and SmartNoise, about half an hour
@@ -22,7 +24,7 @@ INSTANCES ?= 6000
 FILES ?= 3000
 REPRODUCE ?=
 
-.PHONY: help demo test test-engines check bench bench-synthetic bench-scale audit reproduce docs map schema clean
+.PHONY: help demo studio test test-engines test-studio check bench bench-synthetic bench-scale audit reproduce docs map schema clean
 .DEFAULT_GOAL := help
 
 help:
@@ -46,6 +48,16 @@ $(VENV)/.test: $(VENV)/.base
 $(VENV)/.engines: $(VENV)/.test
 	@echo "Adding PostgreSQL's and Spark's clients (once) ..."
 	@$(PIP) -e '.[engines]'
+	@touch $@
+
+$(VENV)/.studio: $(VENV)/.base
+	@echo "Adding the studio (once) ..."
+	@$(PIP) -e '.[studio]'
+	@touch $@
+
+$(VENV)/.test-studio: $(VENV)/.test
+	@echo "Adding the studio and its test tools (once) ..."
+	@$(PIP) -e '.[test-studio]'
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test
@@ -73,6 +85,9 @@ $(SMARTNOISE)/.peers:
 demo: $(VENV)/.base
 	@$(BIN)/blowfish demo
 
+studio: $(VENV)/.studio
+	@$(BIN)/blowfish studio --demo
+
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS)
 
@@ -81,6 +96,11 @@ test-engines: $(VENV)/.engines
 	@tests/servers/install
 	$(BIN)/python -m pytest -m servers
 	$(BIN)/python -m pytest -m cluster
+
+# The browser is Debian's; the tests start it, and the studio, themselves.
+test-studio: $(VENV)/.test-studio
+	@tests/studio/install
+	$(BIN)/python -m pytest -m studio
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .
