@@ -12,7 +12,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_lab.rooms import draw
-from blowfish_privacy.cli.demo import synthetic_census
+from blowfish_privacy.cli.census import synthetic_census
 from blowfish_privacy.cli.main import GROUPS, cli
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
