@@ -22,6 +22,7 @@ AGAIN = "mend that and run the command again: what was charged before costs noth
 
 GROUPS = {
     "demo": ("blowfish_privacy.cli.demo:demo", "The whole tour on a synthetic census table; needs nothing."),
+    "studio": ("blowfish_privacy.cli.studio:studio", "Draw a policy, see what it costs and publish, in a browser."),
     "policy": ("blowfish_privacy.cli.policy:policy", "Check a policy file, and hear what it protects."),
     "data": ("blowfish_privacy.cli.data:data", "Check the data against the declared domain (custodian only)."),
     "plan": ("blowfish_privacy.cli.release:plan", "Show what releases will cost and how wrong they will be."),

@@ -1,0 +1,70 @@
+"""``blowfish studio``: draw a policy, see what it costs, and publish, in a browser on this machine."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from blowfish_privacy.cli.census import make_census
+from blowfish_privacy.cli.demonstration import new_folder
+from blowfish_privacy.cli.terminal import echo, say_error
+from blowfish_privacy.errors import BlowfishError, SpecError
+
+if TYPE_CHECKING:
+    from blowfish_privacy.studio.workshop import Workshop
+
+_NEEDED = ("nicegui", "fastapi", "uvicorn")
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(dir_okay=False))
+@click.option("--demo", is_flag=True, help="Begin with a synthetic census table, in a new folder.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to use (one that is free).")
+@click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
+def studio(file: str | None, demo: bool, port: int, no_browser: bool) -> None:  # noqa: FBT001
+    """Open FILE in the studio: a policy file, a table to write one for, or nothing yet.
+
+    The studio is a page in your browser, served by this command to this machine alone. Its address holds a token: do
+    not pass it on. Nothing is spent before you confirm it there.
+    """
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise SpecError("the studio is not installed.", hint="pip install 'blowfish-privacy[studio]'")
+    if demo:
+        file = _made_up(file)
+    from blowfish_privacy.studio.launch import serve
+    from blowfish_privacy.studio.opening import opened
+
+    workshop, remarks = opened(file)
+    for remark in remarks:
+        echo(remark, err=True)
+    try:
+        serve(workshop, port=port, show=not no_browser, tell=_announce)
+    finally:
+        _keep(workshop)
+
+
+def _keep(workshop: Workshop) -> None:
+    from blowfish_privacy.studio.opening import keep_unsaved
+
+    try:
+        kept = keep_unsaved(workshop)
+    except BlowfishError as error:
+        say_error(error.message, error.hint)
+    else:
+        if kept is not None:
+            echo(f"What was not saved is kept in {kept}.", err=True)
+
+
+def _made_up(file: str | None) -> str:
+    if file is not None:
+        raise SpecError("--demo makes a table of its own.", hint=f"leave out --demo, or {file}.")
+    made = make_census(new_folder("demo-output"))
+    echo(f"{made.parent} has a synthetic table and its policy.", err=True)
+    return str(made)
+
+
+def _announce(address: str) -> None:
+    echo(f"The studio is at {address}")
+    echo("The address is for you alone. Ctrl-C ends the studio.", err=True)

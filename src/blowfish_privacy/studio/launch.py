@@ -1,0 +1,140 @@
+"""Starting the studio: a server on the loopback interface, behind its door, until somebody ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import webbrowser
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import uvicorn
+from fastapi import FastAPI
+from nicegui import app as framework
+from nicegui import ui
+
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.studio import page
+from blowfish_privacy.studio.door import Door, new_token
+
+if TYPE_CHECKING:
+    from blowfish_privacy.studio.workshop import Workshop
+
+_LOOPBACK = "127.0.0.1"
+_PATIENCE = 2
+"""Seconds that a server that is told to stop may take; what takes longer ends with the process."""
+_RECONNECT = 30.0
+"""Seconds for which a page that lost its connection finds everything as it was."""
+
+
+def serve(workshop: Workshop, *, port: int = 0, show: bool = True, tell: Callable[[str], None]) -> None:
+    """Serve a workshop to a browser until this process is interrupted.
+
+    ``tell`` is told the address, with its token: the one place where it is written. ``show`` opens a browser.
+    """
+    listening = _listen(port)
+    page.install(workshop)
+    framework.on_startup(lambda: _join(workshop))
+    door = Door(_application(token := new_token()), listening.getsockname()[1], token)
+    server = uvicorn.Server(_settings(door))
+    # The signals stop the main thread, which only waits; a request that is being answered is not cut in the middle.
+    thread = Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True, name="studio")
+    thread.start()
+    try:
+        _wait_for_start(server, thread)
+        tell(door.address)
+        if show:
+            webbrowser.open(door.invitation())
+        while thread.is_alive():
+            thread.join(1)
+    finally:
+        server.should_exit = True
+        thread.join(_PATIENCE)
+        workshop.close()
+
+
+def _join(workshop: Workshop) -> None:
+    """Let what happens in other threads be told in the one that the pages live in."""
+    loop = asyncio.get_running_loop()
+
+    def told(act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Exception as error:  # whatever it is, the log says so, and the next one is told
+            framework.handle_exception(error)
+
+    def post(act: Callable[[], None]) -> None:
+        # Once the server has stopped there is nobody to tell.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(told, act)
+
+    workshop.post = post
+
+
+def _listen(port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((_LOOPBACK, port))
+        return listening
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or "there is no such port"
+    raise SpecError(f"the studio cannot use port {port}: {reason}.", hint="leave out --port, and a free one is used.")
+
+
+def _application(token: str) -> FastAPI:
+    outer = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    # Pages are compared with their hash on the way out, so they leave uncompressed; it is not far to the browser.
+    ui.run_with(
+        outer, mount_path=f"/{token}", title="Blowfish studio", language="en-US", reconnect_timeout=_RECONNECT,
+        show_welcome_message=False, gzip_middleware_factory=None,
+    )  # fmt: skip
+    # The other way, by requests that wait, is a second door to guard.
+    framework.config.socket_io_js_transports = ["websocket"]
+    _say_nothing_private()
+    return outer
+
+
+def _settings(door: Door) -> uvicorn.Config:
+    return uvicorn.Config(
+        door, log_config=None, log_level="critical", access_log=False, server_header=False, proxy_headers=False,
+        lifespan="on", timeout_graceful_shutdown=1,
+    )  # fmt: skip
+
+
+def _wait_for_start(server: uvicorn.Server, thread: Thread) -> None:
+    while not server.started:
+        thread.join(0.02)
+        if not thread.is_alive():
+            raise SpecError("the studio's server did not start.", hint="try again, with another --port.")
+
+
+class _Unspoken(logging.Formatter):
+    """Says of an error what it is and where, not its message: a library's message may quote a value or the token."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write one line."""
+        where = f"{record.module}:{record.lineno}"
+        if record.exc_info and record.exc_info[0] is not None:
+            trace = record.exc_info[2]
+            while trace is not None and trace.tb_next is not None:
+                trace = trace.tb_next
+            if trace is not None:
+                where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+            return f"The studio met an error that nobody thought of: {record.exc_info[0].__name__} at {where}"
+        return f"The studio's framework has a remark: {record.levelname.lower()} at {where}"
+
+
+def _say_nothing_private() -> None:
+    """Let the framework's log name errors without their messages, and its server and sockets log nothing."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Unspoken())
+    handler.setLevel(logging.ERROR)
+    log = logging.getLogger("nicegui")
+    log.handlers, log.propagate = [handler], False
+    for quiet in ("uvicorn", "uvicorn.error", "uvicorn.access", "socketio", "engineio", "asyncio"):
+        logging.getLogger(quiet).setLevel(logging.CRITICAL)

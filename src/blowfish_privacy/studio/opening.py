@@ -1,0 +1,54 @@
+"""What the studio begins with, and what it leaves behind when it ends with something unsaved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from blowfish_privacy.errors import DataError, SpecError
+from blowfish_privacy.studio.draft import Draft
+from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.support import yaml_text
+from blowfish_privacy.support.files import write_atomically
+from blowfish_privacy.support.postgresql import is_address
+
+_POLICY_FILES = (".yaml", ".yml", ".json")
+_KEPT = ".draft"
+
+
+def opened(file: str | None) -> tuple[Workshop, list[str]]:
+    """Begin with a policy file, with a table that has none yet, or with nothing; and what there is to say about it."""
+    if file is None:
+        return Workshop(Draft()), []
+    path = Path(file)
+    workshop = Workshop(Draft.open(path) if path.suffix.lower() in _POLICY_FILES else _for_table(file, path))
+    kept = [each for each in _places(workshop) if each.exists()]
+    return workshop, [f"{each} has what was not saved when a studio ended." for each in kept]
+
+
+def keep_unsaved(workshop: Workshop) -> Path | None:
+    """Write a text that was changed and not saved beside its file; return where, if there is one."""
+    draft = workshop.draft
+    if draft.saved or not draft.can_undo:
+        return None
+    content = draft.text.encode()
+    for place in _places(workshop):
+        if not place.exists():
+            write_atomically(place, content)
+        elif place.read_bytes() != content:
+            continue
+        return place
+    raise DataError("what was not saved is lost: too many drafts are kept beside it.")
+
+
+def _for_table(file: str, path: Path) -> Draft:
+    if is_address(file):
+        return Draft(yaml_text.write({"version": 1, "data": file, "ledger": "studio.ledger", "budget": 1.0}))
+    if not path.exists():
+        raise SpecError(f"there is no {file}.", hint="name a policy file (.yaml), a table, or nothing.")
+    begun = {"version": 1, "data": path.name, "ledger": f"{path.stem}.ledger", "budget": 1.0}
+    return Draft(yaml_text.write(begun), folder=path.parent)
+
+
+def _places(workshop: Workshop) -> list[Path]:
+    own = workshop.suggested_path
+    return [own.with_name(f"{own.name}{_KEPT}{number}") for number in ("", *(f"-{each}" for each in range(2, 100)))]
