@@ -28,14 +28,18 @@ class BlowfishError(Exception):
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, line: int | None = None) -> None:
         self.message = message
         self.hint = hint
+        self.line = line
+        """The line of the policy file that is wrong, counted from 1, where one is known."""
         super().__init__(message if hint is None else f"{message} Hint: {hint}")
 
-    def within(self, where: str) -> BlowfishError:
+    def within(self, where: str, line: int | None = None) -> BlowfishError:
         """Return the same error, with the place it was found in front of its message."""
-        return type(self)(f"{where}: {self.message}", hint=self.hint)
+        found = type(self)(f"{where}: {self.message}", hint=self.hint)
+        found.line = self.line if line is None else line
+        return found
 
 
 class DomainError(BlowfishError):

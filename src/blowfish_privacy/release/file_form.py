@@ -155,12 +155,16 @@ def dotted(path: Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
-def no_line(_path: Path) -> str:
+def no_line(_path: Path) -> None:
     """Name no line: what is read is not the text of a file."""
-    return ""
 
 
-def checked(reader: Any, body: Any, line: Callable[[Path], str] = no_line, prefix: Path = ()) -> Any:
+def at_line(line: int | None) -> str:
+    """Write a line, for the beginning of a message; nothing where there is none."""
+    return "" if line is None else f"line {line}: "
+
+
+def checked(reader: Any, body: Any, line: Callable[[Path], int | None] = no_line, prefix: Path = ()) -> Any:
     """Check a part of a file with a pydantic ``TypeAdapter``, or say what is wrong with it and where."""
     from pydantic import ValidationError
 
@@ -178,10 +182,11 @@ def checked(reader: Any, body: Any, line: Callable[[Path], str] = no_line, prefi
         message = f"{where or 'the file'} {message}"
     elif where or message.startswith("."):
         message = f"{where}{'' if message.startswith('.') else ': '}{message}"
-    raise SpecError(line(path) + message.removeprefix("."), hint=said["hint"] or None)
+    found = line(path)
+    raise SpecError(at_line(found) + message.removeprefix("."), hint=said["hint"] or None, line=found)
 
 
-def check_file(body: Any, line: Callable[[Path], str]) -> dict[str, Any]:
+def check_file(body: Any, line: Callable[[Path], int | None] = no_line) -> dict[str, Any]:
     """Check the form of a whole file, or say what is wrong and where."""
     return checked(_reader(FILE, _known_kinds()), body, line)
 

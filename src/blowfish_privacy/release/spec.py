@@ -14,7 +14,7 @@ from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.known_facts.facts.fact import Fact
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.budget import Budget
-from blowfish_privacy.release.file_form import Path, check_file, check_policy, dotted, no_line, schema
+from blowfish_privacy.release.file_form import Path, at_line, check_file, check_policy, dotted, no_line, schema
 from blowfish_privacy.release.planned_release import PlannedRelease, check_names, read_release
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.limits import FILE_CHARACTERS
@@ -51,13 +51,13 @@ def load(path: str | FilePath) -> PolicyFile:
 def loads(text: str, folder: FilePath | None = None) -> PolicyFile:
     """Read the text of a policy file; only one that stands in a folder may refer to other files there."""
     body = yaml_text.parse(text)
-    at = _Locator(lambda path: f"line {yaml_text.line_of(text, path)}: " if path else "")
+    at = _Locator(lambda path: yaml_text.line_of(text, path) if path else None)
     body = check_file(body, at.line)
     for key in ("data", "ledger"):
         if "\0" in (body.get(key) or ""):
-            raise SpecError(f"{key} must not hold the character NUL.")
+            raise SpecError(f"{key} must not hold the character NUL.", line=at.line((key,)))
     policy = _read_policy(body["policy"], at, folder)
-    budget = None if body.get("budget") is None else Budget.read(body["budget"], "budget")
+    budget = None if body.get("budget") is None else at.line_only(("budget",), Budget.read, body["budget"], "budget")
     entries = enumerate(body.get("releases", []))
     measure = None if budget is None else budget.measure
     releases = [at(("releases", number), read_release, entry, policy, measure) for number, entry in entries]
@@ -85,13 +85,22 @@ def _read_policy(section: dict[str, Any], at: _Locator, folder: FilePath | None 
 class _Locator:
     """Builds parts of a file, and puts the line and the path of a part in front of its errors."""
 
-    line: Callable[[Path], str] = no_line
+    line: Callable[[Path], int | None] = no_line
 
     def __call__(self, path: Path, build: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         try:
             return build(*arguments, **options)
         except BlowfishError as error:
-            raise error.within(f"{self.line(path)}{dotted(path)}") from None
+            line = self.line(path)
+            raise error.within(f"{at_line(line)}{dotted(path)}", line) from None
+
+    def line_only(self, path: Path, build: Callable[..., Any], *arguments: Any) -> Any:
+        """Build a part that names itself in its errors."""
+        try:
+            return build(*arguments)
+        except BlowfishError as error:
+            error.line = self.line(path)
+            raise
 
 
 def policy_to_section(policy: Policy) -> dict[str, Any]:

@@ -42,10 +42,11 @@ def parse(text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         position = "" if mark is None else f"{_position(mark)}: "
+        line = None if mark is None else mark.line + 1
         problem = f"{position}{error.problem or 'not valid YAML'}."
     except (yaml.YAMLError, UnicodeEncodeError):
-        problem = "the file is not valid YAML."
-    raise SpecError(problem, hint="see the examples folder for a file that works.")
+        line, problem = None, "the file is not valid YAML."
+    raise SpecError(problem, hint="see the examples folder for a file that works.", line=line)
 
 
 _SMALLER = "list fewer values: ranges, widths and bins say the same in few words."
@@ -109,6 +110,7 @@ class _Reader:
             raise SpecError(
                 f"{_position(event.start_mark)}: the file has {many or f'more than {FILE_LEVELS} levels of nesting'}.",
                 hint=_SMALLER if many else "see the examples folder for a file that works.",
+                line=event.start_mark.line + 1,
             )
         if event.anchor is not None:
             _refuse(event, "anchors and aliases are not allowed")
@@ -163,6 +165,7 @@ def _check_decimal_point(event: yaml.ScalarEvent, name: object, value: object) -
             f"{_position(event.start_mark)}: {brief(name)}: {brief(value)},{brief(event.value)} is not a number: "
             "the comma ends it.",
             hint="write decimals with a point, as in 0.4, and thousands without a mark, as in 1000.",
+            line=event.start_mark.line + 1,
         )
 
 
