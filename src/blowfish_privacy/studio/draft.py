@@ -1,0 +1,253 @@
+"""The draft: the text of a policy file on its way from a form or an editor to the disk.
+
+The text is the one truth. A form changes the plain values that the text stands for, and only if the result is a valid
+file; an editor hands over whole texts, which may be wrong, and then :attr:`Draft.problem` says what and where.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from blowfish_privacy.errors import BlowfishError, DataError, SpecError
+from blowfish_privacy.privacy.budget import Budget
+from blowfish_privacy.release import spec
+from blowfish_privacy.release.file_form import check_file
+from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.support import yaml_edit, yaml_text
+from blowfish_privacy.support.files import write_atomically
+from blowfish_privacy.support.limits import FILE_CHARACTERS
+
+_STEPS = 200
+"""How many steps can be undone."""
+_BEGINNING = frozenset({"version", "data", "ledger", "budget"})
+"""What a file may hold before it has a policy."""
+_ANY_POLICY = {"domain": {"any": {"integer": [0, 1]}}, "secrets": "full"}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a text or a change, and where."""
+
+    message: str
+    hint: str | None = None
+    line: int | None = None
+
+    @classmethod
+    def of(cls, error: BlowfishError) -> Problem:
+        """Take over what an error says."""
+        return cls(error.message, error.hint, error.line)
+
+
+class OverwriteError(DataError):
+    """A file would be overwritten that is not the one that was opened, or that somebody changed since."""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A text, and what it stands for: a file, a problem, or neither while there is no policy yet."""
+
+    text: str
+    body: Any
+    file: PolicyFile | None
+    problem: Problem | None
+
+    @classmethod
+    def of(cls, text: str, folder: Path) -> _Reading:
+        body = None
+        try:
+            body = yaml_text.parse(text)
+            if _is_beginning(body):
+                _check_beginning(text, body or {})
+                return cls(text, body or {}, None, None)
+            return cls(text, body, spec.loads(text, folder), None)
+        except BlowfishError as error:
+            return cls(text, body, None, Problem.of(error))
+
+
+def _is_beginning(body: Any) -> bool:
+    return body is None or (isinstance(body, dict) and body.keys() <= _BEGINNING)
+
+
+def _check_beginning(text: str, body: dict[str, Any]) -> None:
+    whole = {"version": 1, **body, "policy": _ANY_POLICY}
+    check_file(whole, lambda path: yaml_text.line_of(text, path) if path else None)
+    if body.get("budget") is not None:
+        Budget.read(body["budget"], "budget")
+
+
+class Draft:
+    """The text of one policy file, with its past, and the file on disk that it came from."""
+
+    def __init__(self, text: str = "", *, folder: str | Path = ".") -> None:
+        self.path: Path | None = None
+        self._folder = Path(folder)
+        self._newline = "\n"
+        self._on_disk: bytes | None = None
+        self._undone: list[_Reading] = []
+        self._done: list[_Reading] = []
+        self._now = _Reading.of(text, self._folder)
+        self._good = self._now.file
+        self._saved_text: str | None = None if text else ""
+        self._written: int | None = None
+
+    @classmethod
+    def open(cls, path: str | Path) -> Draft:
+        """Open a policy file, whether or not it is valid; an error says why it cannot be read."""
+        place = Path(path)
+        content = _content(place)
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError:
+            raise SpecError(f"{place} is not UTF-8 text.") from None
+        draft = cls(text.replace("\r\n", "\n"), folder=place.parent)
+        draft._newline = "\r\n" if text.count("\n") == text.count("\r\n") > 0 else "\n"
+        draft.path, draft._on_disk, draft._saved_text = place, content, draft.text
+        return draft
+
+    @property
+    def text(self) -> str:
+        """The text as it is now."""
+        return self._now.text
+
+    @property
+    def body(self) -> Any:
+        """The plain values of the text, to be changed and handed to :meth:`change`; None where it is not YAML."""
+        return deepcopy(self._now.body)
+
+    @property
+    def file(self) -> PolicyFile | None:
+        """What the text says, if it is a whole and valid file."""
+        return self._now.file
+
+    @property
+    def good(self) -> PolicyFile | None:
+        """The last valid file there was: the current one, if the text is valid."""
+        return self._good
+
+    @property
+    def problem(self) -> Problem | None:
+        """What is wrong with the text; nothing is, if it is valid or has no policy yet."""
+        return self._now.problem
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths in the file start from."""
+        return self._folder if self.path is None else self.path.parent
+
+    @property
+    def saved(self) -> bool:
+        """Whether the file on disk has this text."""
+        return self._saved_text == self.text
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a step to undo."""
+        return bool(self._done)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is a step to do again."""
+        return bool(self._undone)
+
+    def write(self, text: str) -> Problem | None:
+        """Take a whole text from an editor, valid or not. What is typed into one line is one step to undo."""
+        text = text.replace("\r\n", "\n")
+        if text == self.text:
+            return self.problem
+        line = _only_line_changed(self.text, text)
+        joins = line is not None and line == self._written and bool(self._done)
+        self._step(_Reading.of(text, self.folder), joins=joins)
+        self._written = line
+        return self.problem
+
+    def change(self, body: Any) -> Problem | None:
+        """Take new plain values from a form; nothing changes if they do not make a valid file."""
+        try:
+            text = yaml_edit.edited(self.text, body)
+        except BlowfishError as error:
+            return Problem.of(error)
+        reading = _Reading.of(text, self.folder)
+        if reading.problem is None and text != self.text:
+            self._step(reading, joins=False)
+            self._written = None
+        return reading.problem
+
+    def undo(self) -> bool:
+        """Go one step back; say whether there was one."""
+        return self._move(self._done, self._undone)
+
+    def redo(self) -> bool:
+        """Do the last step that was undone again; say whether there was one."""
+        return self._move(self._undone, self._done)
+
+    def save(self, path: str | Path | None = None, *, replace: bool = False) -> None:
+        """Write the text to its file, or to another one from now on.
+
+        A file that is not the one that was opened, or that changed on disk since, is overwritten only with ``replace``.
+        """
+        target = self.path if path is None else Path(path)
+        if target is None:
+            raise DataError("the draft has no file yet.", hint="say where to save it.")
+        if not replace:
+            self._check_overwriting(target)
+        content = self.text.replace("\n", self._newline).encode()
+        write_atomically(target, content, hint="choose another place, or make room there.")
+        moved = self.folder != target.parent
+        self.path, self._on_disk, self._saved_text = target, content, self.text
+        if moved:
+            self._show(_Reading.of(self.text, self.folder))
+
+    def _check_overwriting(self, target: Path) -> None:
+        if not target.exists():
+            return
+        own = self.path is not None and target.resolve() == self.path.resolve()
+        if not own:
+            raise OverwriteError(f"there is a file {target} already.", hint="choose another name, or replace it.")
+        if _content(target) != self._on_disk:
+            raise OverwriteError(
+                f"{target} was changed by something else since it was opened.",
+                hint="save under another name, or replace what is there.",
+            )
+
+    def _step(self, reading: _Reading, *, joins: bool) -> None:
+        if not joins:
+            self._done = [*self._done, self._now][-_STEPS:]
+        self._undone.clear()
+        self._show(reading)
+
+    def _move(self, back: list[_Reading], forth: list[_Reading]) -> bool:
+        if not back:
+            return False
+        forth.append(self._now)
+        self._written = None
+        self._show(back.pop())
+        return True
+
+    def _show(self, reading: _Reading) -> None:
+        self._now = reading
+        if reading.problem is None:
+            self._good = reading.file
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            # A device has no size and no end; no valid file has more bytes than four for each character.
+            return file.read(4 * FILE_CHARACTERS + 1)
+    except OSError as error:
+        reason = error.strerror
+    except ValueError:
+        reason = "the path is not valid"
+    raise SpecError(f"{path} cannot be read: {reason}.")
+
+
+def _only_line_changed(before: str, after: str) -> int | None:
+    """Find the one line in which two texts differ, if it is one."""
+    old, new = before.split("\n"), after.split("\n")
+    if len(old) != len(new):
+        return None
+    different = [number for number, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1]]
+    return different[0] if len(different) == 1 else None

@@ -1,0 +1,140 @@
+"""The text of a policy file between a form, an editor and the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from blowfish_privacy.errors import DataError, SpecError
+from blowfish_privacy.studio.draft import Draft, OverwriteError
+
+TEXT = """# kept
+version: 1
+budget: 1.0
+policy:
+  domain:
+    age: {integer: [17, 90]}
+  secrets: full
+"""
+
+
+def test_a_form_changes_the_file_only_if_it_stays_valid():
+    draft = Draft(TEXT)
+    body = draft.body
+    body["budget"] = -1
+    problem = draft.change(body)
+    assert problem is not None
+    assert "budget" in problem.message
+    assert draft.text == TEXT
+    assert not draft.can_undo
+    body["budget"] = 2
+    assert draft.change(body) is None
+    assert draft.file is not None
+    assert draft.body["budget"] == 2
+
+
+def test_an_editor_may_break_the_file_and_the_last_good_one_stays():
+    draft = Draft(TEXT)
+    good = draft.file
+    problem = draft.write(TEXT.replace("[17, 90]", "[90, 17]"))
+    assert problem is not None
+    assert problem.line == 6
+    assert draft.file is None
+    assert draft.good is good
+    assert draft.body["policy"]["domain"]["age"] == {"integer": [90, 17]}
+    assert draft.write("policy: [") == draft.problem
+    assert draft.body is None
+    assert draft.undo()
+    assert draft.undo()
+    assert draft.text == TEXT
+    assert draft.problem is None
+    assert draft.redo()
+    assert draft.problem is not None
+
+
+def test_what_is_typed_into_one_line_is_one_step():
+    draft = Draft(TEXT)
+    for typed in ("1.05", "1.055", "1.0"):
+        draft.write(TEXT.replace("1.0", typed))
+    draft.write(TEXT.replace("90", "91"))
+    assert draft.undo()
+    assert draft.text == TEXT
+    draft.undo()
+    assert not draft.can_undo
+
+
+def test_a_beginning_has_no_problem_and_no_file():
+    for text in ("", "# nothing yet\n", "version: 1\ndata: people.csv\n"):
+        draft = Draft(text)
+        assert draft.problem is None
+        assert draft.file is None
+    body = draft.body
+    body["policy"] = {"domain": {"age": {"integer": [0, 99]}}, "secrets": "full"}
+    assert draft.change(body) is None
+    assert draft.file is not None
+    assert draft.file.data == "people.csv"
+    assert Draft("budget: none\n").problem is not None
+
+
+def test_a_change_of_an_empty_draft_writes_it_anew():
+    draft = Draft("")
+    assert draft.body == {}
+    assert draft.change({"version": 1, "data": "people.csv"}) is None
+    assert draft.body == {"version": 1, "data": "people.csv"}
+
+
+def test_saving_keeps_line_ends_and_comments(tmp_path: Path):
+    path = tmp_path / "policy.yaml"
+    path.write_bytes(TEXT.replace("\n", "\r\n").encode())
+    draft = Draft.open(path)
+    assert draft.saved
+    assert "\r" not in draft.text
+    draft.write(TEXT + "# end\n")
+    assert not draft.saved
+    draft.save()
+    assert draft.saved
+    assert path.read_bytes() == (TEXT + "# end\n").replace("\n", "\r\n").encode()
+
+
+def test_a_file_that_changed_on_disk_is_not_overwritten_unasked(tmp_path: Path):
+    path = tmp_path / "policy.yaml"
+    path.write_text(TEXT)
+    draft = Draft.open(path)
+    path.write_text("# by somebody else\n" + TEXT)
+    with pytest.raises(OverwriteError, match="changed by something else"):
+        draft.save()
+    draft.save(replace=True)
+    assert path.read_text() == TEXT
+
+
+def test_another_file_is_not_overwritten_unasked(tmp_path: Path):
+    other = tmp_path / "other.yaml"
+    other.write_text("mine")
+    draft = Draft(TEXT, folder=tmp_path)
+    with pytest.raises(DataError, match="no file yet"):
+        draft.save()
+    with pytest.raises(OverwriteError, match="already"):
+        draft.save(other)
+    draft.save(tmp_path / "new.yaml")
+    assert draft.path == tmp_path / "new.yaml"
+    assert draft.saved
+    draft.save()
+
+
+def test_what_cannot_be_read_says_why(tmp_path: Path):
+    with pytest.raises(SpecError, match="cannot be read"):
+        Draft.open(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes(b"name: M\xfcnchen")
+    with pytest.raises(SpecError, match="UTF-8"):
+        Draft.open(tmp_path / "latin.yaml")
+
+
+def test_paths_are_read_from_where_the_file_is_saved(tmp_path: Path):
+    text = TEXT.replace("{integer: [17, 90]}", "{hierarchy: {file: places.csv}}")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "places.csv").write_text("country,town\nA,a\nA,b\nB,c\n")
+    draft = Draft(text, folder=tmp_path)
+    assert draft.file is None
+    draft.save(tmp_path / "there" / "policy.yaml")
+    assert draft.file is not None
