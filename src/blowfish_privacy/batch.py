@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.engines import located
-from blowfish_privacy.errors import SpecError
+from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.privacy.classes import classes_met
@@ -21,6 +21,7 @@ from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe
 from blowfish_privacy.release.keys import content_key, may_be_paid
 from blowfish_privacy.release.plan import Plan, make_plan
+from blowfish_privacy.release.planned_release import PlannedRelease
 from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import Session
@@ -78,7 +79,7 @@ class Batch:
             _refuse_unaffordable(file, session, [] if fresh else entries)
         ask = ask or PublicNumbers(file.policy, lambda: session.engine)
         plans = plan_releases(file, ask, session.ledger.measure)
-        plans = plans if fresh else [_with_key(plan, file) for plan in plans]
+        plans = plans if fresh else [keyed(plan, file) for plan in plans]
         keys = {plan.key for plan in plans}
         earlier = {entry.key: entry for entry in entries if entry.key in keys}
         quote = session.quote(*(plan for plan in plans if plan.key not in earlier))
@@ -113,21 +114,33 @@ def ledger_location(file: PolicyFile, folder: Path) -> str | Path | None:
 
 def plan_releases(file: PolicyFile, ask: PublicNumbers, ledger: Measure | None = None) -> list[Plan]:
     """Plan every release of a file, for a ledger that counts like this; by default as the file's budget does."""
-    return [
-        make_plan(
-            release.query,
-            file.policy,
-            spending=release.spending if ledger is None else replace(release.spending, ledger=ledger),
-            mechanism=release.mechanism,
-            records=ask.records(release.query),
-            sizes=ask.sizes(release.query),
-            name=release.name,
-        )
-        for release in file.releases
-    ]
+    return [plan_release(release, file, ask, ledger) for release in file.releases]
 
 
-def _with_key(plan: Plan, file: PolicyFile) -> Plan:
+def try_release(
+    release: PlannedRelease, file: PolicyFile, ask: PublicNumbers, ledger: Measure | None = None
+) -> Plan | BlowfishError:
+    """Plan one release of a file, or say within its name why it cannot be planned: the others can be all the same."""
+    try:
+        return plan_release(release, file, ask, ledger)
+    except BlowfishError as error:
+        return error.within(release.name)
+
+
+def plan_release(release: PlannedRelease, file: PolicyFile, ask: PublicNumbers, ledger: Measure | None = None) -> Plan:
+    """Plan one release of a file."""
+    return make_plan(
+        release.query,
+        file.policy,
+        spending=release.spending if ledger is None else replace(release.spending, ledger=ledger),
+        mechanism=release.mechanism,
+        records=ask.records(release.query),
+        sizes=ask.sizes(release.query),
+        name=release.name,
+    )
+
+
+def keyed(plan: Plan, file: PolicyFile) -> Plan:
     """Name a release by its content and data, so that running a file again finds what it released before."""
     return replace(plan, key=content_key(file.data, plan.policy, describe(plan)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -16,16 +16,13 @@ from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import Engine, located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, LedgerError, SpecError
 from blowfish_privacy.ledger.quote import Quote
-from blowfish_privacy.queries import Asked
 from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.release.public_sizes import PublicNumbers, PublicSizes
+from blowfish_privacy.release.public_sizes import CautiousNumbers, PublicNumbers
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.results import Result
 from blowfish_privacy.statements.budget import HEADER, budget_rows, budget_words
 from blowfish_privacy.statements.plan import headings, plan_cells, plans_view
 from blowfish_privacy.statements.release import release_view, releases_view
-
-Number = TypeVar("Number")
 
 
 @click.command()
@@ -97,7 +94,7 @@ def release(file: str, yes: bool, out: str, parquet: bool, new: bool, as_json: b
 
 def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan], Quote | None]:
     """Plan a file, and ask its ledger what that costs; without one, a new ledger's budget."""
-    ask = _Cautious(loaded.policy, _engine(file, loaded), _tell)
+    ask = CautiousNumbers(loaded.policy, _engine(file, loaded), _tell)
     location = ledger_location(loaded, Path(file).parent)
     if loaded.data is not None and location is not None and (not isinstance(location, Path) or location.exists()):
         try:
@@ -127,25 +124,6 @@ def _engine(file: str, loaded: PolicyFile) -> Callable[[], Engine]:
         return open_engine(located(loaded.data, Path(file).parent))
 
     return opened
-
-
-class _Cautious(PublicNumbers):
-    """Plans without a number where the data cannot be asked for it."""
-
-    def records(self, asked: Asked) -> int | None:
-        """Return the number of records, if it is needed and can be asked for."""
-        return self._or_none(lambda: super(_Cautious, self).records(asked))
-
-    def sizes(self, asked: Asked) -> PublicSizes | None:
-        """Return the numbers of records of parts, if they are needed and can be asked for."""
-        return self._or_none(lambda: super(_Cautious, self).sizes(asked))
-
-    def _or_none(self, ask: Callable[[], Number]) -> Number | None:
-        try:
-            return ask()
-        except DataError as error:
-            echo(f"Planned without the number of records: {error.message}", err=True)
-            return None
 
 
 def _tell(words: str) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.aggregates.attribute_sets import AttributeSets
 from blowfish_privacy.domain import Box, Domain, Level
-from blowfish_privacy.engines import Engine
+from blowfish_privacy.errors import DataError
 from blowfish_privacy.known_facts.theorems.dispatch import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Asked
 from blowfish_privacy.queries.asked import split
+
+Number = TypeVar("Number")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,18 @@ def sizes_needed(asked: Asked, policy: Policy) -> tuple[str, ...]:
     return () if any(policy.graph.changes(name) for name in names) else names
 
 
+class Countable(Protocol):
+    """What may be asked for public numbers: an engine, or what remembers its answers."""
+
+    def rows(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    def counts(self, domain: Domain, sets: AttributeSets) -> list[npt.NDArray[np.int64]]:
+        """Return the table of each set of attributes."""
+        ...
+
+
 class PublicNumbers:
     """Asks the data for the numbers of records that are public, that a plan needs, and that the policy does not state.
 
@@ -53,7 +68,7 @@ class PublicNumbers:
     """
 
     def __init__(
-        self, policy: Policy, engine: Callable[[], Engine], told: Callable[[str], None] = lambda words: None
+        self, policy: Policy, engine: Callable[[], Countable], told: Callable[[str], None] = lambda words: None
     ) -> None:
         self._policy, self._engine, self._told = policy, engine, told
         self._asked: dict[tuple[str, ...], PublicSizes] = {}
@@ -78,6 +93,25 @@ class PublicNumbers:
         rows = self._engine().rows()
         self._told(f"Asked the data for the number of records alone, which is public here: {rows:,}.")
         return rows
+
+
+class CautiousNumbers(PublicNumbers):
+    """Goes without a number where the data cannot be asked for it, and says so."""
+
+    def records(self, asked: Asked) -> int | None:
+        """Return the number of records, if it is needed and can be asked for."""
+        return self._or_none(lambda: super(CautiousNumbers, self).records(asked))
+
+    def sizes(self, asked: Asked) -> PublicSizes | None:
+        """Return the numbers of records of parts, if they are needed and can be asked for."""
+        return self._or_none(lambda: super(CautiousNumbers, self).sizes(asked))
+
+    def _or_none(self, ask: Callable[[], Number]) -> Number | None:
+        try:
+            return ask()
+        except DataError as error:
+            self._told(f"Planned without the number of records: {error.message}")
+            return None
 
 
 def sliced(table: npt.NDArray[Any], domain: Domain, box: Box) -> npt.NDArray[Any]:

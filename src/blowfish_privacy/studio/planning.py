@@ -1,0 +1,166 @@
+"""The plans of a whole file, one by one: what cannot be planned says why, and does not stop the others.
+
+Planning again is quick: what was planned before is kept by its content.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeAlias
+
+from blowfish_privacy.batch import keyed, try_release
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.ledger import Entry
+from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.privacy.measure import Measure
+from blowfish_privacy.queries.asked import asked_to_file, split
+from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.planned_release import PlannedRelease
+from blowfish_privacy.release.public_sizes import CautiousNumbers
+from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.statements.plan import plan_view
+from blowfish_privacy.studio.ledger_state import LedgerState
+from blowfish_privacy.studio.public_answers import PublicAnswers
+
+_KEPT = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of planning one release: a plan and what is shown of it, or the reason why there is none."""
+
+    release: PlannedRelease
+    plan: Plan | None = None
+    view: Mapping[str, Any] | None = None
+    """What ``blowfish plan --json`` says of it."""
+    problem: BlowfishError | None = None
+    """Why it cannot be planned."""
+    paid: Entry | None = None
+    """The ledger's entry that paid for it before: it is handed out again for nothing."""
+
+    @property
+    def name(self) -> str:
+        """The name of the release."""
+        return self.release.name
+
+    @property
+    def due(self) -> bool:
+        """Whether it will be charged when it is published."""
+        return self.plan is not None and self.paid is None
+
+
+class PlanCache:
+    """Keeps what planning gave, by content, and what the data were asked for; shared by all threads of a studio."""
+
+    def __init__(self) -> None:
+        self.answers = PublicAnswers()
+        self._kept: OrderedDict[_Content, Outcome] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, content: _Content) -> Outcome | None:
+        """Return what was planned for some content, if it is kept."""
+        with self._lock:
+            if content in self._kept:
+                self._kept.move_to_end(content)
+            return self._kept.get(content)
+
+    def keep(self, content: _Content, outcome: Outcome) -> Outcome:
+        """Keep an outcome; the one that was not asked for the longest gives way."""
+        with self._lock:
+            self._kept[content] = outcome
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return outcome
+
+
+@dataclass(frozen=True, eq=False)
+class Planning:
+    """All that can be said of a file before a value is read; nothing is spent."""
+
+    file: PolicyFile
+    outcomes: tuple[Outcome, ...]
+    """One for each release of the file, in its order."""
+    state: LedgerState
+    """The ledger that the file names."""
+    quote: Quote | None
+    """What the releases that are due cost together and leave; None without a ledger and without a budget."""
+    quote_problem: BlowfishError | None
+    """Why the ledger cannot say what they cost: it may belong to a policy that does not add up with this one."""
+    notes: tuple[str, ...] = ()
+    """What was asked of the data, or could not be, in sentences."""
+
+    @classmethod
+    def of(cls, file: PolicyFile, folder: Path, cache: PlanCache | None = None) -> Planning:
+        """Plan a file that lies in a folder; give the same cache every time."""
+        cache = cache or PlanCache()
+        notes: dict[str, None] = {}
+        state = LedgerState.of(file, folder)
+        data = partial(cache.answers.of, file.data, folder)
+        ask = CautiousNumbers(file.policy, data, lambda said: notes.update({said: None}))
+        outcomes = tuple(_with_entry(_planned(each, file, ask, state.measure, cache), state) for each in file.releases)
+        found = cls(file, outcomes, state, None, None, tuple(notes))
+        quote = found.quoted([outcome.name for outcome in outcomes])
+        if isinstance(quote, BlowfishError):
+            return replace(found, quote_problem=quote)
+        return replace(found, quote=quote)
+
+    def outcome(self, name: str) -> Outcome | None:
+        """Return what became of the release with this name."""
+        return next((outcome for outcome in self.outcomes if outcome.name == name), None)
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The plans that could be made, in the order of the file."""
+        return [outcome.plan for outcome in self.outcomes if outcome.plan is not None]
+
+    def quoted(self, names: Collection[str]) -> Quote | BlowfishError | None:
+        """Say what some of the releases would cost together, or why that cannot be said. Nothing is spent."""
+        losses = [
+            outcome.plan.certificate.loss
+            for outcome in self.outcomes
+            if outcome.plan is not None and outcome.due and outcome.name in names
+        ]
+        return self.state.quote(losses, self.file)
+
+
+_Content: TypeAlias = tuple[object, ...]
+
+
+def _planned(
+    release: PlannedRelease, file: PolicyFile, ask: CautiousNumbers, measure: Measure | None, cache: PlanCache
+) -> Outcome:
+    records, sizes = ask.records(release.query), ask.sizes(release.query)
+    content: _Content = (
+        file.policy.hash,
+        file.policy.domain.names,
+        release.name,
+        json.dumps(asked_to_file(*split(release.query), file.policy.domain), default=str),
+        repr(release.spending),
+        release.spending.ledger if measure is None else measure,
+        release.mechanism,
+        file.data,
+        records,
+        None if sizes is None else sizes.table.tobytes(),
+    )
+    kept = cache.get(content)
+    if kept is not None:
+        return kept
+    planned = try_release(release, file, ask, measure)
+    if isinstance(planned, BlowfishError):
+        return cache.keep(content, Outcome(release, problem=planned))
+    plan = keyed(planned, file)
+    return cache.keep(content, Outcome(release, plan, plan_view(plan)))
+
+
+def _with_entry(outcome: Outcome, state: LedgerState) -> Outcome:
+    """Note whether the ledger holds the release already."""
+    if outcome.plan is None:
+        return outcome
+    paid = next((entry for entry in state.entries if entry.key == outcome.plan.key), None)
+    return replace(outcome, paid=paid)

@@ -1,0 +1,111 @@
+"""The plans of a file in the studio: each for itself, as the command line makes them, and quick the second time."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from blowfish_privacy.batch import Batch
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.ledger import create_ledger
+from blowfish_privacy.release import spec
+from blowfish_privacy.statements.plan import plans_view
+from blowfish_privacy.studio.planning import PlanCache, Planning
+
+FILE = """
+version: 1
+data: people.csv
+ledger: people.ledger
+budget: 1.0
+policy:
+  domain:
+    age: {integer: [0, 9]}
+    sex: {categorical: [Female, Male]}
+  secrets: {per_attribute: {age: {threshold: 2}, sex: full}}
+releases:
+  - {name: ages, histogram: age, epsilon: 0.5}
+  - {name: mean age, mean: age, epsilon: 0.25}
+"""
+REFUSED = "  - {name: tiny, cumulative: age, rho: 0.01}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
+    (tmp_path / "people.csv").write_text("age,sex\n" + "".join(rows))
+    return tmp_path
+
+
+def test_the_plans_are_those_of_the_command_line(folder):
+    (folder / "people.yaml").write_text(FILE)
+    create_ledger(folder / "people.ledger", budget=Fraction(1))
+    planning, batch = Planning.of(spec.loads(FILE, folder), folder), Batch.open(folder / "people.yaml")
+    assert [outcome.view for outcome in planning.outcomes] == plans_view(batch.plans, None)["releases"]
+    assert [plan.key for plan in planning.plans] == [plan.key for plan in batch.plans]
+    assert planning.quote == batch.quote
+    assert planning.notes == ("Asked the data for the number of records alone, which is public here: 60.",)
+
+
+def test_one_that_cannot_be_planned_does_not_stop_the_others(folder):
+    planning = Planning.of(spec.loads(FILE + REFUSED), folder)
+    assert [outcome.plan is None for outcome in planning.outcomes] == [False, False, True]
+    problem = planning.outcomes[2].problem
+    assert problem is not None
+    assert problem.message.startswith("tiny: ")
+    assert problem.hint
+    assert planning.quote is not None
+    assert planning.quote.cost == Fraction(3, 4)
+
+
+def test_what_was_planned_is_kept_by_its_content(folder):
+    cache = PlanCache()
+    first = Planning.of(spec.loads(FILE), folder, cache)
+    second = Planning.of(spec.loads(FILE.replace("0.25", "0.2")), folder, cache)
+    assert second.plans[0] is first.plans[0]
+    assert second.plans[1].amount == Fraction(1, 5)
+
+
+def test_data_that_changed_are_asked_again(folder):
+    cache = PlanCache()
+    assert Planning.of(spec.loads(FILE), folder, cache).plans[1].records == 60
+    with (folder / "people.csv").open("a") as file:
+        file.write("3,Male\n")
+    assert Planning.of(spec.loads(FILE), folder, cache).plans[1].records == 61
+
+
+def test_without_data_releases_that_need_no_number_are_planned(tmp_path):
+    planning = Planning.of(spec.loads(FILE), tmp_path)
+    assert planning.outcomes[0].plan is not None
+    assert len(planning.notes) == 1
+    assert planning.notes[0].startswith("Planned without the number of records: there is no file")
+
+
+def test_what_the_ledger_holds_is_free(folder):
+    (folder / "people.yaml").write_text(FILE)
+    create_ledger(folder / "people.ledger", budget=Fraction(1))
+    batch = Batch.open(folder / "people.yaml")
+    batch.release(batch.plans[0])
+    planning = Planning.of(spec.loads(FILE), folder)
+    assert [outcome.due for outcome in planning.outcomes] == [False, True]
+    assert planning.quote is not None
+    assert planning.quote.cost == Fraction(1, 4)
+    assert planning.state.entries[0].key == planning.plans[0].key
+
+
+def test_what_if_only_some_are_released(folder):
+    planning = Planning.of(spec.loads(FILE), folder)
+    assert planning.state.missing
+    quote = planning.quoted(["ages"])
+    assert quote is not None
+    assert not isinstance(quote, BlowfishError)
+    assert quote.cost == Fraction(1, 2)
+
+
+def test_a_ledger_with_another_budget_is_a_problem_and_plans_go_on(folder):
+    create_ledger(folder / "people.ledger", budget=Fraction(2))
+    planning = Planning.of(spec.loads(FILE), folder)
+    assert planning.state.problem is not None
+    assert "has a budget of" in planning.state.problem.message
+    assert len(planning.plans) == 2
