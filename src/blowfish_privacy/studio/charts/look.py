@@ -1,0 +1,144 @@
+"""One look for all charts: colours, sizes, axes, and a description for those who cannot see them.
+
+Every chart is a plain dict of ECharts options, made by :func:`chart`. Colours have a contrast of at least 4.5 to 1 on
+white, and no chart tells two things apart by colour alone: lines differ in their dashes too, bars have names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+Option: TypeAlias = dict[str, Any]
+
+POLICY = "#1a5f9e"
+"""What this policy gives."""
+PLAIN = "#b3541e"
+"""What plain differential privacy gives."""
+MUTED = "#6b7280"
+GOOD = "#1b7f4b"
+WARN = "#9a5b00"
+BAD = "#b3261e"
+INK = "#1f2937"
+RULE = "#d1d5db"
+"""Axes and the lines between parts."""
+FAINT = "#eef0f3"
+"""The lines of a grid."""
+SERIES = (POLICY, PLAIN, GOOD, "#6d3fa0", WARN, MUTED)
+"""Colours of lines side by side, in this order."""
+DASHES = ("solid", "dashed", "dotted", "solid", "dashed", "dotted")
+SYMBOLS = ("circle", "diamond", "triangle", "rect", "roundRect", "pin")
+HEAT = ("#f3f7fb", "#c6dbef", "#85b8dd", "#4a90c4", "#1a5f9e", "#0c2f52")
+"""From little to much; dark is much."""
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+LABEL_SIZE, NAME_SIZE = 12, 12
+MOST_POINTS = 2000
+"""The most points that one chart shows; more are thinned, and it is said."""
+
+
+def chart(*, described: str, **parts: Any) -> Option:
+    """Put a chart together; ``described`` is what a screen reader says, ``parts`` are ECharts options."""
+    return {
+        "aria": {"enabled": True, "label": {"description": described}},
+        "animationDuration": 250,
+        "animationDurationUpdate": 250,
+        "textStyle": {"fontFamily": FONT, "fontSize": LABEL_SIZE, "color": INK},
+        "color": list(SERIES),
+        "grid": margins(),
+        "tooltip": tooltip(),
+        **parts,
+    }
+
+
+def margins(**sides: Any) -> Option:
+    """Leave room around a chart for the names of its axes; labels are inside."""
+    return {"left": 12, "right": 20, "top": 40, "bottom": 34, "containLabel": True, **sides}
+
+
+def tooltip(trigger: str = "axis", **more: Any) -> Option:
+    """Show numbers where the pointer is; kept inside the chart, so that a narrow window does not cut them."""
+    return {
+        "trigger": trigger,
+        "confine": True,
+        "axisPointer": {"type": "shadow" if trigger == "item" else "line"},
+        "textStyle": {"fontSize": LABEL_SIZE, "color": INK},
+        "borderColor": RULE,
+        **more,
+    }
+
+
+def legend(names: Sequence[str], **more: Any) -> Option:
+    """Name lines at the top; each can be switched off."""
+    return {
+        "data": list(names),
+        "top": 4,
+        "left": 8,
+        "itemWidth": 24,
+        "textStyle": {"fontSize": LABEL_SIZE, "color": INK},
+        **more,
+    }
+
+
+def number_axis(name: str = "", **more: Any) -> Option:
+    """Return an axis of numbers with round ticks, which need not begin at zero."""
+    return _axis("value", name, splitLine={"lineStyle": {"color": FAINT}}, **more)
+
+
+def log_axis(name: str = "", **more: Any) -> Option:
+    """Return an axis of powers of ten."""
+    return _axis("log", name, logBase=10, splitLine={"lineStyle": {"color": FAINT}}, **more)
+
+
+def value_axis(name: str, labels: Sequence[str], **more: Any) -> Option:
+    """Return an axis with a place for each value of an attribute, labelled as often as there is room."""
+    return _axis("category", name, data=list(labels), axisTick={"alignWithLabel": True}, **more)
+
+
+def upwards(axis: Option) -> Option:
+    """Stand an axis upright: its name is above it, and reads from left to right."""
+    return {**axis, "nameLocation": "end", "nameGap": 12, "nameTextStyle": {**axis["nameTextStyle"], "align": "left"}}
+
+
+def downwards(axis: Option) -> Option:
+    """Stand an axis upright with its first value at the top, as in a list."""
+    name = {**axis["nameTextStyle"], "align": "left"}
+    return {**axis, "inverse": True, "nameLocation": "start", "nameGap": 12, "nameTextStyle": name}
+
+
+def line(name: str, points: Sequence[Any], number: int = 0, **more: Any) -> Option:
+    """Return a line; its colour and dashes come from its number."""
+    at = number % len(SERIES)
+    style = {"width": 2, "type": DASHES[at], "color": SERIES[at]}
+    shown = {"type": "line", "name": name, "data": list(points), "symbol": "none", "color": SERIES[at]}
+    return {**shown, "lineStyle": style, **more}
+
+
+def colour_bar(least: float, most: float, name: str, **more: Any) -> Option:
+    """Return the scale of a heat map, with a handle at each end."""
+    return {
+        "type": "continuous",
+        "min": least,
+        "max": most,
+        "calculable": True,
+        "orient": "vertical",
+        "right": 4,
+        "top": "middle",
+        "text": [name, ""],
+        "textStyle": {"fontSize": LABEL_SIZE, "color": INK},
+        "inRange": {"color": list(HEAT)},
+        **more,
+    }
+
+
+def _axis(kind: str, name: str, **more: Any) -> Option:
+    return {
+        "type": kind,
+        "name": name,
+        "nameLocation": "middle",
+        "nameGap": 30,
+        "nameTextStyle": {"fontSize": NAME_SIZE, "color": INK},
+        "axisLabel": {"fontSize": LABEL_SIZE, "color": INK, "hideOverlap": True},
+        "axisLine": {"lineStyle": {"color": RULE}},
+        **more,
+    }
