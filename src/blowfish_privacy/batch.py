@@ -12,6 +12,7 @@ from blowfish_privacy.engines import located
 from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.noise import BitSource
 from blowfish_privacy.privacy.classes import classes_met
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
@@ -97,14 +98,14 @@ class Batch:
         return self.session.release(plan)
 
 
-def open_session(file: PolicyFile, folder: Path) -> Session:
-    """Open the data and the ledger that a file names; paths are relative to ``folder``."""
+def open_session(file: PolicyFile, folder: Path, *, source: BitSource | None = None) -> Session:
+    """Open the data and the ledger that a file names; paths are relative to ``folder``, ``source`` is for tests."""
     if file.data is None:
         raise SpecError("the file names no data.", hint="add data: table.csv.")
     ledger = ledger_location(file, folder)
     if ledger is None:
         raise SpecError("the file names no ledger.", hint="add ledger: table.ledger and budget: 1.0.")
-    return Session(located(file.data, folder), file.policy, budget=file.budget, ledger=ledger)
+    return Session(located(file.data, folder), file.policy, budget=file.budget, ledger=ledger, source=source)
 
 
 def ledger_location(file: PolicyFile, folder: Path) -> str | Path | None:
