@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from blowfish_privacy.policies.policy import Policy
 
 _NOTHING = "Nothing: the policy has no secret pairs."
-_COMPLETE = "Every two values are some number of steps apart, so none is left out."
+COMPLETE = "Every two values are some number of steps apart, so none is left out."
 BY_THE_FACTS = "Whatever the known facts disclose by themselves, and values between which they leave no way to move."
 BY_CHAINS = (
     "Values several steps apart, where it is not proved that steps add up: with known facts a chain of secret pairs "
@@ -29,7 +29,7 @@ def explain_policy(policy: Policy) -> str:
     sections = [
         ("What is protected", [*words.sentences, hidden(policy, "epsilon")] if words.sentences else [_NOTHING]),
         ("How strongly", list(_strength(policy))),
-        ("What is NOT protected", [*unprotected(policy)] or [_COMPLETE]),
+        ("What is NOT protected", [*unprotected(policy)] or [COMPLETE]),
         ("What is assumed to be public", list(_public(policy))),
         *([("What the known facts do", list(_facts(policy)))] if policy.known else []),
         ("Whose protection", list(_unit(policy))),

@@ -15,9 +15,14 @@ def release_view(result: Result, earlier: Entry | None, files: Sequence[str] = (
     return {
         "name": result.name,
         "guarantee": result.statement,
-        "recorded": None if earlier is None else f"entry {earlier.number} of {earlier.made[:19]}",
+        "recorded": None if earlier is None else paid_by(earlier),
         "files": list(files),
     }
+
+
+def paid_by(earlier: Entry) -> str:
+    """Name the entry that paid for a release in an earlier run."""
+    return f"entry {earlier.number} of {earlier.made[:19]}"
 
 
 def releases_view(releases: Sequence[dict[str, Any]], *, spent: Fraction, remaining: Fraction) -> dict[str, Any]:

@@ -1,0 +1,281 @@
+"""Publishing: releases that are confirmed, charged and made in the background, whoever is looking.
+
+A publisher makes one publication at a time. It runs in a thread of its own, so that a closed or reloaded tab changes
+nothing: whoever looks again sees how far it is, and what is finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from threading import Event, Lock, Thread
+from types import MappingProxyType
+from typing import TypeAlias
+
+from blowfish_privacy import results
+from blowfish_privacy.batch import Batch, ledger_location, open_session
+from blowfish_privacy.errors import BlowfishError, LedgerError, SpecError
+from blowfish_privacy.ledger import Ledger, open_ledger
+from blowfish_privacy.noise import BitSource
+from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.session import load_policy
+from blowfish_privacy.statements.confirmation import Confirmation, confirmation
+from blowfish_privacy.statements.history import HistoryRow, history
+from blowfish_privacy.statements.release import paid_by
+from blowfish_privacy.support.progress import Task, progress_to
+
+AnyResult: TypeAlias = results.Result | results.GroupsResult
+
+
+def _nobody() -> None:
+    pass
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """Releases that are planned and affordable, and wait for somebody to say yes. Nothing is spent by making one."""
+
+    file: PolicyFile
+    """What it was planned from, with the chosen releases alone."""
+    batch: Batch
+
+    @classmethod
+    def of(
+        cls,
+        file: PolicyFile,
+        folder: Path,
+        names: Collection[str] | None = None,
+        *,
+        source: BitSource | None = None,
+    ) -> Offer:
+        """Plan releases of a file, all or those named; what exceeds the budget is refused, and no value is read."""
+        chosen = tuple(each for each in file.releases if names is None or each.name in names)
+        if not chosen:
+            raise SpecError("no release is chosen.", hint="choose one, or add one under Releases.")
+        asked = replace(file, releases=chosen)
+        return cls(asked, Batch.of(asked, open_session(asked, folder, source=source)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The releases, in the order of the file."""
+        return tuple(plan.name for plan in self.batch.plans)
+
+    @cached_property
+    def confirmation(self) -> Confirmation:
+        """What must be said before somebody says yes."""
+        return confirmation(self.batch.plans, self.batch.earlier, self.batch.quote)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a publication is."""
+
+    number: int
+    """Which release is under way, from 1."""
+    of: int
+    name: str
+    doing: str = ""
+    """What is being done for it, in words of this package."""
+    share: float | None = None
+    """The share of that, 0 to 1; None while it cannot be known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """One release that is made: its result, and the entry that paid for it if an earlier run did."""
+
+    name: str
+    result: AnyResult
+    paid_before: str | None = None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Why a publication ended before its end; the message says what was charged."""
+
+    name: str
+    message: str
+    hint: str | None = None
+
+
+class Publication:
+    """One run over confirmed releases. Everything may be asked from any thread, at any time."""
+
+    def __init__(self, offer: Offer, changed: Callable[[], None] = _nobody) -> None:
+        self.offer = offer
+        self._changed = changed
+        self._made: dict[str, Published] = {}
+        self._failed: Failed | None = None
+        self._progress: Progress | None = Progress(1, len(offer.names), offer.names[0])
+        self._stop, self._over = Event(), Event()
+        self._thread = Thread(target=self._run, name="publication", daemon=True)
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it is under way."""
+        return not self._over.is_set()
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far it is; None once it is over."""
+        return self._progress
+
+    @property
+    def published(self) -> Mapping[str, Published]:
+        """What is made so far, by name."""
+        return MappingProxyType(dict(self._made))
+
+    @property
+    def failed(self) -> Failed | None:
+        """What went wrong, if something did. What was made before stays made."""
+        return self._failed
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody asked it to stop before all was made."""
+        return self._stop.is_set() and len(self._made) < len(self.offer.names)
+
+    def stop(self) -> None:
+        """Begin no further release; the one under way is finished, since it may be charged already."""
+        self._stop.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end; say whether it came."""
+        return self._over.wait(seconds)
+
+    def _run(self) -> None:
+        try:
+            self._changed()
+            plans = self.offer.batch.plans
+            for number, plan in enumerate(plans, 1):
+                if self._stop.is_set() or not self._release(plan, Progress(number, len(plans), plan.name)):
+                    break
+        finally:
+            self._progress = None
+            self._over.set()
+            self._changed()
+
+    def _release(self, plan: Plan, progress: Progress) -> bool:
+        """Make one release; say whether it was made."""
+        self._progress = progress
+        try:
+            with progress_to(_Sink(self._report)):
+                result = self.offer.batch.release(plan)
+        except BlowfishError as error:
+            self._failed = Failed(plan.name, error.message, error.hint)
+        except BaseException as error:
+            # Only its kind is said: a message that is not ours may quote anything. Our notes say what was charged.
+            notes = " ".join(getattr(error, "__notes__", ()))
+            self._failed = Failed(plan.name, f"an internal error ({type(error).__name__}). {notes}".strip())
+        else:
+            earlier = self.offer.batch.earlier.get(plan.key)
+            self._made[plan.name] = Published(plan.name, result, None if earlier is None else paid_by(earlier))
+        self._changed()
+        return self._failed is None
+
+    def _report(self, doing: str, share: float | None) -> None:
+        now = self._progress
+        if now is not None:
+            self._progress = replace(now, doing=doing, share=share)
+
+
+class Publisher:
+    """Makes publications, one at a time, and keeps the last."""
+
+    def __init__(self, *, source: BitSource | None = None, changed: Callable[[], None] = _nobody) -> None:
+        self._source, self._changed = source, changed
+        self._starting = Lock()
+        self._last: Publication | None = None
+
+    @property
+    def publication(self) -> Publication | None:
+        """The one under way, or the last."""
+        return self._last
+
+    @property
+    def busy(self) -> bool:
+        """Whether one is under way."""
+        return self._last is not None and self._last.running
+
+    def offer(self, file: PolicyFile, folder: Path, names: Collection[str] | None = None) -> Offer:
+        """Plan what is to be published, all releases of a file or those named; see :meth:`Offer.of`."""
+        return Offer.of(file, folder, names, source=self._source)
+
+    def publish(self, offer: Offer) -> Publication:
+        """Charge and make what was offered, in the background; ``changed`` hears of every step, in that thread."""
+        with self._starting:
+            if self.busy:
+                raise SpecError("another publication is under way.", hint="wait for its end.")
+            self._last = Publication(offer, self._changed)
+            self._last.start()
+            return self._last
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end of the publication under way, if there is one; say whether it came."""
+        return self._last is None or self._last.wait(seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class LedgerHistory:
+    """What a ledger holds, as it was when it was asked."""
+
+    ledger: Ledger
+    rows: tuple[HistoryRow, ...]
+
+    @classmethod
+    def of(cls, file: PolicyFile, folder: Path) -> LedgerHistory | None:
+        """Read the ledger that a file names; None if it names none, or there is none yet."""
+        location = ledger_location(file, folder)
+        if location is None or (isinstance(location, Path) and not location.exists()):
+            return None
+        ledger = open_ledger(location, load_policy=load_policy)
+        return cls(ledger, history(ledger))
+
+    def result(self, row: HistoryRow) -> AnyResult:
+        """Read what was handed out for an entry; it costs nothing."""
+        text = self.ledger.document(row.key)
+        if text is None:
+            raise LedgerError(f"entry {row.number} has no document.", hint="publish its release again: it is paid for.")
+        return results.from_text(text, self.ledger.values_folder)
+
+
+class _Sink:
+    """Hears of the outermost task; what goes on inside it is part of it."""
+
+    def __init__(self, report: Callable[[str, float | None], None]) -> None:
+        self._report, self._free = report, Lock()
+
+    def begin(self, title: str) -> Task:
+        return _Shown(title, self._report, self._free) if self._free.acquire(blocking=False) else _Hidden()
+
+
+class _Shown:
+    """The task that is shown."""
+
+    def __init__(self, title: str, report: Callable[[str, float | None], None], held: Lock) -> None:
+        self._title, self._report, self._held = title, report, held
+        report(title, None)
+
+    def report(self, share: float | None) -> None:
+        self._report(self._title, share)
+
+    def end(self) -> None:
+        self._report("", None)
+        self._held.release()
+
+
+class _Hidden:
+    """A task inside another."""
+
+    def report(self, share: float | None) -> None:
+        pass
+
+    def end(self) -> None:
+        pass

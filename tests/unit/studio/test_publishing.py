@@ -1,0 +1,170 @@
+"""Publishing in the background: charged once, one at a time, and the ledger's results again for nothing."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from threading import Event
+
+import pytest
+
+from blowfish_privacy.errors import BlowfishError, BudgetError, SpecError
+from blowfish_privacy.ledger import create_ledger
+from blowfish_privacy.release import spec
+from blowfish_privacy.studio.publishing import LedgerHistory, Publisher
+
+FILE = """
+version: 1
+data: people.csv
+ledger: people.ledger
+budget: 1.0
+policy:
+  domain:
+    age: {integer: [0, 9]}
+    sex: {categorical: [Female, Male]}
+  secrets: {per_attribute: {age: {threshold: 2}, sex: public}}
+releases:
+  - {name: ages, histogram: age, epsilon: 0.5}
+  - {name: mean age, mean: age, epsilon: 0.25}
+  - {name: sexes, histogram: sex, epsilon: 0.25}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
+    (tmp_path / "people.csv").write_text("age,sex\n" + "".join(rows))
+    create_ledger(tmp_path / "people.ledger", budget=Fraction(1))
+    return tmp_path
+
+
+@pytest.fixture
+def file(folder):
+    return spec.loads(FILE, folder)
+
+
+def published(publisher, file, folder, names=None):
+    publication = publisher.publish(publisher.offer(file, folder, names))
+    assert publication.wait(60)
+    return publication
+
+
+def test_what_was_offered_is_charged_and_made_in_the_background(file, folder):
+    heard = []
+    publisher = Publisher(changed=lambda: heard.append(True))
+    publication = published(publisher, file, folder)
+    assert not publication.running
+    assert publication.failed is None
+    assert publication.progress is None
+    assert list(publication.published) == ["ages", "mean age", "sexes"]
+    assert publication.published["ages"].result.counts.sum() == 60
+    assert publication.published["ages"].paid_before is None
+    assert publication.offer.batch.session.remaining == Fraction(1, 4)
+    assert len(heard) == 5
+    assert publisher.publication is publication
+
+
+def test_what_the_ledger_holds_is_made_again_for_nothing(file, folder):
+    first = published(Publisher(), file, folder).published["ages"]
+    offer = Publisher().offer(file, folder)
+    assert not offer.confirmation.spends
+    assert offer.confirmation.question == "Show again what the ledger holds? It costs nothing."
+    again = published(Publisher(), file, folder).published["ages"]
+    assert again.result.text == first.result.text
+    assert again.paid_before.startswith("entry 1 of ")
+
+
+def test_some_releases_may_be_chosen(file, folder):
+    publication = published(Publisher(), file, folder, ["mean age"])
+    assert list(publication.published) == ["mean age"]
+    assert publication.offer.batch.session.remaining == Fraction(3, 4)
+    rest = Publisher().offer(file, folder).confirmation
+    assert [each.cost for each in rest.releases] == ["epsilon 0.5 on age", "nothing more", "nothing: it has no noise"]
+
+
+def test_a_choice_of_nothing_is_refused(file, folder):
+    with pytest.raises(SpecError, match="no release is chosen"):
+        Publisher().offer(file, folder, [])
+
+
+def test_an_offer_says_what_is_spent_and_what_is_not_protected(file, folder):
+    said = Publisher().offer(file, folder).confirmation
+    assert said.spends
+    assert said.question == "Spend epsilon 0.75 (leaving epsilon 0.25) and read the data?"
+    assert said.balances == (("age", "0", "0.75", "0.25"),)
+    assert any("sex" in sentence for sentence in said.unprotected)
+    assert said.releases[2].notices
+
+
+def test_an_offer_over_the_budget_is_refused(file, folder):
+    published(Publisher(), file, folder)
+    more = spec.loads(FILE.replace("0.5}", "0.6}"), folder)
+    with pytest.raises(BudgetError):
+        Publisher().offer(more, folder)
+
+
+def test_there_is_one_publication_at_a_time(file, folder, monkeypatch):
+    publisher, waiting, going_on = Publisher(), Event(), Event()
+    offer = publisher.offer(file, folder)
+    release = type(offer.batch).release
+
+    def slow(batch, plan):
+        waiting.set()
+        going_on.wait(60)
+        return release(batch, plan)
+
+    monkeypatch.setattr(type(offer.batch), "release", slow)
+    publication = publisher.publish(offer)
+    assert waiting.wait(60)
+    assert publisher.busy
+    assert (publication.progress.number, publication.progress.of, publication.progress.name) == (1, 3, "ages")
+    with pytest.raises(BlowfishError, match="another publication is under way"):
+        publisher.publish(offer)
+    publication.stop()
+    going_on.set()
+    assert publisher.wait(60)
+    assert publication.stopped
+    assert list(publication.published) == ["ages"]
+
+
+def test_an_error_after_the_charge_says_what_was_charged(file, folder):
+    publisher = Publisher()
+    offer = publisher.offer(file, folder)
+    (folder / "people.csv").write_text("age,sex\nseven,Female\n")
+    publication = publisher.publish(offer)
+    assert publication.wait(60)
+    assert publication.failed.name == "ages"
+    assert "Its cost, 0.5, was charged (entry 1 of the ledger)" in publication.failed.message
+    assert "seven" not in publication.failed.message
+    assert not publication.published
+
+
+def test_an_error_that_is_not_ours_is_named_by_its_kind_alone(file, folder, monkeypatch):
+    publisher = Publisher()
+    offer = publisher.offer(file, folder)
+
+    def fail(batch, plan):
+        error = ValueError("a value of the data")
+        error.add_note("Nothing was charged.")
+        raise error
+
+    monkeypatch.setattr(type(offer.batch), "release", fail)
+    publication = publisher.publish(offer)
+    assert publication.wait(60)
+    assert publication.failed.message == "an internal error (ValueError). Nothing was charged."
+
+
+def test_the_history_is_that_of_the_ledger_and_gives_results_again(file, folder):
+    made = published(Publisher(), file, folder).published
+    told = LedgerHistory.of(file, folder)
+    assert [(row.number, row.charged, row.lost_on) for row in told.rows] == [
+        (3, "nothing", ""),
+        (2, "epsilon 0.25", "age"),
+        (1, "epsilon 0.5", "age"),
+    ]
+    assert all(row.handed_out and row.failed is None for row in told.rows)
+    assert told.result(told.rows[2]).text == made["ages"].result.text
+
+
+def test_there_is_no_history_before_there_is_a_ledger(file, folder):
+    (folder / "people.ledger").unlink()
+    assert LedgerHistory.of(file, folder) is None
