@@ -1,0 +1,124 @@
+"""The frame of the page: the header, the way from room to room, the file beside them, and the room that is open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.saving import header_buttons
+from blowfish_privacy.studio.parts.words import problem_card
+from blowfish_privacy.studio.rooms.budget import budget
+from blowfish_privacy.studio.rooms.facts import facts
+from blowfish_privacy.studio.rooms.file import file_panel
+from blowfish_privacy.studio.rooms.publish import publish
+from blowfish_privacy.studio.rooms.releases import releases
+from blowfish_privacy.studio.rooms.secrets import secrets
+from blowfish_privacy.studio.rooms.table import table
+from blowfish_privacy.studio.theme import COLOURS, STYLE
+from blowfish_privacy.studio.workshop import Workshop
+
+
+@dataclass(frozen=True)
+class Room:
+    """A step on the way from a table to a publication."""
+
+    path: str
+    title: str
+    icon: str
+    fill: Callable[[Workshop], None]
+
+
+ROOMS = (
+    Room("/", "Table", "table_chart", table),
+    Room("/secrets", "Secrets", "lock_outline", secrets),
+    Room("/facts", "Known facts", "public", facts),
+    Room("/releases", "Releases", "insights", releases),
+    Room("/budget", "Budget", "account_balance_wallet", budget),
+    Room("/publish", "Publish", "outbox", publish),
+)
+
+
+def install(workshop: Workshop) -> None:
+    """Make the pages of a studio; every tab looks at the same workshop."""
+
+    def frame() -> None:
+        _build(workshop)
+
+    for room in ROOMS:
+        ui.page(room.path, title="Blowfish studio", response_timeout=30)(frame)
+
+
+def _build(workshop: Workshop) -> None:
+    ui.colors(**COLOURS)
+    ui.add_css(STYLE)
+    with ui.header().classes("studio-header items-center"):
+        menu = ui.button(icon="menu").props('flat round dense aria-label="Rooms"').classes("lt-md")
+        TextElement(tag="span", text="Blowfish studio").classes("text-primary text-weight-bold gt-xs")
+        live(lambda: _name(workshop), workshop.changed, shows=lambda: _title(workshop)).classes("flex-1 min-w-0")
+        header_buttons(workshop)
+        panel = ui.button("The file", icon="description").props("outline dense no-caps")
+    with ui.left_drawer(bordered=True).classes("p-3 bg-white").props("width=208 breakpoint=1023") as rooms:
+        navigation = _navigation()
+    with ui.right_drawer(bordered=True, fixed=True).classes("p-0 bg-white").props("width=440 breakpoint=1250") as side:
+        file_panel(workshop)
+    menu.on_click(rooms.toggle)
+    panel.on_click(side.toggle)
+    with ui.element("main").classes("w-full") as main:
+        live(lambda: _banner(workshop), workshop.changed, shows=lambda: workshop.draft.problem)
+        pages = ui.sub_pages({room.path: _filled(room, workshop, navigation) for room in ROOMS})
+        pages.classes("w-full")
+    ui.skip_link("Skip to the room", target=main)
+
+
+def _filled(room: Room, workshop: Workshop, navigation: dict[str, Any]) -> Callable[[], None]:
+    def fill() -> None:
+        for path, link in navigation.items():
+            link.props("aria-current=page" if path == room.path else "", remove="aria-current=page")
+        ui.page_title(f"{room.title} - Blowfish studio")
+        with ui.column().classes("studio-room"):
+            room.fill(workshop)
+
+    return fill
+
+
+def _navigation() -> dict[str, Any]:
+    links: dict[str, Any] = {}
+    with (
+        ui.element("nav").classes("studio-nav w-full").props('aria-label="Rooms"'),
+        ui.column().classes("gap-1 w-full"),
+    ):
+        for room in ROOMS:
+            with ui.link(target=room.path).classes("w-full") as link:
+                ui.icon(room.icon).props("aria-hidden=true")
+                TextElement(tag="span", text=room.title)
+            links[room.path] = link
+    return links
+
+
+def _title(workshop: Workshop) -> tuple[str, bool]:
+    draft = workshop.draft
+    return ("A new file" if draft.path is None else draft.path.name), draft.saved
+
+
+def _name(workshop: Workshop) -> None:
+    name, saved = _title(workshop)
+    with ui.row().classes("items-baseline gap-2 no-wrap min-w-0"):
+        ui.label(name).classes("studio-name")
+        ui.label("saved" if saved else "not saved").classes("studio-note")
+
+
+def _banner(workshop: Workshop) -> None:
+    """Say that the file is broken; rooms show it as it was when it was last valid."""
+    problem = workshop.draft.problem
+    if problem is None:
+        return
+    with ui.column().classes("studio-room").style("padding-bottom: 0"):
+        problem_card(problem)
+        with ui.row().classes("items-center gap-3"):
+            ui.label("The rooms show the last valid file until this is mended in the file, or undone.")
+            ui.button("Undo", on_click=workshop.undo).props("flat dense no-caps")

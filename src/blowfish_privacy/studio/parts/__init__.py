@@ -1,0 +1,1 @@
+"""Pieces that the rooms are made of: each is a function that adds elements where it is called."""

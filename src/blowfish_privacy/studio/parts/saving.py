@@ -1,0 +1,103 @@
+"""Undo, redo and save, in the header of every room."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nicegui import ui
+from nicegui.events import KeyEventArguments
+
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.studio.draft import OverwriteError
+from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.workshop import Workshop
+
+
+def header_buttons(workshop: Workshop) -> None:
+    """Offer to take back, do again and save; the usual keys do the same outside of the editor."""
+    draft = workshop.draft
+    live(
+        lambda: _buttons(workshop),
+        workshop.changed,
+        shows=lambda: (draft.can_undo, draft.can_redo, draft.saved, draft.path),
+    ).classes(remove="w-full")
+
+    def pressed(event: KeyEventArguments) -> None:
+        key, held = event.key.name.lower(), event.modifiers
+        if not event.action.keydown or not (held.ctrl or held.meta):
+            return
+        if key == "z" and not held.shift:
+            workshop.undo()
+        elif key in "zy":
+            workshop.redo()
+        elif key == "s":
+            save(workshop)
+
+    ui.keyboard(on_key=pressed, ignore=["input", "textarea", "select"])
+
+
+def _buttons(workshop: Workshop) -> None:
+    draft = workshop.draft
+    with ui.row().classes("items-center gap-1 no-wrap"):
+        for words, icon, act, possible in (
+            ("Undo", "undo", workshop.undo, draft.can_undo),
+            ("Redo", "redo", workshop.redo, draft.can_redo),
+        ):
+            button = ui.button(icon=icon, on_click=act).props(f'flat round dense aria-label="{words}"')
+            button.tooltip(words)
+            button.set_enabled(possible)
+        ui.button("Save", icon="save", on_click=lambda: save(workshop)).props("outline dense no-caps")
+
+
+def save(workshop: Workshop) -> None:
+    """Save where the file lies; ask where, if it has no place yet."""
+    if workshop.draft.path is None:
+        ask_where(workshop)
+    else:
+        _save_to(workshop, workshop.draft.path)
+
+
+def ask_where(workshop: Workshop) -> None:
+    """Ask for the path of the file."""
+    with ui.dialog() as dialog, ui.card().classes("studio-card w-[32rem]"):
+        ui.label("Save the file as").classes("studio-section")
+        path = ui.input("Path of the file", value=str(workshop.suggested_path)).classes("w-full").props("autofocus")
+
+        def done() -> None:
+            chosen = str(path.value or "").strip()
+            if chosen and _save_to(workshop, Path(chosen).expanduser()):
+                dialog.close()
+
+        path.on("keydown.enter", done)
+        with ui.row().classes("justify-end w-full"):
+            ui.button("Cancel", on_click=dialog.close).props("flat no-caps")
+            ui.button("Save", on_click=done).props("no-caps")
+    dialog.open()
+
+
+def _save_to(workshop: Workshop, path: Path, *, replace: bool = False) -> bool:
+    try:
+        workshop.save(path, replace=replace)
+    except OverwriteError as error:
+        _ask_to_replace(workshop, path, error)
+        return False
+    except BlowfishError as error:
+        ui.notify(str(error), type="negative", timeout=10_000, close_button="Close")
+        return False
+    ui.notify(f"Saved as {path.name}.", type="positive")
+    return True
+
+
+def _ask_to_replace(workshop: Workshop, path: Path, error: OverwriteError) -> None:
+    with ui.dialog() as dialog, ui.card().classes("studio-card"):
+        ui.label(f"{error.message[:1].upper()}{error.message[1:]}")
+        ui.label("Replacing it cannot be undone.").classes("studio-note")
+
+        def replace() -> None:
+            dialog.close()
+            _save_to(workshop, path, replace=True)
+
+        with ui.row().classes("justify-end w-full"):
+            ui.button("Cancel", on_click=dialog.close).props("flat no-caps autofocus")
+            ui.button("Replace it", on_click=replace).props("no-caps color=negative")
+    dialog.open()

@@ -1,0 +1,11 @@
+"""The room."""
+
+from __future__ import annotations
+
+from blowfish_privacy.studio.parts.words import heading
+from blowfish_privacy.studio.workshop import Workshop
+
+
+def secrets(workshop: Workshop) -> None:  # noqa: ARG001
+    """Fill the room."""
+    heading("Secrets")
