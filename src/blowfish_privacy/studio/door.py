@@ -141,13 +141,13 @@ class _Guarded:
             if any(name.lower() == b"content-type" and value.startswith(b"text/html") for name, value in headers):
                 self._page = message
                 return
-            message = message | {"headers": self._with_policy(headers, _NOTHING)}
+            message = {**message, "headers": self._with_policy(headers, _NOTHING)}
         elif self._page is not None:
             self._body += message.get("body", b"")
             if message.get("more_body"):
                 return
             policy = page_policy(self._body, self._hosts)
-            await self._send(self._page | {"headers": self._with_policy(self._page["headers"], policy)})
+            await self._send({**self._page, "headers": self._with_policy(self._page["headers"], policy)})
             message = {"type": "http.response.body", "body": self._body}
         await self._send(message)
 

@@ -8,11 +8,12 @@ import socket
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse
 from nicegui import app as framework
 from nicegui import ui
 
@@ -28,6 +29,11 @@ _PATIENCE = 2
 """Seconds that a server that is told to stop may take; what takes longer ends with the process."""
 _RECONNECT = 30.0
 """Seconds for which a page that lost its connection finds everything as it was."""
+_APOLOGY = (
+    '<!doctype html><html lang="en"><title>Blowfish studio</title><link rel="icon" href="data:,">'
+    "<h1>The studio met an error that nobody thought of.</h1>"
+    "<p>Nothing was lost: go back, or reload. What happened is said where the studio was started.</p>"
+)
 
 
 def serve(workshop: Workshop, *, port: int = 0, show: bool = True, tell: Callable[[str], None]) -> None:
@@ -39,21 +45,27 @@ def serve(workshop: Workshop, *, port: int = 0, show: bool = True, tell: Callabl
     page.install(workshop)
     framework.on_startup(lambda: _join(workshop))
     door = Door(_application(token := new_token()), listening.getsockname()[1], token)
-    server = uvicorn.Server(_settings(door))
+    server, ended = uvicorn.Server(_settings(door)), Event()
     # The signals stop the main thread, which only waits; a request that is being answered is not cut in the middle.
-    thread = Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True, name="studio")
-    thread.start()
+    Thread(target=_run, args=(server, listening, ended), daemon=True, name="studio").start()
     try:
-        _wait_for_start(server, thread)
+        _wait_for_start(server, ended)
         tell(door.address)
         if show:
             webbrowser.open(door.invitation())
-        while thread.is_alive():
-            thread.join(1)
+        while not ended.wait(1):
+            pass
     finally:
         server.should_exit = True
-        thread.join(_PATIENCE)
+        ended.wait(_PATIENCE)
         workshop.close()
+
+
+def _run(server: uvicorn.Server, listening: socket.socket, ended: Event) -> None:
+    try:
+        server.run(sockets=[listening])
+    finally:
+        ended.set()
 
 
 def _join(workshop: Workshop) -> None:
@@ -95,8 +107,15 @@ def _application(token: str) -> FastAPI:
     )  # fmt: skip
     # The other way, by requests that wait, is a second door to guard.
     framework.config.socket_io_js_transports = ["websocket"]
+    framework.add_exception_handler(Exception, _apologise)
     _say_nothing_private()
     return outer
+
+
+async def _apologise(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001  # as all handlers
+    """Answer where a page could not be made; the framework's own page would quote the error."""
+    framework.handle_exception(error)
+    return HTMLResponse(_APOLOGY, status_code=500)
 
 
 def _settings(door: Door) -> uvicorn.Config:
@@ -106,10 +125,9 @@ def _settings(door: Door) -> uvicorn.Config:
     )  # fmt: skip
 
 
-def _wait_for_start(server: uvicorn.Server, thread: Thread) -> None:
+def _wait_for_start(server: uvicorn.Server, ended: Event) -> None:
     while not server.started:
-        thread.join(0.02)
-        if not thread.is_alive():
+        if ended.wait(0.02):
             raise SpecError("the studio's server did not start.", hint="try again, with another --port.")
 
 
