@@ -1,0 +1,93 @@
+"""Debian's Chromium, told to talk to nobody, and a record of what it says all the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Error, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page, Response, WebSocket
+
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run", "--font-render-hinting=none",
+)  # fmt: skip
+_LOCAL = {"127.0.0.1", "localhost", ""}
+
+
+@contextmanager
+def launch() -> Generator[Browser]:
+    """Start the browser, and end it."""
+    found = os.environ.get("BLOWFISH_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        raise RuntimeError("there is no Chromium. Hint: tests/studio/install")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=list(QUIET))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Traffic:
+    """All that pages asked for, were given, and were told over their sockets."""
+
+    def __init__(self) -> None:
+        self.responses: list[tuple[str, str]] = []
+        """Addresses and bodies, without the files of the framework."""
+        self.frames: list[tuple[str, str]] = []
+        """What went over sockets: "sent" or "received", and the text."""
+        self.elsewhere: list[str] = []
+        self.errors: list[str] = []
+        self.expected: list[str] = []
+        """Parts of error messages that a test brings about on purpose."""
+
+    def watch(self, context: BrowserContext) -> None:
+        """Record everything from now on."""
+        context.on("request", lambda request: self._leaves(request.url))
+        context.on("response", self._record)
+        context.on("page", self._watch_page)
+
+    def check(self) -> None:
+        """Fail if anything left this machine, or a page met an error that the test did not expect."""
+        assert not self.elsewhere, f"requests left the machine: {self.elsewhere}"
+        errors = [error for error in self.errors if not any(part in error for part in self.expected)]
+        assert not errors, f"the browser's console has errors: {errors}"
+
+    @property
+    def text(self) -> str:
+        """Everything in one text, to be searched."""
+        return "\n".join([*(f"{url}\n{body}" for url, body in self.responses), *(frame for _, frame in self.frames)])
+
+    def _watch_page(self, page: Page) -> None:
+        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("websocket", self._listen)
+
+    def _leaves(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("data", "blob", "about") and parts.hostname not in _LOCAL:
+            self.elsewhere.append(url)
+
+    def _listen(self, socket: WebSocket) -> None:
+        self._leaves(socket.url)
+        socket.on("framesent", lambda frame: self._frame("sent", frame))
+        socket.on("framereceived", lambda frame: self._frame("received", frame))
+
+    def _frame(self, way: str, frame: Any) -> None:
+        self.frames.append((way, frame if isinstance(frame, str) else bytes(frame).decode("utf-8", "replace")))
+
+    def _record(self, response: Response) -> None:
+        if "/_nicegui/" in response.url or response.url.startswith(("data:", "blob:")):
+            return
+        try:
+            body = response.body().decode("utf-8", "replace")
+        except Error:  # a redirection has no body
+            body = ""
+        self.responses.append((response.url, body))
