@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import exp, isinf
+from math import exp
 from typing import TYPE_CHECKING
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.graphs.graph import Hops
-from blowfish_privacy.policies.distances import cells, furthest, furthest_together
+from blowfish_privacy.policies.distances import furthest, furthest_together
+from blowfish_privacy.policies.pair_promise import pair_promise
 
 if TYPE_CHECKING:
     from blowfish_privacy.policies.policy import Policy
@@ -39,29 +40,24 @@ def explain_policy(policy: Policy) -> str:
 
 def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[str, object]) -> str:
     """Say how well one value is protected from another."""
-    x, y = cells(policy, first, second)
-    named = [name for name in policy.domain if name in first]
-    projected = policy.domain.project(named)
-    one, other = (projected.say(tuple(cell[policy.domain.axis(name)] for name in named)) for cell in (x, y))
-    hops, pair = policy.distance(first, second), f"({one}) and ({other})"
-    if hops == 0:
-        return f"{pair} are the same value."
-    if isinf(hops) and policy.graph.hops(x, y) < hops:
+    found = pair_promise(policy, first, second)
+    if found.promised == "same":
+        return f"{found.pair} are the same value."
+    if found.promised == "unproved":
         return (
-            f"No promise is made for {pair}, though secret pairs lead from the one to the other: by the known facts "
-            "nobody can have one of them, or it is not proved that steps add up. A release may show exactly which of "
-            "the two a person is."
+            f"No promise is made for {found.pair}, though secret pairs lead from the one to the other: by the known "
+            "facts nobody can have one of them, or it is not proved that steps add up. A release may show exactly "
+            "which of the two a person is."
         )
-    if isinf(hops):
+    if found.promised == "nothing":
         return (
-            f"{pair} are not protected from each other at all: no chain of secret pairs connects them, "
+            f"{found.pair} are not protected from each other at all: no chain of secret pairs connects them, "
             "so a release may show exactly which of the two a person is."
         )
-    apart = "a secret pair" if hops == 1 else f"{hops} steps apart"
-    if policy.known and hops == 1:
-        return f"{pair} are {apart}. {_with_facts(policy)}"
+    if found.promised == "tables":
+        return f"{found.pair} are {found.apart}. {_with_facts(policy)}"
     whose = "The odds of an attacker who knows the facts" if policy.known else "An attacker's odds"
-    return f"{pair} are {apart}. {whose} between them change by at most {factors(hops)}."
+    return f"{found.pair} are {found.apart}. {whose} between them change by at most {factors(found.hops)}."
 
 
 def unprotected(policy: Policy) -> tuple[str, ...]:
