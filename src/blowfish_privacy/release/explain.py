@@ -7,19 +7,14 @@ from itertools import zip_longest
 from math import inf, isclose
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.known_facts.theorems.dispatch import crosses
-from blowfish_privacy.mechanisms import Error, ExpectedError
-from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.privacy.budget import meaning_words
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.privacy.sensitivity import Norm, Records
-from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.release import public_totals
+from blowfish_privacy.release.error_left import error_left
 from blowfish_privacy.release.rival import comparison
 from blowfish_privacy.release.whole_record import whole_record
 from blowfish_privacy.support.exact import about, rounded
@@ -135,7 +130,7 @@ def _error(plan: Plan) -> Iterator[str]:
     by_size = {size: about(bound) for size, bound in plan.mechanism.within_by_size("0.95").items()}
     within = ", ".join(f"{bound} ({size})" for size, bound in by_size.items()) or about(error.interval("0.95"))
     yield f"Typical error of {error.of}: {about(error.rmse)} (root mean squared); within {within} for 95 in 100."
-    yield from _totals(plan, error)
+    yield from _totals(plan)
     typical = plan.typical_errors()
     if typical:
         said = ", ".join(f"{about(rmse)} ({shape})" for shape, rmse in typical.items())
@@ -169,20 +164,13 @@ def _parts(plan: Plan) -> Iterator[str]:
         yield f"  and {len(parts) - _LISTED:,} more, down to {about(worst[-1].rmse)}"
 
 
-def _totals(plan: Plan, error: Error) -> Iterator[str]:
+def _totals(plan: Plan) -> Iterator[str]:
     """Say which counts are published exactly, and what public totals do for the error of a cell."""
-    policy, query = plan.population.policy, plan.query
-    blocks = public_totals.published(query, policy, plan.mechanism)
+    blocks = public_totals.published(plan.query, plan.population.policy, plan.mechanism)
     if blocks is not None:
-        yield f"Published exactly beside it: {public_totals.words(query, blocks)}."
-    counted = None if blocks is None else Totals(blocks, np.zeros(int(blocks.max()) + 1, dtype=np.int64))
-    # The error does not depend on the counts, which nobody has asked for yet.
-    records = None if policy.size == "unknown" else plan.records or 0
-    constraints = public_totals.constraints(query, plan.population, records, counted)
-    if constraints is None or len(constraints.stated) == 1 or not isinstance(error, ExpectedError):
-        return
-    if query.on(policy.domain).pattern is Pattern.CELLS:
-        met = ConstrainedError.of_cells(error, constraints).rmse
+        yield f"Published exactly beside it: {public_totals.words(plan.query, blocks)}."
+    met = error_left(plan)
+    if met is not None:
         yield f"Tables and pictures will meet every public total, which leaves an error of {about(met)}."
 
 
