@@ -10,6 +10,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.naming import name_elements
 from blowfish_privacy.studio.parts.saving import header_buttons
 from blowfish_privacy.studio.parts.words import problem_card
 from blowfish_privacy.studio.rooms.budget import budget
@@ -68,11 +69,29 @@ def _build(workshop: Workshop) -> None:
         file_panel(workshop)
     menu.on_click(rooms.toggle)
     panel.on_click(side.toggle)
-    with ui.element("main").classes("w-full") as main:
+    with ui.element("div").classes("w-full") as main:
         live(lambda: _banner(workshop), workshop.changed, shows=lambda: workshop.draft.problem)
         pages = ui.sub_pages({room.path: _filled(room, workshop, navigation) for room in ROOMS})
         pages.classes("w-full")
+    _rest_while_broken(workshop, pages)
+    for link in navigation.values():
+        # Where there is no room for both, the way through the rooms makes place for the room.
+        link.on("click", rooms.hide, js_handler="() => { if (window.innerWidth <= 1023) emit() }")
+    name_elements({".q-drawer--left": "The way through the rooms", ".q-drawer--right": "The file"})
     ui.skip_link("Skip to the room", target=main)
+
+
+def _rest_while_broken(workshop: Workshop, pages: ui.sub_pages) -> None:
+    """Grey the rooms, and let nothing in them be pressed, while the text is wrong."""
+
+    def refresh() -> None:
+        if workshop.broken:
+            pages.classes("studio-stale").props("inert")
+        else:
+            pages.classes(remove="studio-stale").props(remove="inert")
+
+    pages.client.on_delete(workshop.changed.subscribe(refresh))
+    refresh()
 
 
 def _filled(room: Room, workshop: Workshop, navigation: dict[str, Any]) -> Callable[[], None]:
@@ -82,8 +101,18 @@ def _filled(room: Room, workshop: Workshop, navigation: dict[str, Any]) -> Calla
         ui.page_title(f"{room.title} - Blowfish studio")
         with ui.column().classes("studio-room"):
             room.fill(workshop)
+            _onward(room)
 
     return fill
+
+
+def _onward(room: Room) -> None:
+    """Lead to the next room."""
+    following = ROOMS[ROOMS.index(room) + 1 :]
+    if following:
+        with ui.link(target=following[0].path).classes("studio-onward"):
+            TextElement(tag="span", text=f"Next: {following[0].title}")
+            ui.icon("arrow_forward").props("aria-hidden=true")
 
 
 def _navigation() -> dict[str, Any]:

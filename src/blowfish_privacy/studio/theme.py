@@ -39,6 +39,9 @@ body { background: var(--ground); color: var(--ink); }
   overflow: hidden; background: var(--paper); font-size: 0.82rem; }
 .studio-editor .cm-editor { height: 100%; }
 .studio-wrong-line { background: #fbdcd9 !important; box-shadow: inset 3px 0 #b3261e; }
+.studio-onward { display: inline-flex; gap: 8px; align-items: center; align-self: flex-end; padding: 8px 4px;
+  color: #1a5f9e; font-weight: 500; text-decoration: none; }
+.studio-onward:hover { text-decoration: underline; }
 a:focus-visible, button:focus-visible, .q-btn:focus-visible, [tabindex]:focus-visible {
   outline: 3px solid #1a5f9e; outline-offset: 2px; }
 .q-field__label { color: var(--quiet); }

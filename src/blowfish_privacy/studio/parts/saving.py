@@ -12,6 +12,12 @@ from blowfish_privacy.studio.draft import OverwriteError
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.workshop import Workshop
 
+_NO_SAVING_OF_PAGES = """
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "s") event.preventDefault();
+});
+"""
+
 
 def header_buttons(workshop: Workshop) -> None:
     """Offer to take back, do again and save; the usual keys do the same outside of the editor."""
@@ -33,6 +39,7 @@ def header_buttons(workshop: Workshop) -> None:
         elif key == "s":
             save(workshop)
 
+    ui.context.client.on_connect(lambda: ui.run_javascript(_NO_SAVING_OF_PAGES))
     ui.keyboard(on_key=pressed, ignore=["input", "textarea", "select"])
 
 

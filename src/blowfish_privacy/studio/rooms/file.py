@@ -7,6 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.naming import name_elements
 from blowfish_privacy.studio.parts.words import note, problem_card, section
 from blowfish_privacy.studio.workshop import Workshop
 
@@ -18,13 +19,12 @@ def file_panel(workshop: Workshop) -> None:
     with ui.column().classes("w-full h-full gap-3 p-4 no-wrap"):
         section("The file")
         note("Everything you choose is written here, and what you write here shows in the rooms.")
-        editor = (
-            ui.codemirror(workshop.draft.text, language="YAML", indent="  ", line_wrapping=True)
-            .classes("studio-editor")
-            .props('aria-label="The text of the policy file"')
-        )
+        editor = ui.codemirror(
+            workshop.draft.text, language="YAML", theme="vscodeLight", indent="  ", line_wrapping=True
+        ).classes("studio-editor")
         live(lambda: _problem(workshop, editor), workshop.changed, shows=lambda: workshop.draft.problem)
     _keep_in_step(workshop, editor)
+    name_elements({".studio-editor .cm-content": "The text of the policy file"})
 
 
 def _problem(workshop: Workshop, editor: ui.codemirror) -> None:
