@@ -149,5 +149,7 @@ def _banner(workshop: Workshop) -> None:
     with ui.column().classes("studio-room").style("padding-bottom: 0"):
         problem_card(problem)
         with ui.row().classes("items-center gap-3"):
-            ui.label("The rooms show the last valid file until this is mended in the file, or undone.")
-            ui.button("Undo", on_click=workshop.undo).props("flat dense no-caps")
+            before = "The rooms show the last valid file until this is mended in the file, or undone."
+            ui.label("Mend this in the file." if workshop.file is None else before)
+            if workshop.draft.can_undo:
+                ui.button("Undo", on_click=workshop.undo).props("flat dense no-caps")
