@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, isqrt, lcm
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -52,6 +54,8 @@ class Incidence:
     @cached_property
     def matrix(self) -> csr_array:
         """The rows as a sparse matrix, with the row of ones first."""
+        from scipy.sparse import csr_array
+
         everybody = np.arange(self.columns)
         indices = np.concatenate([everybody, *self.members])
         lengths = np.cumsum([0, self.columns, *map(len, self.members)])

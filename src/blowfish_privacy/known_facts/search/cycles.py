@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import networkx as nx
-
 from blowfish_privacy.known_facts.search.hubs import Tree, among, biconnected, heavier, through_hub, weigh
 from blowfish_privacy.known_facts.search.paths import (
     LARGEST,
@@ -84,6 +82,8 @@ def _heaviest(weights: Weights, most: int, clock: Clock) -> Route | None:
 
 def _parts(weights: Weights) -> Iterator[tuple[set[int], Weights]]:
     """Split the graph into parts such that every cycle lies within one of them."""
+    import networkx as nx
+
     directed: nx.DiGraph[int] = nx.DiGraph(list(weights))
     for strong in nx.strongly_connected_components(directed):
         if len(strong) > 1:

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import networkx as nx
-
 from blowfish_privacy.known_facts.search.paths import SMALL, Clock, Route, Weights, heaviest_path, path_at_most
 
 
@@ -40,6 +38,8 @@ def among(weights: Weights, vertices: set[int]) -> Weights:
 
 def biconnected(arcs: Iterable[tuple[int, int]]) -> list[set[int]]:
     """Return the biconnected components of a graph, ignoring directions."""
+    import networkx as nx
+
     parts: Any = nx.biconnected_components(nx.Graph(list(arcs)))
     return list(parts)
 

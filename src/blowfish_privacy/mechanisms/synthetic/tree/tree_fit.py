@@ -18,7 +18,6 @@ from functools import cached_property
 from math import sqrt
 
 import numpy as np
-from scipy.optimize import minimize
 
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Known, Zeros
 from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import JunctionTree
@@ -55,6 +54,8 @@ def fit_tree(
     """Fit a tree that holds all tables known; impossible combinations get no records."""
     tree = JunctionTree.of(shape, [*known, *(each.axes for each in zeros)])
     problem = _Problem(tree, total, list(known.values()), _fixed(tree, zeros))
+    from scipy.optimize import minimize
+
     found = minimize(
         problem.value_and_slope,
         problem.start(start or {}),
