@@ -87,26 +87,28 @@ class LeastSquares:
     @cached_property
     def _total(self) -> tuple[Floats, float]:
         """Return the hats' response to the total, and how far it may be from what leaf and hats say of it."""
-        ones = self.leaf * np.asarray(self.hats.sum(axis=1)).reshape(-1)
-        response = self._solve(ones)
-        return response, self.total + self.leaf * self.size - float(ones @ response)
+        response = self._solve(self._ones)
+        return response, self.total + self.leaf * self.size - float(self._ones @ response)
+
+    @cached_property
+    def _ones(self) -> Floats:
+        """What the hats see of one record everywhere, times the variance of the leaf's noise."""
+        return self.leaf * np.asarray(self.hats.sum(axis=1)).reshape(-1)
 
     def estimate(self, leaf: Floats, coarse: Sequence[Floats], total: int) -> Floats:
         """Return the estimated counts, which add up to the total where it is exact."""
         observed = np.concatenate([np.zeros(0), *coarse])
         response, spread = self._total
         gap = observed - self.hats @ leaf
-        ones = self.leaf * np.asarray(self.hats.sum(axis=1)).reshape(-1)
         solved = self._solve(gap)
-        multiplier = (total - float(leaf.sum()) - float(ones @ solved)) / spread
+        multiplier = (total - float(leaf.sum()) - float(self._ones @ solved)) / spread
         return leaf + self.leaf * (self.hats.T @ (solved - multiplier * response) + multiplier)
 
     def spread(self, weights: Floats) -> Floats:
         """Multiply columns of weights by the covariance of the estimated counts, v I - v^2 B' G^-1 B."""
         response, left = self._total
-        ones = self.leaf * np.asarray(self.hats.sum(axis=1)).reshape(-1)
         solved = self._solve(self.hats @ weights)
-        multiplier = (weights.sum(axis=0) - ones @ solved) / left
+        multiplier = (weights.sum(axis=0) - self._ones @ solved) / left
         known = self.hats.T @ (solved - np.outer(response, multiplier)) + multiplier
         return self.leaf * weights - self.leaf**2 * known
 

@@ -135,9 +135,13 @@ class Segment:
 
     def simulated_error(self, source: BitSource) -> Floats:
         """Draw the noise once and return the error of the estimate, which is linear and so does not depend on data."""
-        empty = np.zeros(self.stretch.size, dtype=np.int64)
-        rows = [*self.measure(empty, source)]
-        return self.estimate(np.concatenate(rows) if rows else empty[:0], 0)
+        none = np.zeros(0, dtype=np.int64)
+        # Nobody is counted, so that every answer is its noise.
+        return self.estimate(np.concatenate([none, *(self._noise(level, source) for level in self.levels)]), 0)
+
+    def _noise(self, level: Level, source: BitSource) -> npt.NDArray[np.int64]:
+        rows = level.rows(self.stretch.size)
+        return level.noise.draw(level.scale, rows, source) if level.scale else np.zeros(rows, dtype=np.int64)
 
     def covariance(self) -> Floats:
         """Return the exact covariance of the cumulative estimate; only for small stretches."""

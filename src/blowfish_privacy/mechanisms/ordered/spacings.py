@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import prod, sqrt
 
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
@@ -70,6 +71,7 @@ def _share(spacing: int, size: int, theta: int, epsilon: Fraction, records: int 
     return Fraction(round(share * _SHARE_STEPS), _SHARE_STEPS)
 
 
+@lru_cache(maxsize=256)
 def choose_shape(size: int, theta: int) -> Shape:
     """Search for the fan-outs with the smallest predicted error, then stretch them."""
     candidates = [
