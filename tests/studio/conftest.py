@@ -1,7 +1,7 @@
 """The rig of the studio's tests: the real command in a process of its own, and a browser that lets nothing pass.
 
     def test_something(studio, page):
-        running = studio(FILE_TEXT)              # or studio(demo=True), studio(open="people.csv"), studio(): nothing yet
+        running = studio(FILE_TEXT)              # or studio(demo=True), studio(opens="people.csv"), studio()
         page.goto(running.address + "secrets")
         ...
         running.folder, running.file             # where it works

@@ -23,19 +23,19 @@ class Running:
         folder: Path,
         text: str | None = None,
         *,
-        open: str | None = None,
+        opens: str | None = None,
         demo: bool = False,
         before: str = "",
         options: tuple[str, ...] = ("--no-browser",),
         environment: dict[str, str] | None = None,
     ) -> None:
-        """``text`` is written to file.yaml and opened; ``open`` opens something else; ``before`` is Python to run first."""
+        """``text`` becomes file.yaml, which is opened unless ``opens`` says what; ``before`` is Python to run first."""
         self.folder = folder
         if text is not None:
             (folder / "file.yaml").write_text(text)
-            open = open or "file.yaml"
-        arguments = ["--demo"] if demo else [] if open is None else [open]
-        self.file = folder / ("demo-output/census.yaml" if demo else open or "release.yaml")
+            opens = opens or "file.yaml"
+        arguments = ["--demo"] if demo else [] if opens is None else [opens]
+        self.file = folder / ("demo-output/census.yaml" if demo else opens or "release.yaml")
         begun = time.monotonic()
         self.process = subprocess.Popen(
             [sys.executable, "-c", f"{before}\n{MAIN}", "studio", *arguments, *options],
