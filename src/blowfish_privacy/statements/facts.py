@@ -1,0 +1,176 @@
+"""What known facts do to each release of a file: what they cost, what they give back, and what they make impossible.
+
+Each release is planned with all facts, without each of them and without any. Nothing is read that a plan would not
+ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isclose
+from warnings import catch_warnings, simplefilter
+
+from blowfish_privacy.errors import BlowfishError, BlowfishWarning
+from blowfish_privacy.known_facts.facts import KnownFact
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.agreement import stated_facts
+from blowfish_privacy.release.error_left import error_left
+from blowfish_privacy.release.plan import Plan, make_plan
+from blowfish_privacy.release.planned_release import PlannedRelease
+from blowfish_privacy.release.public_sizes import PublicNumbers
+from blowfish_privacy.support.exact import about
+
+MOST_ALONE = 8
+"""Of more facts than these, what each does by itself is not worked out."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a release costs and how wrong it will be under some facts, or why it is refused."""
+
+    lost: str = ""
+    amount: Fraction | None = None
+    error: float | None = None
+    shown: float | None = None
+    """The error of what is shown, which meets every public total; None where that is the same."""
+    refusal: str | None = None
+    hint: str | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is published without noise."""
+        return self.error == 0
+
+    @property
+    def final(self) -> float | None:
+        """The error of what is shown in the end."""
+        return self.error if self.shown is None else self.shown
+
+
+@dataclass(frozen=True)
+class FactEffect:
+    """One release without some facts and with them."""
+
+    release: str
+    without: Outlook
+    given: Outlook
+
+    @property
+    def times(self) -> float | None:
+        """How many times larger the noise's error becomes; None where the two do not compare."""
+        before, after = self.without.error, self.given.error
+        return None if not before or after is None else after / before
+
+    @property
+    def words(self) -> str:
+        """Say what the facts do to the release; why one is refused, its outlook says."""
+        before, after = self.without, self.given
+        if after.refusal is not None:
+            return "refused with it" if before.refusal is None else "refused with or without it"
+        if before.refusal is not None:
+            return "refused without it"
+        if after.exact:
+            return (
+                "without noise either way" if before.exact else "published without noise: nothing secret is left in it"
+            )
+        return self._cost + self._back
+
+    @property
+    def _cost(self) -> str:
+        before, after = self.without, self.given
+        if before.exact:
+            return f"typical error {about(after.error or 0)} instead of none"
+        if not isclose(self.times or 1, 1, rel_tol=0.005):
+            instead = f"{about(after.error or 0)} instead of {about(before.error or 0)}"
+            return f"typical error {instead} ({about(self.times or 1)} times)"
+        # A release that states its error pays in epsilon instead.
+        return "costs nothing" if after.amount == before.amount else f"{after.lost} instead of {before.lost}"
+
+    @property
+    def _back(self) -> str:
+        before, after = self.without.final, self.given.final
+        if self.given.shown is None or not before or after is None or self.given.shown == self.without.shown:
+            return ""
+        if isclose(self.given.shown, self.given.error or 0, rel_tol=0.005):
+            return "; what is shown will meet the stated numbers exactly"
+        return f"; what is shown will meet the stated numbers exactly, which leaves {about(after)}"
+
+
+@dataclass(frozen=True)
+class FactView:
+    """One known fact, and what it adds to what the other facts do."""
+
+    words: str
+    stated: bool
+    effects: tuple[FactEffect, ...]
+
+
+@dataclass(frozen=True)
+class FactsView:
+    """All known facts of a policy: what each does to each release, and what they do together."""
+
+    facts: tuple[FactView, ...]
+    together: tuple[FactEffect, ...]
+
+
+def facts_view(policy: Policy, releases: Sequence[PlannedRelease], numbers: PublicNumbers | None = None) -> FactsView:
+    """Plan every release with and without the facts; ``numbers`` asks for public numbers of records where needed."""
+    planner = _Planner(releases, numbers)
+    given = planner.outlooks(policy)
+    stated = stated_facts(policy)
+    facts: list[FactView] = []
+    for number, fact in enumerate(policy.known):
+        others = [other for at, other in enumerate(policy.known) if at != number]
+        alone = len(policy.known) <= MOST_ALONE
+        effects = planner.effects(_knowing(policy, others), given) if alone else ()
+        facts.append(FactView(fact.words(policy.domain), fact in stated, effects))
+    return FactsView(tuple(facts), planner.effects(_knowing(policy, ()), given) if policy.known else ())
+
+
+@dataclass(frozen=True)
+class _Planner:
+    """Plans the same releases under several policies."""
+
+    releases: Sequence[PlannedRelease]
+    numbers: PublicNumbers | None
+
+    def outlooks(self, policy: Policy) -> list[Outlook]:
+        return [self._outlook(release, policy) for release in self.releases]
+
+    def effects(self, without: Policy, given: Sequence[Outlook]) -> tuple[FactEffect, ...]:
+        pairs = zip(self.releases, self.outlooks(without), given, strict=True)
+        return tuple(FactEffect(release.name, before, after) for release, before, after in pairs)
+
+    def _outlook(self, release: PlannedRelease, policy: Policy) -> Outlook:
+        try:
+            return _seen(self._plan(release, policy))
+        except BlowfishError as error:
+            return Outlook(refusal=error.message, hint=error.hint)
+
+    def _plan(self, release: PlannedRelease, policy: Policy) -> Plan:
+        return make_plan(
+            release.query,
+            policy,
+            spending=release.spending,
+            mechanism=release.mechanism,
+            records=policy.records if self.numbers is None else self.numbers.records(release.query),
+            sizes=None if self.numbers is None else self.numbers.sizes(release.query),
+            name=release.name,
+        )
+
+
+def _seen(plan: Plan) -> Outlook:
+    measure = plan.certificate.loss.measure
+    return Outlook(
+        f"{measure.name} {about(float(plan.amount))}", plan.amount, plan.expected_error().rmse, error_left(plan)
+    )
+
+
+def _knowing(policy: Policy, facts: Sequence[KnownFact]) -> Policy:
+    """Return the policy with other facts; the number of records stays as public as it was."""
+    with catch_warnings():
+        simplefilter("ignore", BlowfishWarning)
+        size = policy.size if policy.records is None else policy.records
+        return replace(policy, known=tuple(facts), size=size)
