@@ -173,6 +173,13 @@ class Mechanism(ABC):
         """Bound the error with probability ``level`` by the size of what is asked for, where it depends on that."""
         return {}
 
+    sized_in: ClassVar[str] = ""
+    """What the sizes of :meth:`errors_by_size` count."""
+
+    def errors_by_size(self) -> dict[int, float]:
+        """Return the typical error of what is asked for by its size, where it depends on that; for a picture."""
+        return {}
+
     def promises(self, policy: Policy) -> list[str]:
         """Say what else can be proved of the noise held, in sentences for a plan."""
         return []

@@ -15,6 +15,11 @@ SIZES = {"below 1 %": (0.0, 0.01), "1 to 5 %": (0.01, 0.05), "5 to 25 %": (0.05,
 _QUANTILES = 50
 
 
+def sizes_up_to(largest: int) -> list[int]:
+    """List sizes from 1 on in even steps on a logarithmic scale, for a picture."""
+    return sorted({min(largest, round(2 ** (step / 2))) for step in range(2 * largest.bit_length() + 1)})
+
+
 def bounds_by_size(shares: Floats, errors: Floats, level: Number, what: str) -> dict[str, float]:
     """Bound the errors of each class of sizes with probability ``level``.
 

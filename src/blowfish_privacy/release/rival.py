@@ -33,19 +33,19 @@ class Part:
 
 def plain_error(plan: Plan) -> Error | None:
     """Say how wrong plain differential privacy would be for the same question and epsilon; None if out of reach."""
-    rival = _rival(plan)
+    rival = rival_of(plan)
     error = None if rival is None else rival.expected_error()
     return error if error is not None and error.of == plan.expected_error().of else None
 
 
 def comparison(plan: Plan) -> list[Part]:
     """Compare the parts of an answer, where their errors differ, with those under plain differential privacy."""
-    parts, rival = plan.mechanism.parts(), _rival(plan)
+    parts, rival = plan.mechanism.parts(), rival_of(plan)
     usual = {} if rival is None else {title: rmse for title, _, rmse in rival.mechanism.parts()}
     return [Part(title, numbers, rmse, usual.get(title)) for title, numbers, rmse in parts]
 
 
-def _rival(plan: Plan) -> Plan | None:
+def rival_of(plan: Plan) -> Plan | None:
     """Plan the same question at the same epsilon under plain differential privacy."""
     if not plan.amount:
         return None

@@ -9,7 +9,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeAlias
@@ -22,13 +22,47 @@ from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.queries.asked import asked_to_file, split
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.planned_release import PlannedRelease
-from blowfish_privacy.release.public_sizes import CautiousNumbers
+from blowfish_privacy.release.public_sizes import CautiousNumbers, PublicSizes
 from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.statements.accuracy import accuracy_view, by_amount, by_part, by_size
 from blowfish_privacy.statements.plan import plan_view
 from blowfish_privacy.studio.ledger_state import LedgerState
 from blowfish_privacy.studio.public_answers import PublicAnswers
 
 _KEPT = 200
+
+
+class Said:
+    """What can be said of a plan, each part worked out when it is first asked for; the accuracy is quick."""
+
+    def __init__(self, plan: Plan, release: PlannedRelease, sizes: PublicSizes | None) -> None:
+        self.plan = plan
+        self._release, self._sizes = release, sizes
+
+    @cached_property
+    def accuracy(self) -> Mapping[str, Any]:
+        """The typical error, beside that of plain differential privacy, and which secret pairs it is lost on."""
+        return accuracy_view(self.plan)
+
+    @cached_property
+    def by_size(self) -> Mapping[str, Any] | None:
+        """The typical error by the size of a range or rectangle, if it depends on that."""
+        return by_size(self.plan)
+
+    @cached_property
+    def by_part(self) -> list[dict[str, Any]]:
+        """The typical errors of several tables."""
+        return by_part(self.plan)
+
+    @cached_property
+    def by_amount(self) -> list[dict[str, Any]]:
+        """The typical error if more or less were spent."""
+        return by_amount(self.plan, self._release.spending, sizes=self._sizes)
+
+    @cached_property
+    def view(self) -> Mapping[str, Any]:
+        """What the command line says of it."""
+        return plan_view(self.plan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +71,8 @@ class Outcome:
 
     release: PlannedRelease
     plan: Plan | None = None
-    view: Mapping[str, Any] | None = None
-    """What ``blowfish plan --json`` says of it."""
+    said: Said | None = None
+    """What can be said of the plan."""
     problem: BlowfishError | None = None
     """Why it cannot be planned."""
     paid: Entry | None = None
@@ -48,6 +82,11 @@ class Outcome:
     def name(self) -> str:
         """The name of the release."""
         return self.release.name
+
+    @property
+    def view(self) -> Mapping[str, Any] | None:
+        """What ``blowfish plan --json`` says of it; simulated bounds may take some tenths of a second."""
+        return None if self.said is None else self.said.view
 
     @property
     def due(self) -> bool:
@@ -155,7 +194,10 @@ def _planned(
     if isinstance(planned, BlowfishError):
         return cache.keep(content, Outcome(release, problem=planned))
     plan = keyed(planned, file)
-    return cache.keep(content, Outcome(release, plan, plan_view(plan)))
+    said = Said(plan, release, sizes)
+    # Rooms show it at once, so it is worked out here, not where pages are built.
+    _ = said.accuracy
+    return cache.keep(content, Outcome(release, plan, said))
 
 
 def _with_entry(outcome: Outcome, state: LedgerState) -> Outcome:

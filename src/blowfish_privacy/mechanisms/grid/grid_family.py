@@ -11,10 +11,17 @@ import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.mechanisms.grid.not_negative import nearest_not_negative, rectangles_by_wave
-from blowfish_privacy.mechanisms.grid.rectangles import Corners, areas, between, random_rectangles, sums_of
+from blowfish_privacy.mechanisms.grid.rectangles import (
+    Corners,
+    areas,
+    between,
+    random_rectangles,
+    rectangles_of,
+    sums_of,
+)
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
-from blowfish_privacy.mechanisms.sizes import bounds_by_size, normal_errors
+from blowfish_privacy.mechanisms.sizes import bounds_by_size, normal_errors, sizes_up_to
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.queries.histogram import HistogramForm
@@ -25,6 +32,7 @@ CLOSENESS = 1e-4
 """How near to the nearest grid the search ends: a share of the mean squared error of a random rectangle."""
 _DRAWS = 8
 _RECTANGLES = 4_000
+_RECTANGLES_OF_A_SIZE = 100
 
 
 class GridFamily(Mechanism):
@@ -68,6 +76,17 @@ class GridFamily(Mechanism):
         corners = random_rectangles(shape, _RECTANGLES, source)
         shares, deviations = areas(corners) / self.form.domain.size, np.sqrt(self.rectangle_variances(corners))
         return bounds_by_size(shares, normal_errors(deviations), level, "cells")
+
+    sized_in = "cells"
+
+    def errors_by_size(self) -> dict[int, float]:
+        """Return the typical error of the linear estimate of rectangles of about each area, all shapes alike."""
+        shape = self.form.domain.shape
+        areas_shown = [area for area in sizes_up_to(self.form.domain.size) if 2 * area <= self.form.domain.size] or [1]
+        source = SimulationSource("errors of rectangles by size")
+        drawn = [rectangles_of(area, shape, _RECTANGLES_OF_A_SIZE, source) for area in areas_shown]
+        variances = np.split(self.rectangle_variances(np.concatenate(drawn)), len(areas_shown))
+        return {area: float(np.sqrt(each.mean())) for area, each in zip(areas_shown, variances, strict=True)}
 
     def taken(self, noisy: npt.NDArray[np.int64]) -> GridFamily:
         """Return the mechanism that measured these numbers: itself, unless a first look chose one of several."""

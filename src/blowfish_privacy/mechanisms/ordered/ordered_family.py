@@ -16,6 +16,7 @@ from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_squares
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE, RangeError
+from blowfish_privacy.mechanisms.sizes import sizes_up_to
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.public_totals import Totals
@@ -121,6 +122,13 @@ class OrderedFamily(Mechanism):
     def within_by_size(self, level: Number = "0.95") -> dict[str, float]:
         """Bound the error of random ranges of several widths before the isotonic step, from simulated noise."""
         return self.expected_error().within_by_size(level)
+
+    sized_in = "values"
+
+    def errors_by_size(self) -> dict[int, float]:
+        """Return the typical error of ranges of several widths before the isotonic step."""
+        widths = [width for width in sizes_up_to(self.size) if width < self.size] or [1]
+        return dict(zip(widths, self.expected_error().sketched(widths).tolist(), strict=True))
 
     @cached_property
     def _error(self) -> RangeError:

@@ -21,6 +21,8 @@ EXACT_SIZE = 6_000
 """Errors are computed exactly up to this many positions, and from simulated noise beyond."""
 _RANGES = 40_000
 _DRAWS = 20
+_QUICK_SIZE = 1_000
+_QUICK_WORK = 600_000
 
 
 class Estimate(Protocol):
@@ -111,9 +113,18 @@ class RangeError:
             diagonal = np.diag(spread)
             apart = (diagonal[w:] + diagonal[: len(diagonal) - w] - 2 * np.diag(spread, w) for w in widths)
             return np.sqrt([max(float(np.mean(squares)), 0.0) for squares in apart])
+        return self._simulated_by_width(widths, _DRAWS if self.size < 200_000 else 3)
+
+    def sketched(self, widths: Sequence[int]) -> Floats:
+        """Return the same for a picture: quickly, from simulated noise beyond a thousand positions."""
+        if self.size <= _QUICK_SIZE:
+            return self.by_width(widths)
+        return self._simulated_by_width(widths, max(3, min(_DRAWS, _QUICK_WORK // self.size)))
+
+    def _simulated_by_width(self, widths: Sequence[int], draws: int) -> Floats:
         source = SimulationSource("widths")
-        draws = [self.simulated(source) for _ in range(_DRAWS if self.size < 200_000 else 3)]
-        return np.sqrt([np.mean([np.mean((e[w:] - e[: len(e) - w]) ** 2) for e in draws]) for w in widths])
+        drawn = [self.simulated(source) for _ in range(draws)]
+        return np.sqrt([np.mean([np.mean((e[w:] - e[: len(e) - w]) ** 2) for e in drawn]) for w in widths])
 
     def covariance(self) -> Floats:
         """Return the covariance of S at all cut points, from 0 to size."""

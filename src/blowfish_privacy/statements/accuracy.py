@@ -1,0 +1,109 @@
+"""How wrong a plan will be, as plain values for pictures: beside plain differential privacy, by size, by amount."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.ledger.balance import in_words
+from blowfish_privacy.queries.asked import joined
+from blowfish_privacy.release.explain import compare
+from blowfish_privacy.release.plan import Plan, make_plan
+from blowfish_privacy.release.public_sizes import PublicSizes
+from blowfish_privacy.release.rival import comparison, rival_of
+from blowfish_privacy.release.spending import Spending
+from blowfish_privacy.statements.budget import lost_on
+from blowfish_privacy.support.exact import about, show
+
+MOST_PARTS = 30
+"""The most parts of an answer that a picture lists; those with the largest errors are kept."""
+FACTORS = tuple(Fraction(2) ** power for power in range(-4, 5))
+"""The multiples of what a plan loses at which :func:`by_amount` plans it again."""
+
+
+def accuracy_view(plan: Plan) -> dict[str, Any]:
+    """Show the typical error of a plan and what it draws on; quick for all kinds of releases."""
+    error, plain = plan.expected_error(), plan.plain_error()
+    loss = plan.certificate.loss
+    return {
+        "of": error.of,
+        "rmse": error.rmse,
+        "plain": None if plain is None else plain.rmse,
+        "comparison": compare(plan),
+        "exact": not plan.amount,
+        "mechanism": plan.certificate.mechanism if plan.amount else None,
+        "measure": loss.measure.name,
+        "amount": show(plan.amount),
+        "lost_on": lost_on(loss, plan.policy),
+        "lost": {name: str(amount) for name, amount in in_words(loss, plan.policy).items() if amount},
+        "words": accuracy_words(plan),
+        "notices": plan.notices(),
+    }
+
+
+def accuracy_words(plan: Plan) -> str:
+    """Say in a sentence how wrong a plan will typically be."""
+    error = plan.expected_error()
+    if not plan.amount:
+        return "Nothing here is secret under this policy: it is published exactly, and costs nothing."
+    return f"Typical error of {error.of}: {about(error.rmse)}."
+
+
+def by_size(plan: Plan) -> dict[str, Any] | None:
+    """Show the typical error of ranges or rectangles by their size; None where the error does not depend on one.
+
+    Errors are those of the linear estimate, before negative counts and disorder are taken out, which costs nothing and
+    helps most where records are few.
+    """
+    errors = plan.mechanism.errors_by_size() if plan.amount else {}
+    if not errors:
+        return None
+    rival = rival_of(plan)
+    plain = {} if rival is None else rival.mechanism.errors_by_size()
+    of = plan.expected_error().of.removeprefix("a random ")
+    return {
+        "of": of,
+        "sized_in": plan.mechanism.sized_in,
+        "rows": [{"size": size, "rmse": rmse, "plain": plain.get(size)} for size, rmse in errors.items()],
+    }
+
+
+def by_part(plan: Plan) -> list[dict[str, Any]]:
+    """Show the typical errors of the tables of an answer, the largest first; empty where there is but one."""
+    parts = sorted(comparison(plan), key=lambda part: -part.rmse)
+    return [
+        {"title": part.title, "cells": part.numbers, "rmse": part.rmse, "plain": part.plain}
+        for part in parts[:MOST_PARTS]
+        if len(parts) > 1
+    ]
+
+
+def by_amount(
+    plan: Plan,
+    spending: Spending,
+    *,
+    sizes: PublicSizes | None = None,
+    factors: Iterable[Fraction] = FACTORS,
+) -> list[dict[str, Any]]:
+    """Plan the same for other amounts, to show what a larger or smaller one would change; nothing is spent.
+
+    Where several groups may spend different amounts there is no one amount to vary: the list is empty.
+    """
+    if not plan.amount or (spending.amount is not None and not isinstance(spending.amount, Fraction)):
+        return []
+    start, unit = spending.amount or plan.amount, spending.unit if spending.amount else plan.mechanism.counted_in
+    varied = replace(spending, unit=unit, error=None)
+    asked, rows = joined(plan.query, plan.selection), list[dict[str, Any]]()
+    named = None if type(plan.mechanism).default_for(plan.query) else plan.mechanism.name
+    for factor in factors:
+        stated = replace(varied, amount=start * factor)
+        try:
+            made = make_plan(asked, plan.policy, spending=stated, mechanism=named, records=plan.records, sizes=sizes)
+        except BlowfishError:
+            # Noise too large to be drawn, or too few records: there is no such plan.
+            continue
+        rows.append({"amount": show(start * factor), "measure": unit.name, "rmse": made.expected_error().rmse})
+    return rows
