@@ -1,1 +1,1 @@
-"""Charts: functions from plain views to the options of an ECharts chart. They hold no functions, only plain values."""
+"""Charts: functions from plain views and results to the options of an ECharts chart, which are plain dicts."""

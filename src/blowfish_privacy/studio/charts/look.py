@@ -7,6 +7,8 @@ white, and no chart tells two things apart by colour alone: lines differ in thei
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
+from itertools import count
 from typing import Any, TypeAlias
 
 Option: TypeAlias = dict[str, Any]
@@ -33,8 +35,11 @@ HEAT = ("#f3f7fb", "#c6dbef", "#85b8dd", "#4a90c4", "#1a5f9e", "#0c2f52")
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 LABEL_SIZE, NAME_SIZE = 12, 12
+_MOST_LABELS = 16
 MOST_POINTS = 2000
 """The most points that one chart shows; more are thinned, and it is said."""
+_SAY = "found => [found].flat().map(each => each.data && each.data.said).filter(Boolean).join('<br>')"
+"""The one function in any chart: the texts of the points under the pointer, as :func:`point` wrote them."""
 
 
 def chart(*, described: str, **parts: Any) -> Option:
@@ -68,6 +73,16 @@ def tooltip(trigger: str = "axis", **more: Any) -> Option:
     }
 
 
+def telling(trigger: str = "axis", **more: Any) -> Option:
+    """Return a tooltip that says what :func:`point` wrote into the points under the pointer, and nothing else."""
+    return tooltip(trigger, **{":formatter": _SAY}, **more)
+
+
+def point(value: Any, said: str, **more: Any) -> Option:
+    """Return a point with the text that a tooltip shows; names in it may be anything, and are not read as HTML."""
+    return {"value": value, "said": escape(said).replace("\n", "<br>"), **more}
+
+
 def legend(names: Sequence[str], **more: Any) -> Option:
     """Name lines at the top; each can be switched off."""
     return {
@@ -91,8 +106,14 @@ def log_axis(name: str = "", **more: Any) -> Option:
 
 
 def value_axis(name: str, labels: Sequence[str], **more: Any) -> Option:
-    """Return an axis with a place for each value of an attribute, labelled as often as there is room."""
-    return _axis("category", name, data=list(labels), axisTick={"alignWithLabel": True}, **more)
+    """Return an axis with a place for each value of an attribute; of many whole numbers the round ones are labelled."""
+    made = _axis("category", name, data=list(labels), axisTick={"alignWithLabel": True}, **more)
+    step = _round_step(labels)
+    if step > 1:
+        # A label is round by its value, not by its place: ages from 17 up are labelled 20, 30, 40.
+        made["axisLabel"] |= {":interval": f"(place, label) => Number(label) % {step} === 0"}
+        made["axisTick"] |= {":interval": f"(place, label) => Number(label) % {step} === 0"}
+    return made
 
 
 def upwards(axis: Option) -> Option:
@@ -103,7 +124,9 @@ def upwards(axis: Option) -> Option:
 def downwards(axis: Option) -> Option:
     """Stand an axis upright with its first value at the top, as in a list."""
     name = {**axis["nameTextStyle"], "align": "left"}
-    return {**axis, "inverse": True, "nameLocation": "start", "nameGap": 12, "nameTextStyle": name}
+    label = {**axis["axisLabel"], "width": 170, "overflow": "truncate"}
+    placed = {"inverse": True, "nameLocation": "start", "nameGap": 12, "nameTextStyle": name}
+    return {**axis, **placed, "axisLabel": label}
 
 
 def line(name: str, points: Sequence[Any], number: int = 0, **more: Any) -> Option:
@@ -129,6 +152,16 @@ def colour_bar(least: float, most: float, name: str, **more: Any) -> Option:
         "inRange": {"color": list(HEAT)},
         **more,
     }
+
+
+def _round_step(labels: Sequence[str]) -> int:
+    """Return the distance of round whole numbers that leaves about a dozen of the labels; 1 where they are none."""
+    if len(labels) <= _MOST_LABELS or not all(label.lstrip("-").isdecimal() for label in (labels[0], labels[-1])):
+        return 1
+    if int(labels[-1]) - int(labels[0]) != len(labels) - 1:
+        return 1
+    steps = (digit * 10**power for power in count() for digit in (1, 2, 5))
+    return next(step for step in steps if len(labels) <= _MOST_LABELS * step)
 
 
 def _axis(kind: str, name: str, **more: Any) -> Option:

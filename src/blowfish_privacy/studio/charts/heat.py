@@ -1,0 +1,169 @@
+"""Heat maps: two attributes side by side, more of them joined, with a legend of a few steps that says what is much.
+
+Steps grow like squares: most tables have few large cells and many small ones, which an even scale would paint alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.studio.charts.look import (
+    HEAT,
+    MOST_POINTS,
+    Option,
+    chart,
+    downwards,
+    margins,
+    point,
+    telling,
+    value_axis,
+)
+from blowfish_privacy.studio.charts.picture import Picture, number, sentences, shorten, with_interval
+
+Floats = npt.NDArray[np.float64]
+_MOST_WRITTEN = 80
+
+
+Bounds: TypeAlias = Callable[[npt.NDArray[np.int64]], tuple[Floats, Floats]]
+"""Bounds the counts of rectangles: rows of inclusive positions, from and to along each of two attributes."""
+
+
+def heat_map(
+    title: str,
+    domain: Domain,
+    counts: npt.NDArray[np.generic],
+    *,
+    half: float = 0.0,
+    bounds: Bounds | None = None,
+    said: str = "",
+) -> Picture:
+    """Draw counts in colours, the shorter of two attributes downwards; of more, the first downwards.
+
+    Every count is within ``half`` in 95 of 100; where neighbours are added up, ``bounds`` bounds each sum.
+    """
+    names, table = domain.names, np.asarray(counts, dtype=np.float64)
+    turned = len(names) == 2 and domain.shape[0] > domain.shape[1]
+    if turned:
+        names, table = names[::-1], table.T
+    table = table.reshape(table.shape[0], -1)
+    (rows, tall), (columns, wide) = _fitting(*table.shape)
+    down = _labels(domain.project(names[:1]), rows, tall)
+    across = _labels(domain.project(names[1:]), columns, wide)
+    merged = "" if rows * columns == 1 else f"Each square adds up {rows:,} by {columns:,} neighbouring cells."
+    interval = f"The 95 % interval of a count is ± {number(half)}." if half and rows * columns == 1 else ""
+    below = "Estimates below zero are drawn as zero." if (table < 0).any() else ""
+    cells = _blocks(table, rows, columns)
+    texts = _texts(cells, bounds and bounds(_corners((rows, tall), (columns, wide), turned=turned)))
+    option = _option(title, cells, texts, (down, across), (names[0], " x ".join(names[1:])))
+    return Picture(title, option, sentences(said, interval, below, merged), _height(len(down)))
+
+
+def _texts(cells: Floats, bounds: tuple[Floats, Floats] | None) -> list[str]:
+    flat = cells.reshape(-1)
+    if bounds is None:
+        return [number(count) for count in flat]
+    return [with_interval(*each) for each in zip(flat, *bounds, strict=True)]
+
+
+def _corners(rows: tuple[int, int], columns: tuple[int, int], *, turned: bool) -> npt.NDArray[np.int64]:
+    """Return the rectangles that squares stand for, in the order of the attributes in the domain."""
+    (tall, height), (wide, width) = rows, columns
+    made = [
+        (top, min(top + tall, height) - 1, left, min(left + wide, width) - 1)
+        for top in range(0, height, tall)
+        for left in range(0, width, wide)
+    ]
+    return np.array(made, dtype=np.int64)[:, [2, 3, 0, 1] if turned else [0, 1, 2, 3]]
+
+
+def _option(
+    title: str, cells: Floats, texts: list[str], labels: tuple[list[str], list[str]], names: tuple[str, str]
+) -> Option:
+    down, across = labels
+    steps = _steps(float(cells.max(initial=0)))
+    written = cells.size <= _MOST_WRITTEN and len(across) <= 14
+    data = [
+        point(
+            [column, row, float(f"{max(count, 0):.6g}")],
+            f"{names[0]} {down[row]}, {names[1]} {across[column]}: {texts[row * len(across) + column]}",
+            label={"color": "#ffffff" if count > steps[len(steps) // 2] else "#1f2937"},
+        )
+        for (row, column), count in np.ndenumerate(cells)
+    ]
+    series = {
+        "type": "heatmap",
+        "data": data,
+        "label": {"show": written, "fontSize": 11, "formatter": "{@[2]}"},
+        "progressive": 0,
+        "itemStyle": {"borderColor": "#ffffff", "borderWidth": 0.5 if cells.size <= 600 else 0},
+    }
+    return chart(
+        described=f"{title}: a map of counts by {names[0]} and {names[1]}, darker where there are more.",
+        tooltip=telling("item"),
+        grid=margins(top=36, bottom=64),
+        xAxis=value_axis(names[1], [shorten(each) for each in across]),
+        yAxis=downwards(value_axis(names[0], [shorten(each) for each in down])),
+        visualMap=_legend(steps),
+        series=[series],
+    )
+
+
+def _legend(steps: list[float]) -> Option:
+    """Name the steps in a row below the map."""
+    pieces: list[Option] = [
+        {"gte": low, "lt": high, "label": f"{number(low)} to {number(high)}", "color": colour}
+        for low, high, colour in zip(steps[:-1], steps[1:], HEAT, strict=False)
+    ]
+    pieces[-1] = {"gte": steps[-2], "label": f"{number(steps[-2])} and more", "color": pieces[-1]["color"]}
+    shown = {"orient": "horizontal", "bottom": 0, "left": "center", "itemGap": 12, "itemWidth": 18, "itemHeight": 12}
+    return {"type": "piecewise", "dimension": 2, "pieces": pieces, **shown, "textStyle": {"fontSize": 11}}
+
+
+def _steps(most: float) -> list[float]:
+    """Cut from zero to the most into steps whose ends are round and grow like squares."""
+    ends = {_round(most * (step / len(HEAT)) ** 2) for step in range(1, len(HEAT))}
+    kept = sorted(end for end in ends if end > 0) or [1.0]
+    return [0.0, *kept, max(kept[-1] * 1.5, most)]
+
+
+def _round(value: float) -> float:
+    if value <= 0:
+        return 0.0
+    digits = 1 if value >= 10 else 0
+    shift = 10.0 ** (np.floor(np.log10(value)) - digits)
+    return float(f"{np.rint(value / shift) * shift:.6g}")
+
+
+def _fitting(tall: int, wide: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Say how many neighbours are added up each way so that the squares fit, and how many there are each way."""
+    rows = columns = 1
+    while ceil(tall / rows) * ceil(wide / columns) > MOST_POINTS:
+        if tall / rows >= wide / columns:
+            rows += 1
+        else:
+            columns += 1
+    return (rows, tall), (columns, wide)
+
+
+def _blocks(table: Floats, rows: int, columns: int) -> Floats:
+    by_rows = np.add.reduceat(table, np.arange(0, table.shape[0], rows), axis=0)
+    return np.add.reduceat(by_rows, np.arange(0, table.shape[1], columns), axis=1)
+
+
+def _labels(domain: Domain, step: int, size: int) -> list[str]:
+    def show(position: int) -> str:
+        return ", ".join(each.show(at) for each, at in zip(domain.attributes, domain.unflat(position), strict=True))
+
+    if step == 1:
+        return [show(position) for position in range(size)]
+    return [f"{show(first)} .. {show(min(first + step, size) - 1)}" for first in range(0, size, step)]
+
+
+def _height(rows: int) -> int:
+    return max(300, min(140 + 22 * rows, 620))

@@ -1,0 +1,133 @@
+"""Pictures of results: one for every kind, few enough points, and names that cannot do harm."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import blowfish_privacy as bp
+from blowfish_privacy.results import Result
+from blowfish_privacy.studio.charts.look import MOST_POINTS
+from blowfish_privacy.studio.charts.results import pictures_of
+from blowfish_privacy.testing.seeded import SeededSource
+
+REGIONS = [f"region {number}" for number in range(8)]
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def session():
+    generator = np.random.default_rng(5)
+    frame = {
+        "age": np.clip(generator.normal(45, 15, 3000), 0, 99).astype(int),
+        "wage": np.clip(generator.gamma(2, 30, 3000), 0, 299).astype(int),
+        "sex": generator.choice(["Female", HOSTILE], 3000),
+        "region": generator.choice(REGIONS, 3000),
+        "weight": generator.uniform(0, 10, 3000),
+    }
+    domain = bp.Domain(
+        age=bp.Integer(0, 99),
+        wage=bp.Integer(0, 299),
+        sex=bp.Categorical(["Female", HOSTILE]),
+        region=bp.Categorical(REGIONS),
+        weight=bp.Binned([0, 1, 2, 4, 8, 10]),
+    )
+    secrets = bp.PerAttribute(
+        age=bp.DistanceThreshold(5), wage=bp.DistanceThreshold(20), sex=bp.FullDomain(), region=bp.Public(),
+        weight=bp.FullDomain(),
+    )  # fmt: skip
+    pandas = pytest.importorskip("pandas")
+    policy = bp.Policy(domain, secrets=secrets)
+    return bp.Session(pandas.DataFrame(frame), policy, budget="100", source=SeededSource(1))
+
+
+QUERIES = {
+    "histogram": bp.Histogram("age"),
+    "bars": bp.Histogram("weight"),
+    "names": bp.Histogram("sex"),
+    "exact": bp.Histogram("region"),
+    "lines": bp.Histogram("age", "sex"),
+    "map": bp.Histogram("age", "wage"),
+    "three": bp.Histogram("region", "sex", "weight"),
+    "tables": bp.Tables([["age"], ["region", "sex"], ["age", "sex"]]),
+    "cumulative": bp.Cumulative("wage"),
+    "bins": bp.Cumulative("weight"),
+    "quantiles": bp.Quantiles("wage", [0.1, 0.5, 0.9]),
+    "ranges": bp.Ranges("wage", [(0, 20), (21, 100)]),
+    "grid": bp.RangeGrid("age", "wage"),
+    "mean": bp.Mean("wage"),
+    "means": bp.Mean("wage").by("region"),
+    "groups": bp.Histogram("weight").by("region"),
+    "clusters": bp.KMeans(["age", "wage"], k=3),
+    "one cluster": bp.KMeans(["age"], k=2),
+    "synthetic": bp.Synthetic(["age", "sex", "region", "weight"], workload=2),
+}
+
+
+@pytest.fixture(scope="module")
+def drawn(session):
+    return {name: pictures_of(session.release(query, epsilon="1", name=name)) for name, query in QUERIES.items()}
+
+
+def points(option):
+    return [len(series["data"]) for series in option["series"]]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_kind_of_result_has_pictures(drawn, name):
+    pictures = drawn[name]
+    assert pictures
+    for picture in pictures:
+        json.dumps(picture.option, allow_nan=False)
+        assert picture.title
+        assert picture.option["aria"]["label"]["description"]
+        assert max(points(picture.option)) <= MOST_POINTS
+        assert picture.height >= 120
+
+
+def test_every_kind_of_result_of_the_package_is_drawn(drawn):
+    assert {*Result.kinds} <= {*QUERIES, "number", "vector"}
+
+
+def test_intervals_are_around_the_values(drawn):
+    bars, whiskers = drawn["bars"][0].option["series"]
+    for bar, (low, *_, high) in zip(bars["data"], whiskers["data"], strict=True):
+        assert low < bar["value"] < high
+        assert "95 % interval" in bar["said"]
+    line, lower, width = drawn["cumulative"][0].option["series"]
+    for at, below, across in zip(line["data"], lower["data"], width["data"], strict=True):
+        assert below <= at["value"] + 1e-3 <= below + across + 2e-3
+
+
+def test_what_is_exact_has_no_intervals(drawn):
+    (picture,) = drawn["exact"]
+    assert len(picture.option["series"]) == 1
+    assert picture.note == "Exact counts, without noise."
+
+
+def test_names_are_no_html(drawn):
+    said = [point["said"] for point in drawn["names"][0].option["series"][0]["data"]]
+    assert any("&lt;img" in words for words in said)
+    assert not any("<img" in words for words in said)
+
+
+def test_means_by_group_share_a_picture(drawn):
+    (picture,) = drawn["means"]
+    assert picture.title == "By region"
+    assert len(picture.option["series"][0]["data"]) == len(REGIONS)
+
+
+def test_a_map_adds_up_neighbours_where_it_is_large(drawn, session):
+    (picture,) = drawn["map"]
+    assert "adds up" in picture.note
+    assert sum(point["value"][2] for point in picture.option["series"][0]["data"]) > 0
+
+
+def test_many_values_are_thinned_and_it_is_said():
+    policy = bp.Policy(bp.Domain(at=bp.Integer(0, 9999)), secrets=bp.DistanceThreshold(10))
+    session = bp.Session(bp.Counts(np.ones(10_000, dtype=np.int64)), policy, budget=1, source=SeededSource(2))
+    (picture,) = pictures_of(session.release(bp.Histogram("at"), epsilon="0.5"))
+    assert picture.note.endswith("2,000 of 10,000 values are shown, evenly spaced; the files have all.")
+    assert points(picture.option) == [2000] * 3
