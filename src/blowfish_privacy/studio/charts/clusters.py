@@ -85,7 +85,7 @@ def _centres(result: ClustersResult, first: int, second: int) -> Option:
         "color": PLAIN,
         "label": label,
         "z": 5,
-        "itemStyle": {"borderColor": "#fff"},
+        "itemStyle": {"borderColor": "#ffffff", "opacity": 1},
     }
 
 
