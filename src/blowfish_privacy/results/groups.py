@@ -10,7 +10,7 @@ import numpy as np
 
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.results.parquet import columns_of, parquet
-from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure
+from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure, svg
 from blowfish_privacy.results.result import Result, frame
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
@@ -108,6 +108,10 @@ class GroupsResult(Mapping[Any, Result]):
     def png(self) -> bytes:
         """Return the figure as PNG; it says which document it was drawn from."""
         return png(self.figure(), document=self.text)
+
+    def svg(self) -> bytes:
+        """Return the figure as SVG; it says which document it was drawn from."""
+        return svg(self.figure(), document=self.text)
 
     def plot(self, path: str | Path) -> None:
         """Write the figure as PNG."""

@@ -16,7 +16,7 @@ from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release.kept_values import KeptValues
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.parquet import columns_of, parquet
-from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure, state_below
+from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure, state_below, svg
 from blowfish_privacy.support.file_kinds import enter
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
@@ -146,6 +146,10 @@ class Result(ABC):
     def png(self) -> bytes:
         """Return the figure as PNG; it says which document it was drawn from."""
         return png(self.figure(), document=self.text)
+
+    def svg(self) -> bytes:
+        """Return the figure as SVG; it says which document it was drawn from."""
+        return svg(self.figure(), document=self.text)
 
     def plot(self, path: str | Path) -> None:
         """Write the figure as PNG."""

@@ -1,4 +1,4 @@
-"""Figures: started without global state, and turned into PNG. Who wants a file writes the bytes."""
+"""Figures: started without global state, and turned into PNG or SVG. Who wants a file writes the bytes."""
 
 from __future__ import annotations
 
@@ -37,6 +37,14 @@ def png(figure: Any, *, document: str | None = None) -> bytes:
     buffer = io.BytesIO()
     origin = {} if document is None else {_ORIGIN: _fingerprint(document)}
     figure.savefig(buffer, format="png", dpi=_RESOLUTION, metadata=origin)
+    return buffer.getvalue()
+
+
+def svg(figure: Any, *, document: str | None = None) -> bytes:
+    """Turn a figure into SVG; that of a release says which document it was drawn from."""
+    buffer = io.BytesIO()
+    origin = {} if document is None else {"Description": f"{_ORIGIN} {_fingerprint(document)}"}
+    figure.savefig(buffer, format="svg", metadata={"Date": None, **origin})
     return buffer.getvalue()
 
 
