@@ -1,0 +1,80 @@
+"""What a studio begins with, and what it keeps when it ends."""
+
+import pytest
+
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.studio.opening import keep_unsaved, opened
+
+TEXT = "version: 1\npolicy:\n  domain: {age: {integer: [0, 9]}}   # in years\n  secrets: full\n"
+
+
+@pytest.fixture
+def opened_file(tmp_path):
+    (tmp_path / "people.yaml").write_text(TEXT)
+
+    def again():
+        return opened(str(tmp_path / "people.yaml"))
+
+    return again
+
+
+def test_nothing_yet():
+    workshop, remarks = opened(None)
+    assert (workshop.draft.text, workshop.draft.path, remarks) == ("", None, [])
+    assert keep_unsaved(workshop) is None
+
+
+def test_a_policy_file(opened_file, tmp_path):
+    workshop, remarks = opened_file()
+    assert (workshop.draft.text, workshop.draft.path, remarks) == (TEXT, tmp_path / "people.yaml", [])
+
+
+def test_a_table_begins_a_file_beside_it(tmp_path):
+    (tmp_path / "people.csv").write_text("age\n1\n")
+    workshop, _ = opened(str(tmp_path / "people.csv"))
+    assert workshop.body == {"version": 1, "data": "people.csv", "ledger": "people.ledger", "budget": 1.0}
+    assert workshop.suggested_path == tmp_path / "people.yaml"
+    assert workshop.draft.problem is None
+    assert keep_unsaved(workshop) is None
+
+
+def test_an_address_begins_a_file():
+    workshop, _ = opened("postgresql://somewhere/people?table=people")
+    assert workshop.body["data"] == "postgresql://somewhere/people?table=people"
+
+
+@pytest.mark.parametrize("name", ["nothing.csv", "nothing.yaml", "nothing"])
+def test_what_is_not_there_is_an_error(tmp_path, name):
+    with pytest.raises(SpecError):
+        opened(str(tmp_path / name))
+
+
+def test_what_was_not_saved_is_kept_and_said_the_next_time(opened_file, tmp_path):
+    workshop, _ = opened_file()
+    workshop.write(TEXT + "# one\n")
+    kept = keep_unsaved(workshop)
+    assert kept == tmp_path / "people.yaml.draft"
+    assert kept.read_text() == TEXT + "# one\n"
+    assert (tmp_path / "people.yaml").read_text() == TEXT
+    again, remarks = opened_file()
+    assert again.draft.text == TEXT
+    assert [str(kept) in remark for remark in remarks] == [True]
+
+
+def test_an_earlier_draft_is_not_overwritten(opened_file, tmp_path):
+    for words, name in (("# one\n", "draft"), ("# one\n", "draft"), ("# two\n", "draft-2")):
+        workshop, _ = opened_file()
+        workshop.write(TEXT + words)
+        assert keep_unsaved(workshop) == tmp_path / f"people.yaml.{name}"
+    assert (tmp_path / "people.yaml.draft").read_text().endswith("# one\n")
+
+
+def test_what_was_saved_or_taken_back_is_not_kept(opened_file, tmp_path):
+    workshop, _ = opened_file()
+    workshop.write(TEXT + "# one\n")
+    workshop.undo()
+    assert keep_unsaved(workshop) is None
+    workshop.redo()
+    workshop.save(tmp_path / "people.yaml")
+    assert keep_unsaved(workshop) is None
+    assert [path.name for path in tmp_path.iterdir()] == ["people.yaml"]
