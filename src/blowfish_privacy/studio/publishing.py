@@ -12,22 +12,16 @@ from functools import cached_property
 from pathlib import Path
 from threading import Event, Lock, Thread
 from types import MappingProxyType
-from typing import TypeAlias
 
-from blowfish_privacy import results
-from blowfish_privacy.batch import Batch, ledger_location, open_session
-from blowfish_privacy.errors import BlowfishError, LedgerError, SpecError
-from blowfish_privacy.ledger import Ledger, open_ledger
+from blowfish_privacy.batch import Batch, open_session
+from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.session import load_policy
 from blowfish_privacy.statements.confirmation import Confirmation, confirmation
-from blowfish_privacy.statements.history import HistoryRow, history
 from blowfish_privacy.statements.release import paid_by
+from blowfish_privacy.studio.published import Published
 from blowfish_privacy.support.progress import Task, progress_to
-
-AnyResult: TypeAlias = results.Result | results.GroupsResult
 
 
 def _nobody() -> None:
@@ -81,15 +75,6 @@ class Progress:
     """What is being done for it, in words of this package."""
     share: float | None = None
     """The share of that, 0 to 1; None while it cannot be known."""
-
-
-@dataclass(frozen=True, eq=False)
-class Published:
-    """One release that is made: its result, and the entry that paid for it if an earlier run did."""
-
-    name: str
-    result: AnyResult
-    paid_before: str | None = None
 
 
 @dataclass(frozen=True)
@@ -176,7 +161,8 @@ class Publication:
             self._failed = Failed(plan.name, f"an internal error ({type(error).__name__}). {notes}".strip())
         else:
             earlier = self.offer.batch.earlier.get(plan.key)
-            self._made[plan.name] = Published(plan.name, result, None if earlier is None else paid_by(earlier))
+            paid, folder = None if earlier is None else paid_by(earlier), self.offer.batch.session.ledger.values_folder
+            self._made[plan.name] = Published(plan.name, result, paid, folder)
         self._changed()
         return self._failed is None
 
@@ -220,30 +206,6 @@ class Publisher:
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end of the publication under way, if there is one; say whether it came."""
         return self._last is None or self._last.wait(seconds)
-
-
-@dataclass(frozen=True, eq=False)
-class LedgerHistory:
-    """What a ledger holds, as it was when it was asked."""
-
-    ledger: Ledger
-    rows: tuple[HistoryRow, ...]
-
-    @classmethod
-    def of(cls, file: PolicyFile, folder: Path) -> LedgerHistory | None:
-        """Read the ledger that a file names; None if it names none, or there is none yet."""
-        location = ledger_location(file, folder)
-        if location is None or (isinstance(location, Path) and not location.exists()):
-            return None
-        ledger = open_ledger(location, load_policy=load_policy)
-        return cls(ledger, history(ledger))
-
-    def result(self, row: HistoryRow) -> AnyResult:
-        """Read what was handed out for an entry; it costs nothing."""
-        text = self.ledger.document(row.key)
-        if text is None:
-            raise LedgerError(f"entry {row.number} has no document.", hint="publish its release again: it is paid for.")
-        return results.from_text(text, self.ledger.values_folder)
 
 
 class _Sink:

@@ -42,6 +42,12 @@ body { background: var(--ground); color: var(--ink); }
 .studio-onward { display: inline-flex; gap: 8px; align-items: center; align-self: flex-end; padding: 8px 4px;
   color: #1a5f9e; font-weight: 500; text-decoration: none; }
 .studio-onward:hover { text-decoration: underline; }
+.studio-table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
+.studio-table th { text-align: left; font-weight: 600; color: var(--quiet); }
+.studio-table th, .studio-table td { padding: 7px 18px 7px 0; border-bottom: 1px solid var(--line);
+  vertical-align: top; }
+.studio-table caption { text-align: left; color: var(--quiet); padding-bottom: 6px; }
+.studio-scroll { width: 100%; overflow-x: auto; flex: none; }
 a:focus-visible, button:focus-visible, .q-btn:focus-visible, [tabindex]:focus-visible {
   outline: 3px solid #1a5f9e; outline-offset: 2px; }
 .q-field__label { color: var(--quiet); }

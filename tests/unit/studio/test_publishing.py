@@ -10,7 +10,8 @@ import pytest
 from blowfish_privacy.errors import BlowfishError, BudgetError, SpecError
 from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.release import spec
-from blowfish_privacy.studio.publishing import LedgerHistory, Publisher
+from blowfish_privacy.studio.published import LedgerHistory
+from blowfish_privacy.studio.publishing import Publisher
 
 FILE = """
 version: 1
@@ -162,7 +163,11 @@ def test_the_history_is_that_of_the_ledger_and_gives_results_again(file, folder)
         (1, "epsilon 0.5", "age"),
     ]
     assert all(row.handed_out and row.failed is None for row in told.rows)
-    assert told.result(told.rows[2]).text == made["ages"].result.text
+    again = told.again(told.rows[2])
+    assert again.result.text == made["ages"].result.text
+    assert again.paid_before.startswith("entry 1 of ")
+    assert [picture.title for picture in again.pictures] == ["ages"]
+    assert [file.label for file in again.files][:2] == ["JSON", "CSV"]
 
 
 def test_there_is_no_history_before_there_is_a_ledger(file, folder):

@@ -28,6 +28,7 @@ from blowfish_privacy.studio.charts.picture import Picture, number, sentences, s
 
 Floats = npt.NDArray[np.float64]
 _MOST_WRITTEN = 80
+_NARROW = {"itemGap": 4, "itemWidth": 9, "textStyle": {"fontSize": 9}}
 
 
 Bounds: TypeAlias = Callable[[npt.NDArray[np.int64]], tuple[Floats, Floats]]
@@ -110,6 +111,7 @@ def _option(
         xAxis=value_axis(names[1], [shorten(each) for each in across]),
         yAxis=downwards(value_axis(names[0], [shorten(each) for each in down])),
         visualMap=_legend(steps),
+        media=[{"query": {"maxWidth": 460}, "option": {"visualMap": _NARROW}}],
         series=[series],
     )
 
@@ -117,10 +119,10 @@ def _option(
 def _legend(steps: list[float]) -> Option:
     """Name the steps in a row below the map."""
     pieces: list[Option] = [
-        {"gte": low, "lt": high, "label": f"{number(low)} to {number(high)}", "color": colour}
+        {"gte": low, "lt": high, "label": f"{number(low)} - {number(high)}", "color": colour}
         for low, high, colour in zip(steps[:-1], steps[1:], HEAT, strict=False)
     ]
-    pieces[-1] = {"gte": steps[-2], "label": f"{number(steps[-2])} and more", "color": pieces[-1]["color"]}
+    pieces[-1] = {"gte": steps[-2], "label": f"{number(steps[-2])} +", "color": pieces[-1]["color"]}
     shown = {"orient": "horizontal", "bottom": 0, "left": "center", "itemGap": 12, "itemWidth": 18, "itemHeight": 12}
     return {"type": "piecewise", "dimension": 2, "pieces": pieces, **shown, "textStyle": {"fontSize": 11}}
 

@@ -1,0 +1,73 @@
+"""Releases that are made: what a page shows of them, and those that a ledger holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+from blowfish_privacy import results
+from blowfish_privacy.batch import ledger_location
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger import Ledger, open_ledger
+from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.session import load_policy
+from blowfish_privacy.statements.history import HistoryRow, history
+from blowfish_privacy.studio.charts.picture import Picture
+from blowfish_privacy.studio.charts.results import pictures_of
+from blowfish_privacy.studio.downloads import Download, downloads
+
+AnyResult: TypeAlias = results.Result | results.GroupsResult
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """One release that is made: its result, and the entry that paid for it if an earlier run did."""
+
+    name: str
+    result: AnyResult
+    paid_before: str | None = None
+    folder: Path | None = None
+    """Where values lie that are too many for a document."""
+
+    @cached_property
+    def pictures(self) -> Sequence[Picture]:
+        """The result as charts; the first time this may take a moment."""
+        return pictures_of(self.result)
+
+    @cached_property
+    def remarks(self) -> Sequence[str]:
+        """What is to be said of the numbers; the first time this may take a moment."""
+        return self.result.remarks()
+
+    @property
+    def files(self) -> list[Download]:
+        """The files that a page hands over."""
+        return downloads(self.result, self.folder)
+
+
+@dataclass(frozen=True, eq=False)
+class LedgerHistory:
+    """What a ledger holds, as it was when it was asked."""
+
+    ledger: Ledger
+    rows: tuple[HistoryRow, ...]
+
+    @classmethod
+    def of(cls, file: PolicyFile, folder: Path) -> LedgerHistory | None:
+        """Read the ledger that a file names; None if it names none, or there is none yet."""
+        location = ledger_location(file, folder)
+        if location is None or (isinstance(location, Path) and not location.exists()):
+            return None
+        ledger = open_ledger(location, load_policy=load_policy)
+        return cls(ledger, history(ledger))
+
+    def again(self, row: HistoryRow) -> Published:
+        """Read what was handed out for an entry; it costs nothing."""
+        text = self.ledger.document(row.key)
+        if text is None:
+            raise LedgerError(f"entry {row.number} has no document.", hint="publish its release again: it is paid for.")
+        result, folder = results.from_text(text, self.ledger.values_folder), self.ledger.values_folder
+        return Published(result.name, result, f"entry {row.number} of {row.made}", folder)
