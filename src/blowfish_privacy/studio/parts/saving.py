@@ -5,18 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from nicegui import ui
-from nicegui.events import KeyEventArguments
 
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.studio.draft import OverwriteError
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.workshop import Workshop
 
-_NO_SAVING_OF_PAGES = """
+_KEYS = """<script>
 document.addEventListener("keydown", (event) => {
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "s") event.preventDefault();
+  if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+  const key = event.key.toLowerCase();
+  const wish = {s: "save", y: "redo", z: event.shiftKey ? "redo" : "undo"}[key];
+  const writes = event.target.closest("input, textarea, select, [contenteditable=true]");
+  if (!wish || (writes && wish !== "save")) return;
+  event.preventDefault();
+  emitEvent(`studio-${wish}`);
 });
-"""
+</script>"""
+"""Fields and the editor have an undo of their own. The browser's own is kept from doing it a second time."""
 
 
 def header_buttons(workshop: Workshop) -> None:
@@ -28,19 +34,9 @@ def header_buttons(workshop: Workshop) -> None:
         shows=lambda: (draft.can_undo, draft.can_redo, draft.saved, draft.path),
     ).classes(remove="w-full")
 
-    def pressed(event: KeyEventArguments) -> None:
-        key, held = event.key.name.lower(), event.modifiers
-        if not event.action.keydown or not (held.ctrl or held.meta):
-            return
-        if key == "z" and not held.shift:
-            workshop.undo()
-        elif key in "zy":
-            workshop.redo()
-        elif key == "s":
-            save(workshop)
-
-    ui.context.client.on_connect(lambda: ui.run_javascript(_NO_SAVING_OF_PAGES))
-    ui.keyboard(on_key=pressed, ignore=["input", "textarea", "select"])
+    ui.add_body_html(_KEYS)
+    for wish, act in (("undo", workshop.undo), ("redo", workshop.redo), ("save", lambda: save(workshop))):
+        ui.on(f"studio-{wish}", act)
 
 
 def _buttons(workshop: Workshop) -> None:
