@@ -39,6 +39,7 @@ body { background: var(--ground); color: var(--ink); }
   overflow: hidden; background: var(--paper); font-size: 0.82rem; }
 .studio-editor .cm-editor { height: 100%; }
 .studio-wrong-line { background: #fbdcd9 !important; box-shadow: inset 3px 0 #b3261e; }
+.studio-wrong-line span { color: var(--ink) !important; }
 .studio-onward { display: inline-flex; gap: 8px; align-items: center; align-self: flex-end; padding: 8px 4px;
   color: #1a5f9e; font-weight: 500; text-decoration: none; }
 .studio-onward:hover { text-decoration: underline; }

@@ -62,7 +62,7 @@ def save(workshop: Workshop) -> None:
 
 def ask_where(workshop: Workshop) -> None:
     """Ask for the path of the file."""
-    with ui.dialog() as dialog, ui.card().classes("studio-card w-[32rem]"):
+    with ui.dialog().props('aria-label="Save the file as"') as dialog, ui.card().classes("studio-card w-[32rem]"):
         ui.label("Save the file as").classes("studio-section")
         path = ui.input("Path of the file", value=str(workshop.suggested_path)).classes("w-full").props("autofocus")
 
@@ -92,7 +92,7 @@ def _save_to(workshop: Workshop, path: Path, *, replace: bool = False) -> bool:
 
 
 def _ask_to_replace(workshop: Workshop, path: Path, error: OverwriteError) -> None:
-    with ui.dialog() as dialog, ui.card().classes("studio-card"):
+    with ui.dialog().props('aria-label="Replace the file?"') as dialog, ui.card().classes("studio-card"):
         ui.label(f"{error.message[:1].upper()}{error.message[1:]}")
         ui.label("Replacing it cannot be undone.").classes("studio-note")
 
