@@ -1,0 +1,69 @@
+"""Pictures of each room, on the demo table.
+
+python tests/studio/screenshots.py [--narrow] docs/pictures/studio
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from PIL import Image
+from playwright.sync_api import Page
+
+from blowfish_privacy.cli.main import run
+from studio.browsing import Traffic, launch
+from studio.frame import ROOMS, visit
+from studio.running import Running
+
+WIDE, NARROW = {"width": 1400, "height": 900}, {"width": 420, "height": 800}
+COLOURS = 128
+"""A page has few colours, and a picture with few is small."""
+
+
+def nothing(page: Page) -> None:
+    """Show a room as it is when it is opened."""
+
+
+SHOWN: dict[str, Callable[[Page], None]] = {}
+"""What to do in a room before its picture is taken."""
+
+
+def main(folder: Path, size: dict[str, int]) -> None:
+    """Take the pictures, and say how large they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work, launch() as browser:
+        running = Running(Path(work), demo=True)
+        run(["ledger", "create", str(running.file)])
+        try:
+            traffic = Traffic()
+            context = browser.new_context(viewport=size, reduced_motion="reduce", device_scale_factor=1)
+            traffic.watch(context)
+            page = context.new_page()
+            for room, title in ROOMS.items():
+                visit(page, running.address, room)
+                SHOWN.get(room, nothing)(page)
+                page.wait_for_timeout(1500)
+                name = folder / f"{room or title.lower()}.png"
+                name.write_bytes(small(page.screenshot()))
+                print(f"{name}: {name.stat().st_size // 1024} KiB")
+            traffic.check()
+        finally:
+            running.stop()
+
+
+def small(picture: bytes) -> bytes:
+    """Write a picture with few colours."""
+    written = io.BytesIO()
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS).save(written, "PNG", optimize=True)
+    return written.getvalue()
+
+
+if __name__ == "__main__":
+    given = [word for word in sys.argv[1:] if word != "--narrow"]
+    main(Path(given[0]), NARROW if "--narrow" in sys.argv else WIDE)
