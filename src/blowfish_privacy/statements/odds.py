@@ -64,21 +64,30 @@ class Odds:
         return _moved(prior, -self.exponent) if self.bounded else None
 
     @property
+    def values(self) -> tuple[str, str]:
+        """What the two are called; values of one attribute go without its name."""
+        if len(self.first) > 1:
+            return f"({self.promise.first})", f"({self.promise.second})"
+        ((name, one),), ((_, other),) = self.first.items(), self.second.items()
+        attribute = self.policy.domain[name]
+        return attribute.say(attribute.position(one)), attribute.say(attribute.position(other))
+
+    @property
     def sentence(self) -> str:
         """Say how far apart the two are and what a release may do to the odds between them."""
-        said = self.promise
+        said, pair = self.promise, " and ".join(self.values)
         if said.promised == "tables":
-            return f"{said.pair} are {said.apart}. {self._on_tables}"
+            return f"{pair} are {said.apart}. {self._on_tables}"
         if said.promised != "odds":
-            return explain_pair(self.policy, self.first, self.second)
+            return explain_pair(self.policy, self.first, self.second).replace(said.pair, pair)
         if not self.strength.amount:
-            return f"{said.pair} are {said.apart}. A release that loses nothing on them leaves the odds as they are."
+            return f"{pair} are {said.apart}. A release that loses nothing on them leaves the odds as they are."
         # With known facts the promise is not about somebody who knows all other records.
         whose = "for an attacker who knows the facts"
         if not self.policy.known:
             whose = "even for an attacker who knows every other record"
         return (
-            f"{said.pair} are {said.apart}. After a loss of {self.strength.words}, the odds between them have changed "
+            f"{pair} are {said.apart}. After a loss of {self.strength.words}, the odds between them have changed "
             f"by at most a factor {self.factor}{self._formula}, {whose}{self.strength.but}."
         )
 
@@ -105,9 +114,10 @@ class Odds:
             return "How far a guess may move is not promised: with known facts the promise is about whole tables."
         if most is None or least is None:
             return "Somebody may become certain which of the two it is: nothing bounds it."
+        one, other = self.values
         return (
-            f"Somebody who thinks it {percent_up(float(prior))} likely to be ({self.promise.first}) and not "
-            f"({self.promise.second}) will afterwards think so at most {percent_up(most)}, and at least "
+            f"Somebody who thinks it {percent_up(float(prior))} likely to be {one} and not {other} "
+            f"will afterwards think so at most {percent_up(most)}, and at least "
             f"{percent_down(least)}{self.strength.but}."
         )
 

@@ -23,6 +23,7 @@ _MOST_ASKED = 1_000
 """Of an attribute with more values, some are asked for their steps, and the places where these change are searched."""
 _MOST_BANDS = 12
 """How many bands are shown on each side of a value."""
+_MOST_POINTS = 120
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,15 @@ class Band:
 
 
 @dataclass(frozen=True)
+class ReachPoint:
+    """One value and its steps; ``steps`` is None where nothing protects it."""
+
+    position: int
+    text: str
+    steps: int | None
+
+
+@dataclass(frozen=True)
 class Reach:
     """How far the values around one value are from it, in bands without gaps; those further away are left out."""
 
@@ -79,6 +89,8 @@ class Reach:
     text: str
     size: int
     bands: tuple[Band, ...]
+    points: tuple[ReachPoint, ...]
+    """Values of the bands, for a picture: all of them, or some of many."""
     sampled: bool
     """Whether some values were not asked: a band then holds at the values asked, and at both of its ends."""
 
@@ -122,13 +134,15 @@ def reach(policy: Policy, name: str, focus: int) -> Reach:
     _alone(policy, name)
     steps = _Steps(policy, policy.domain.axis(name), focus)
     size = attribute.size
-    asked = range(size) if size <= _MOST_ASKED else sorted({*_window(size, focus, 200), *_spread(size, 200)})
+    asked = range(size) if size <= _MOST_ASKED else sorted({*_window(size, focus, 200), *_spread(0, size, 200)})
     upwards = [at for at in asked if at >= focus]
     downwards = [at for at in reversed(asked) if at <= focus]
     ends, starts = steps.last_of_bands(upwards), steps.last_of_bands(downwards)
     cuts = sorted({*(end + 1 for end in ends), *starts})
     bands = [Band(a, b - 1, _range(attribute, a, b - 1), _finite(steps(a))) for a, b in pairwise(cuts)]
-    return Reach(focus, attribute.show(focus), size, tuple(bands), size > len(asked))
+    shown = sorted({focus, *_spread(cuts[0], cuts[-1], _MOST_POINTS)})
+    points = tuple(ReachPoint(at, attribute.show(at), _finite(steps(at))) for at in shown)
+    return Reach(focus, attribute.show(focus), size, tuple(bands), points, size > len(asked))
 
 
 class _Steps:
@@ -182,8 +196,8 @@ def _window(size: int, focus: int, most: int) -> range:
     return range(start, min(size, start + most))
 
 
-def _spread(size: int, most: int) -> list[int]:
-    return [*range(0, size, max(1, size // most)), size - 1]
+def _spread(start: int, stop: int, most: int) -> list[int]:
+    return [*range(start, stop, max(1, (stop - start) // most)), stop - 1]
 
 
 def _groups(graph: SecretGraph) -> int | None:

@@ -51,7 +51,34 @@ body { background: var(--ground); color: var(--ink); }
 .studio-scroll { width: 100%; overflow-x: auto; flex: none; }
 a:focus-visible, button:focus-visible, .q-btn:focus-visible, [tabindex]:focus-visible {
   outline: 3px solid #1a5f9e; outline-offset: 2px; }
+.studio-halves { display: grid; grid-template-columns: 1fr 1fr; gap: 16px; width: 100%; }
+.studio-card-halves { display: grid; grid-template-columns: minmax(15rem, 2fr) minmax(0, 3fr); gap: 28px; width: 100%; }
+.studio-expansion { width: 100%; background: var(--paper); border: 1px solid var(--line); border-radius: 10px; }
+.studio-expansion > .q-expansion-item__container > .q-item { padding: 12px 20px; border-radius: 10px; gap: 12px;
+  align-items: center; }
+.studio-expansion .q-expansion-item__content { padding: 4px 20px 20px; }
+.studio-stack { display: flex; flex-direction: column; gap: 16px; width: 100%; }
+.studio-radio { margin-left: -8px; }
+.studio-radio .q-radio__label { line-height: 1.3; padding: 3px 0; }
+.studio-chart { width: 100%; height: 260px; }
+.studio-chip { background: #e3edf7; color: #12487a; border-radius: 14px; padding: 3px 12px; font-size: 0.85rem;
+  white-space: nowrap; }
+.studio-boxes { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: 10px; width: 100%; }
+.studio-box { border: 1px solid var(--line); border-radius: 8px; padding: 8px; gap: 6px; background: var(--ground); }
+.studio-box-new { border-style: dashed; background: var(--paper); }
+.studio-chips { width: 100%; min-height: 34px; gap: 6px; }
+.studio-chips .studio-chip { cursor: grab; }
+.studio-block { border: 1px solid var(--line); border-radius: 8px; padding: 2px 4px 2px 12px; min-height: 36px; }
+.studio-odds { width: 100%; padding: 4px 0 0; }
+.studio-odds-line { position: relative; height: 14px; border-radius: 7px; background: #e8ebf0; overflow: hidden; }
+.studio-odds-range { position: absolute; top: 0; bottom: 0; background: #1a5f9e; }
+.studio-odds-open { background: repeating-linear-gradient(45deg, #b3261e 0 6px, #d98984 6px 12px); }
+.studio-odds-before { position: absolute; top: 0; bottom: 0; width: 3px; margin-left: -1px; background: #ffffff; }
+.studio-odds-scale { display: grid; grid-template-columns: 1fr auto 1fr; padding-top: 3px; font-size: 0.8rem;
+  color: var(--quiet); }
+.studio-odds-scale > :last-child { text-align: right; }
 .q-field__label { color: var(--quiet); }
+@media (max-width: 900px) { .studio-halves, .studio-card-halves { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 700px) { .studio-room { padding: 18px 14px 60px; } }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; } }
 """

@@ -60,12 +60,16 @@ def test_bands_hold_at_every_value(secrets: Secrets, focus: int) -> None:
             hops = policy.distance({"age": 17 + focus}, {"age": 17 + at})
             assert band.steps == (None if hops == float("inf") else hops)
     assert not found.sampled
+    assert [point.position for point in found.points] == covered
+    for point in found.points:
+        assert point.steps == next(band.steps for band in found.bands if band.first <= point.position <= band.last)
 
 
 def test_bands_of_a_million_values_are_exact_at_their_ends() -> None:
     found = reach(policy_with("wage", bp.DistanceThreshold(1000)), "wage", 50_000)
     assert found.partial
     assert found.sampled
+    assert len(found.points) < 150
     by_start = {band.first: band for band in found.bands}
     assert by_start[50_001].last == 51_000
     assert by_start[50_001].steps == 1

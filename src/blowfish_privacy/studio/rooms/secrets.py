@@ -1,11 +1,166 @@
-"""The room."""
+"""The room of secrets: what nobody may find out about a person, and what that means for two values."""
 
 from __future__ import annotations
 
-from blowfish_privacy.studio.parts.words import heading
+from typing import Any
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from blowfish_privacy.policies.explain import unprotected
+from blowfish_privacy.studio.chosen_loss import OWN, ChosenLoss
+from blowfish_privacy.studio.last_good import last_good_body
+from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.problems import try_change
+from blowfish_privacy.studio.parts.words import heading, note, notice, section
+from blowfish_privacy.studio.rooms.secret_card import SecretCards
+from blowfish_privacy.studio.rooms.whole_records import compare_records
+from blowfish_privacy.studio.secret_choice import Mode, mode_of, weakens, with_mode
+from blowfish_privacy.studio.signal import Signal
 from blowfish_privacy.studio.workshop import Workshop
 
+_MODES: dict[Mode, str] = {
+    "cards": "Attribute by attribute: I choose below what is secret about each",
+    "attributes": "One attribute at a time: any two values of an attribute, while the others stay as they are",
+    "full": "Every two records: differential privacy, the strongest, with the most noise",
+    "presence": "Presence: whether a person is in the table at all (add-or-remove differential privacy)",
+}
+_BY_CARD = "A person's value of each attribute, as its card below says."
+_QUESTIONS: dict[Mode, str] = {
+    "cards": "Steps then add up over the attributes: two records that differ in several of them are "
+    "protected less than two that differ in one. You choose below how far each attribute is protected.",
+    "attributes": "Two records that differ in several attributes are then as many steps apart, and protected less.",
+    "full": "The number of records then becomes public, and any two records are one step apart.",
+    "presence": "The number of records then becomes secret, and any two records are two steps apart: an epsilon means "
+    "something else than before. Known facts are not possible with it.",
+}
 
-def secrets(workshop: Workshop) -> None:  # noqa: ARG001
+
+def secrets(workshop: Workshop) -> None:
     """Fill the room."""
-    heading("Secrets")
+    heading(
+        "Secrets",
+        "Which values of a person must nobody be able to tell apart? The less you need to hide, the more exact your "
+        "results.",
+    )
+    loss, lost = ChosenLoss(workshop), Signal()
+    live(lambda: _fill(workshop, loss, lost), workshop.changed, shows=lambda: _outline(workshop))
+
+
+def _outline(workshop: Workshop) -> Any:
+    """Return what decides which parts the room has."""
+    body = last_good_body(workshop)
+    return None if workshop.file is None else (mode_of(body), workshop.file.policy.domain)
+
+
+def _fill(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
+    if workshop.file is None:
+        notice("Declare the attributes of your table first; then you can say what is secret about each.")
+        return
+    mode = mode_of(last_good_body(workshop))
+    with ui.element("div").classes("studio-stack"):
+        _choose_mode(workshop, mode)
+        live(lambda: _words(workshop), workshop.changed, shows=lambda: _said(workshop))
+        _choose_loss(loss, lost)
+        if mode == "cards":
+            SecretCards(workshop, loss, lost).build()
+        else:
+            compare_records(workshop, loss, lost)
+
+
+def _choose_mode(workshop: Workshop, mode: Mode) -> None:
+    single = len(last_good_body(workshop)["policy"]["domain"]) == 1
+    offered = {each: words for each, words in _MODES.items() if not single or each in ("cards", "presence")}
+    if mode == "other":
+        offered["other"] = "As it is written in the file"
+    with ui.column().classes("studio-card"):
+        section("What is secret about a person")
+        choice = (
+            ui.radio(offered, value=mode).props('aria-label="What is secret about a person"').classes("studio-radio")
+        )
+
+    def chosen(after: Mode) -> None:
+        if after in (mode, "other"):
+            return
+        if weakens(mode, after):
+            _ask(workshop, after, lambda: choice.set_value(mode))
+        elif try_change(workshop, with_mode(workshop.body, after)):
+            choice.set_value(mode)
+
+    choice.on_value_change(lambda event: chosen(event.value))
+
+
+def _ask(workshop: Workshop, after: Mode, back: Any) -> None:
+    with ui.dialog().props("persistent") as dialog, ui.card().classes("studio-card w-[34rem]"):
+        section("This changes what you promise")
+        ui.label(_QUESTIONS[after])
+        note("A ledger that was begun with another policy may not fit any more. You can undo the change.")
+
+        def keep() -> None:
+            dialog.close()
+            back()
+
+        def change() -> None:
+            dialog.close()
+            if try_change(workshop, with_mode(workshop.body, after)):
+                back()
+
+        with ui.row().classes("justify-end w-full"):
+            ui.button("Leave it", on_click=keep).props("flat no-caps autofocus")
+            ui.button("Change it", on_click=change).props("no-caps")
+    dialog.open()
+
+
+def _said(workshop: Workshop) -> Any:
+    if workshop.file is None:
+        return None
+    policy = workshop.file.policy
+    mode, words = mode_of(last_good_body(workshop)), policy.words()
+    # Each card says what is protected of its attribute; what holds for all of them is said once.
+    alone = mode == "cards" and words.protected
+    protected = (_BY_CARD, *words.added) if alone else words.sentences
+    return protected, unprotected(policy), mode
+
+
+def _words(workshop: Workshop) -> None:
+    if workshop.file is None:
+        return
+    protected, exposed, mode = _said(workshop)
+    with ui.element("div").classes("studio-stack"):
+        if mode == "other":
+            notice("The file has a choice that this form does not know; it is shown here, and changed in the file.")
+        with ui.element("div").classes("studio-halves"):
+            _sentences("Protected", protected or ("Nothing: the policy has no secret pairs.",), "lock_outline")
+            _sentences("Not protected", exposed or ("Every two values are some number of steps apart.",), "visibility")
+
+
+def _sentences(title: str, sentences: tuple[str, ...], icon: str) -> None:
+    with ui.column().classes("studio-card"):
+        with ui.row().classes("items-center gap-2"):
+            ui.icon(icon).props("aria-hidden=true").classes("text-lg text-primary")
+            TextElement(tag="h2", text=title).classes("studio-section").style("margin: 0")
+        for sentence in sentences[:8]:
+            ui.label(sentence)
+        if len(sentences) > 8:
+            note(f"And {len(sentences) - 8:,} more sentences.")
+
+
+def _choose_loss(loss: ChosenLoss, lost: Signal) -> None:
+    """Let somebody choose the loss at which values are compared."""
+    workshop = loss.workshop
+
+    def build() -> None:
+        with ui.row().classes("items-end gap-4 w-full"):
+            which = ui.select(loss.options(), value=loss.chosen, label="Compare values after a loss of")
+            which.classes("w-80 max-w-full").props("outlined dense")
+            own = ui.input("Epsilon", value=str(float(loss.own)), validation=loss.take).classes("w-28")
+            own.props("outlined dense").bind_visibility_from(which, "value", value=OWN)
+
+        def chosen(value: str) -> None:
+            loss.which = value
+            lost.fire()
+
+        which.on_value_change(lambda event: chosen(event.value))
+        own.on_value_change(lost.fire)
+
+    live(build, workshop.changed, workshop.planned, shows=loss.options)

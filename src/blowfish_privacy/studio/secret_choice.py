@@ -1,0 +1,195 @@
+"""The secrets of a policy file as the choices of a form: plain values in, plain values out.
+
+A form knows four ways to choose for whole records and five for one attribute. Whatever else a file says is ``other``:
+it is shown in words, and changed in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+from blowfish_privacy.domain import Attribute, Hierarchy
+from blowfish_privacy.graphs.graph import SecretGraph
+from blowfish_privacy.support.exact import show
+
+Body: TypeAlias = dict[str, Any]
+Mode: TypeAlias = Literal["full", "attributes", "cards", "presence", "other"]
+"""How the secrets of whole records are chosen; ``cards`` is attribute by attribute."""
+Kind: TypeAlias = Literal["full", "threshold", "width", "groups", "cuts", "within", "public", "other"]
+"""What is secret about one attribute."""
+
+MOST_GROUPED = 60
+"""Categories beyond which groups are written in the file, not chosen in a form."""
+_WRITTEN: dict[Mode, Any] = {"full": "full", "attributes": "attributes", "presence": "add_remove"}
+
+
+def mode_of(body: Body) -> Mode:
+    """Say how a file chooses its secrets; one attribute is a card, whatever is secret about it."""
+    secrets = body["policy"]["secrets"]
+    if secrets == "add_remove":
+        return "presence"
+    if isinstance(secrets, dict) and "per_attribute" in secrets:
+        return "cards"
+    if _single(body) and not (isinstance(secrets, dict) and "by" in secrets):
+        return "cards"
+    return secrets if secrets in ("full", "attributes") else "other"
+
+
+def with_mode(body: Body, mode: Mode) -> Body:
+    """Choose in another way; cards begin with every two values of each attribute."""
+    changed = deepcopy(body)
+    policy = changed["policy"]
+    if mode == "cards":
+        policy["secrets"] = {"per_attribute": dict.fromkeys(policy["domain"], "full")}
+    else:
+        policy["secrets"] = _WRITTEN[mode]
+    if mode == "presence":
+        # It keeps the number of records secret by itself.
+        policy.pop("size", None)
+    return changed
+
+
+def weakens(before: Mode, after: Mode) -> bool:
+    """Say whether a change of the mode takes something from the promise, or changes what it is about."""
+    return (before, after) not in (("attributes", "cards"), ("attributes", "full"), ("cards", "full"))
+
+
+def choice_of(body: Body, name: str) -> Any:
+    """Return what a file with cards says about one attribute."""
+    secrets = body["policy"]["secrets"]
+    named = isinstance(secrets, dict) and "per_attribute" in secrets
+    return secrets["per_attribute"].get(name, "full") if named else secrets
+
+
+def with_choice(body: Body, name: str, choice: Any) -> Body:
+    """Say something else about one attribute."""
+    changed = deepcopy(body)
+    policy = changed["policy"]
+    if isinstance(policy["secrets"], dict) and "per_attribute" in policy["secrets"]:
+        policy["secrets"]["per_attribute"][name] = choice
+    else:
+        policy["secrets"] = {"per_attribute": {name: choice}}
+    return changed
+
+
+def kind_of_choice(choice: Any, attribute: Attribute, graph: SecretGraph) -> Kind:
+    """Say which of the form's choices one in a file is."""
+    if choice in ("full", "public"):
+        return choice
+    if not isinstance(choice, dict) or len(choice) != 1:
+        return "other"
+    ((keyword, value),) = choice.items()
+    if keyword == "threshold" and attribute.ordered:
+        return "threshold"
+    if keyword == "within" and isinstance(attribute, Hierarchy):
+        return "within"
+    if keyword != "partition" or len(value) != 1:
+        return "other"
+    if "widths" in value:
+        return "width"
+    if attribute.ordered:
+        return "other" if cuts_of(graph) is None else "cuts"
+    return "groups" if attribute.size <= MOST_GROUPED else "other"
+
+
+def kinds_for(attribute: Attribute) -> list[Kind]:
+    """List the choices that an attribute has."""
+    kinds: list[Kind] = ["full"]
+    if attribute.size < 2:
+        return ["full", "public"]
+    if attribute.ordered:
+        kinds.append("threshold")
+        # Bins have edges of their own; only whole numbers fall into blocks of any width.
+        kinds.extend(("width", "cuts") if attribute.keyword == "integer" else ("cuts",))
+    elif attribute.size <= MOST_GROUPED:
+        kinds.append("groups")
+    if isinstance(attribute, Hierarchy) and len(attribute.level_sizes) > 1:
+        kinds.append("within")
+    return [*kinds, "public"]
+
+
+def first_choice(kind: Kind, attribute: Attribute) -> Any:
+    """Return what a form begins with when a kind is chosen."""
+    if kind == "threshold":
+        return threshold_choice(_round(attribute.gap(0, attribute.size - 1) / 10))
+    if kind == "width":
+        return width_choice(_round(Fraction(attribute.size, 10)))
+    if kind == "cuts":
+        return cuts_choice(attribute, [attribute.size // 2])
+    if kind == "groups":
+        return groups_choice(attribute, [int(at >= (attribute.size + 1) // 2) for at in range(attribute.size)])
+    if kind == "within" and isinstance(attribute, Hierarchy):
+        return {"within": next(iter(attribute.level_sizes))}
+    return kind
+
+
+def threshold_choice(theta: Fraction) -> Any:
+    """Write that values at most so far apart are secret."""
+    return {"threshold": written(theta)}
+
+
+def width_choice(width: Fraction) -> Any:
+    """Write blocks of one width."""
+    return {"partition": {"widths": written(width)}}
+
+
+def groups_choice(attribute: Attribute, groups: Sequence[int]) -> Any:
+    """Write the groups of categories; each category has the number of its group, and empty groups are left out."""
+    members = [[attribute.value(at) for at, own in enumerate(groups) if own == group] for group in sorted({*groups})]
+    return {"partition": {"blocks": members}}
+
+
+def cuts_choice(attribute: Attribute, cuts: Sequence[int]) -> Any:
+    """Write blocks of an ordered attribute that begin at its first value and at each cut."""
+    starts = sorted({0, *cuts})
+    ends = [*(start - 1 for start in starts[1:]), attribute.size - 1]
+    return {"partition": {"blocks": [_block(attribute, a, b) for a, b in zip(starts, ends, strict=True)]}}
+
+
+def groups_of(graph: SecretGraph) -> list[int]:
+    """Number the groups of an attribute's values in the order of their first values."""
+    numbers: dict[object, int] = {}
+    return [numbers.setdefault(graph.component((at,)), len(numbers)) for at in range(graph.domain.size)]
+
+
+def cuts_of(graph: SecretGraph) -> list[int] | None:
+    """Find where the blocks of an ordered attribute begin, but for the first; None if a block is no range."""
+    if graph.domain.size > 20_000:
+        return None
+    groups = groups_of(graph)
+    cuts = [at for at in range(1, len(groups)) if groups[at] != groups[at - 1]]
+    return cuts if len({*groups}) == len(cuts) + 1 else None
+
+
+def written(number: Fraction) -> Any:
+    """Write a number as a file does: whole, decimal or, if it must be, as the text of a fraction."""
+    if number.denominator == 1:
+        return int(number)
+    try:
+        return Decimal(show(number))
+    except InvalidOperation:
+        return show(number)
+
+
+def _block(attribute: Attribute, first: int, last: int) -> Any:
+    """Write a range of values by its two ends; of bins these are edges."""
+    bounds = getattr(attribute, "bounds", None)
+    if bounds is not None:
+        return [written(bounds[first]), written(bounds[last + 1])]
+    return [attribute.value(first), attribute.value(last)]
+
+
+def _round(number: Fraction) -> Fraction:
+    """Round up to 1, 2 or 5 times a power of ten, so that a form begins with a number that people like."""
+    power = Fraction(1)
+    while power * 10 <= number:
+        power *= 10
+    return next((times * power for times in (1, 2, 5) if times * power >= number), 10 * power)
+
+
+def _single(body: Body) -> bool:
+    return len(body["policy"]["domain"]) == 1
