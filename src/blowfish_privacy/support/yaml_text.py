@@ -28,7 +28,7 @@ _WORDS = {
 _NUMERIC = frozenset("-+.0123456789")
 
 # The parser written in C, where PyYAML was built with it, is some twenty times as fast.
-_Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def parse(text: str) -> Any:
@@ -54,13 +54,13 @@ _SMALLER = "list fewer values: ranges, widths and bins say the same in few words
 
 def line_of(text: str, path: Sequence[Any]) -> int:
     """Find the line of a value by the keys and numbers that lead to it; if it is missing, of what should hold it."""
-    parser = _Parser(text)
+    parser = Parser(text)
     parser.get_event()
     parser.get_event()
     event = mark = parser.get_event()
     for step in path:
         if isinstance(event, yaml.MappingStartEvent):
-            while not isinstance(key := parser.get_event(), yaml.MappingEndEvent) and _scalar(key) != step:
+            while not isinstance(key := parser.get_event(), yaml.MappingEndEvent) and scalar(key) != step:
                 _skip(parser, parser.get_event())
             if isinstance(key, yaml.MappingEndEvent):
                 break
@@ -88,7 +88,7 @@ class _Reader:
     """Builds values from the events of a parser."""
 
     def __init__(self, text: str) -> None:
-        self._parser = _Parser(text)
+        self._parser = Parser(text)
         self._values = 0
 
     def document(self) -> Any:
@@ -117,7 +117,7 @@ class _Reader:
         if event.tag is not None:
             _refuse(event, "tags are not allowed")
         if isinstance(event, yaml.ScalarEvent):
-            return _scalar(event)
+            return scalar(event)
         return self._sequence(level) if isinstance(event, yaml.SequenceStartEvent) else self._mapping(level)
 
     def _sequence(self, level: int) -> list[Any]:
@@ -143,7 +143,8 @@ class _Reader:
         return built
 
 
-def _scalar(event: yaml.ScalarEvent) -> Any:
+def scalar(event: yaml.ScalarEvent) -> Any:
+    """Return the plain value that a scalar of a text stands for."""
     text: str = event.value
     if len(text) > TEXT_CHARACTERS:
         _refuse(event, f"a text has {len(text):,} characters, and {TEXT_CHARACTERS:,} is the most")
@@ -197,9 +198,26 @@ for _tag, (_pattern, _first) in _RESOLVED.items():
     _Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^({_pattern})$"), _first)
 
 
+def _number(dumper: yaml.SafeDumper, value: Decimal) -> yaml.Node:
+    written = str(value)
+    return dumper.represent_scalar(f"tag:yaml.org,2002:{'int' if _INTEGER.fullmatch(written) else 'float'}", written)
+
+
+_Dumper.add_representer(Decimal, _number)
+
+
 def write(value: Any) -> str:
     """Write plain values as YAML that :func:`parse` reads back unchanged."""
     options: dict[str, Any] = {"Dumper": _Dumper, "sort_keys": False, "default_flow_style": None, "width": 110}
     readable = yaml.dump(value, allow_unicode=True, **options)
     # Some characters, such as the one for "next line", are read back as spaces unless they are escaped.
     return readable if parse(readable) == value else yaml.dump(value, allow_unicode=False, **options)
+
+
+def write_scalar(value: Any) -> str:
+    """Write a single value in one line, so that it can stand anywhere: between brackets, and as a key."""
+    options: dict[str, Any] = {"Dumper": _Dumper, "default_flow_style": True, "width": 10 * TEXT_CHARACTERS}
+    written = yaml.dump([value], allow_unicode=True, **options)
+    if "\n" in written.rstrip("\n") or parse(written) != [value]:
+        written = yaml.dump([value], allow_unicode=False, default_style='"', **options)
+    return written.strip().removeprefix("[").removesuffix("]")

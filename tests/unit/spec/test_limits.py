@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 WIDE = [5 * 10**6, 2**31, 10**12, 10**18]
 
 
-class CountingParser(yaml_text._Parser):
+class CountingParser(yaml_text.Parser):
     """Counts the events that are asked for."""
 
     events = 0
@@ -53,7 +53,7 @@ class CountingParser(yaml_text._Parser):
 )
 def test_a_file_is_read_no_further_than_its_limit(monkeypatch, text, limit, most):
     monkeypatch.setattr(yaml_text, limit, most)
-    monkeypatch.setattr(yaml_text, "_Parser", CountingParser)
+    monkeypatch.setattr(yaml_text, "Parser", CountingParser)
     CountingParser.events = 0
     with pytest.raises(SpecError, match=f"more than {most:,} (values|levels)|plain text"):
         yaml_text.parse(text)

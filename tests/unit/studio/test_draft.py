@@ -81,7 +81,7 @@ def test_a_change_of_an_empty_draft_writes_it_anew():
     draft = Draft("")
     assert draft.body == {}
     assert draft.change({"version": 1, "data": "people.csv"}) is None
-    assert draft.body == {"version": 1, "data": "people.csv"}
+    assert draft.text == "version: 1\ndata: people.csv\n"
 
 
 def test_saving_keeps_line_ends_and_comments(tmp_path: Path):
