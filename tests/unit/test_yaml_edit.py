@@ -214,6 +214,11 @@ def test_long_lists_are_wrapped_between_their_entries():
     assert max(map(len, wide.split("\n"))) <= 120
 
 
+def test_a_key_in_quotes_is_not_taken_for_decimals():
+    body = {"a": {"b": 0, "0": ""}}
+    assert same(yaml_text.parse(edited("a: 1\n", body)), body)
+
+
 def test_a_text_that_is_wrong_is_not_changed():
     with pytest.raises(SpecError):
         edited("a: [", {"a": 1})

@@ -136,11 +136,15 @@ class _Reader:
             if key in built:
                 _refuse(event, f"duplicate key {brief(key)}")
             following = self._parser.get_event()
-            if isinstance(following, yaml.ScalarEvent) and not following.value and event.value.isdecimal():
+            if _is_plain(following) and not following.value and _is_plain(event) and event.value.isdecimal():
                 _check_decimal_point(event, *before)
             name, value = key, self._value(following, level + 1)
             built[name] = value
         return built
+
+
+def _is_plain(event: Any) -> bool:
+    return isinstance(event, yaml.ScalarEvent) and event.implicit[0]
 
 
 def scalar(event: yaml.ScalarEvent) -> Any:
