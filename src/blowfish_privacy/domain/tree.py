@@ -98,12 +98,29 @@ def read_csv(path: str | PathLike[str]) -> tuple[list[str], Any]:
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             text = file.read(FILE_CHARACTERS + 1)
-        rows = [row for row in csv.reader(StringIO(text, newline=""), strict=True) if row]
+        rows = _rows(text)
     except (OSError, ValueError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or "it is not CSV in UTF-8"
         raise DomainError(f"the hierarchy in {brief(str(path))} cannot be read: {reason}.") from None
     if len(text) > FILE_CHARACTERS:
         raise DomainError(f"the file of a hierarchy has at most {FILE_CHARACTERS:,} characters.")
+    return _tree(rows)
+
+
+def read_levels(text: str) -> tuple[list[str], Any]:
+    """Read the same from a text, whatever stands around a name: lines of levels as a person types or pastes them."""
+    try:
+        rows = _rows(text.replace("\t", ","))
+    except csv.Error:
+        raise DomainError("the lines of a hierarchy cannot be read.", hint="write names with commas between.") from None
+    return _tree([[name.strip() for name in row] for row in rows if any(name.strip() for name in row)])
+
+
+def _rows(text: str) -> list[list[str]]:
+    return [row for row in csv.reader(StringIO(text, newline=""), strict=True) if row]
+
+
+def _tree(rows: list[list[str]]) -> tuple[list[str], Any]:
     levels, *places = rows or [[]]
     if not places or not levels:
         raise DomainError(

@@ -18,7 +18,7 @@ from blowfish_privacy.engines.progress import Progress, watched
 from blowfish_privacy.engines.sources.sources import Choice, Opened, Source
 from blowfish_privacy.engines.sql.assignments import assignment_query, assignment_sums
 from blowfish_privacy.engines.sql.cells import Layout, check_countable, many
-from blowfish_privacy.engines.sql.columns import ColumnType, accepts, wanted
+from blowfish_privacy.engines.sql.columns import ColumnType, Kind, accepts, wanted
 from blowfish_privacy.engines.sql.counts import counts_query, plain_counts_query
 from blowfish_privacy.engines.sql.faults import shielded
 from blowfish_privacy.engines.sql.lattice_sums import lattice_query, lattice_sums
@@ -126,6 +126,17 @@ class TableEngine:
         fields = product(zip(map(domain.column, domain.names), domain.attributes, strict=True), PROBLEMS)
         problems = [(*field, problem) for (field, problem), rows in zip(fields, tallies, strict=True) if rows]
         return data_problem(problems) if problems else DataError("the data changed while they were read.")
+
+    def columns(self) -> list[tuple[str, Kind]]:
+        """Name the columns and what kind of values each holds, without looking at a row."""
+        names: list[str] = []
+
+        def choose(listed: Sequence[object]) -> Sequence[int]:
+            names.extend(map(str, listed))
+            return range(len(listed))
+
+        types = self.safely(lambda: self._source.types(choose))
+        return [(name, each.kind) for name, each in zip(names, types, strict=True)]
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check columns and types from the source's description alone."""

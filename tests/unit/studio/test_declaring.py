@@ -1,0 +1,117 @@
+"""Choosing a table and declaring attributes, as changes of a policy file."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from blowfish_privacy.errors import DataError, PolicyError, SpecError
+from blowfish_privacy.studio.declaring import with_attribute, with_data, without_attribute
+from blowfish_privacy.studio.draft import Draft
+from blowfish_privacy.studio.folders import from_folder, look_into
+
+AGE, SEX = {"integer": [0, 99]}, {"categorical": ["f", "m"]}
+HERE = Path()
+
+
+def valid(body):
+    draft = Draft("")
+    assert draft.change(body) is None
+    return body
+
+
+def test_a_table_begins_a_file():
+    body = with_data({}, "people.csv")
+    assert body == {"version": 1, "data": "people.csv", "ledger": "people.ledger", "budget": Decimal("1.0")}
+    assert list(body) == ["version", "data", "ledger", "budget"]
+    valid(body)
+    assert with_data(body, "other.csv") == {**body, "data": "other.csv"}
+    assert with_data({}, "postgresql://host/db?table=t")["ledger"] == "release.ledger"
+    kept = with_data({"version": 1, "policy": {"domain": {"age": AGE}, "secrets": "full"}}, "a.csv")
+    assert list(kept) == ["version", "data", "policy"]
+
+
+def test_the_first_attribute_makes_a_policy_and_others_are_secret_in_full():
+    body = valid(with_attribute({}, "age", AGE))
+    assert body["policy"] == {"domain": {"age": AGE}, "secrets": "full"}
+    body = valid(with_attribute(body, "sex", SEX))
+    assert body["policy"]["secrets"] == "full"
+    with pytest.raises(SpecError, match="no name"):
+        with_attribute(body, "", SEX)
+
+
+@pytest.mark.parametrize(
+    ("secrets", "after"),
+    [
+        ("attributes", "attributes"),
+        ("add_remove", "add_remove"),
+        ({"per_attribute": {"age": {"threshold": 5}}}, {"per_attribute": {"age": {"threshold": 5}, "sex": "full"}}),
+        ({"threshold": 5}, {"per_attribute": {"age": {"threshold": 5}, "sex": "full"}}),
+        ("public", {"per_attribute": {"age": "public", "sex": "full"}}),
+        (
+            {"partition": {"widths": {"age": 10}}},
+            {"per_attribute": {"age": {"partition": {"widths": {"age": 10}}}, "sex": "full"}},
+        ),
+    ],
+)
+def test_a_new_attribute_changes_nothing_of_what_was_promised_about_others(secrets, after):
+    body = {"version": 1, "policy": {"domain": {"age": AGE}, "secrets": secrets}}
+    assert valid(with_attribute(body, "sex", SEX))["policy"]["secrets"] == after
+
+
+def test_a_declaration_is_replaced_in_its_place():
+    body = with_attribute(with_attribute({}, "age", AGE), "sex", SEX)
+    changed = with_attribute(body, "age", {"integer": [0, 120]})
+    assert list(changed["policy"]["domain"]) == ["age", "sex"]
+    assert body["policy"]["domain"]["age"] == AGE
+
+
+def test_leaving_an_attribute_out_takes_it_out_of_the_secrets():
+    domain = {"age": AGE, "sex": SEX}
+    body = {"version": 1, "policy": {"domain": domain, "secrets": {"per_attribute": {"age": "full", "sex": "public"}}}}
+    left = valid(without_attribute(body, "sex", HERE))
+    assert left["policy"] == {"domain": {"age": AGE}, "secrets": {"per_attribute": {"age": "full"}}}
+    assert without_attribute(left, "age", HERE) == {"version": 1}
+
+
+def test_what_needs_an_attribute_is_named():
+    domain = {"age": AGE, "sex": SEX}
+    body = {
+        "version": 1,
+        "policy": {"domain": domain, "secrets": "full", "known": [{"marginal": ["age"]}, {"marginal": ["sex"]}]},
+        "releases": [
+            {"name": "ages", "histogram": ["age"], "epsilon": Decimal("0.1")},
+            {"name": "both", "histogram": ["age", "sex"], "epsilon": Decimal("0.1")},
+        ],
+    }
+    with pytest.raises(PolicyError, match="sex is still needed: known fact 2, release both\\."):
+        without_attribute(body, "sex", HERE)
+    by = {"by": "sex", "f": "full", "m": "public"}
+    with pytest.raises(PolicyError, match="the secrets"):
+        without_attribute({"version": 1, "policy": {"domain": domain, "secrets": by}}, "sex", HERE)
+    one = {**body, "policy": {"domain": {"age": AGE}, "secrets": "full"}, "releases": body["releases"][:1]}
+    with pytest.raises(PolicyError, match="release ages"):
+        without_attribute(one, "age", HERE)
+
+
+def test_folders_show_tables_and_folders_only(tmp_path: Path):
+    for name in ("b.csv", "A.parquet", "notes.txt", ".hidden.csv"):
+        (tmp_path / name).touch()
+    (tmp_path / "inner").mkdir()
+    seen = look_into(tmp_path)
+    assert seen.folders == ("inner",)
+    assert seen.tables == ("A.parquet", "b.csv")
+    assert seen.is_table
+    assert not look_into(tmp_path / "inner").is_table
+    for wrong in (tmp_path / "none", tmp_path / "b.csv", "\0"):
+        with pytest.raises(DataError):
+            look_into(wrong)
+
+
+def test_a_table_beside_the_file_is_named_without_its_folder(tmp_path: Path):
+    assert from_folder(str(tmp_path / "a" / "b.csv"), tmp_path) == "a/b.csv"
+    assert from_folder("/elsewhere/b.csv", tmp_path) == "/elsewhere/b.csv"
+    for data in ("b.csv", "postgresql://host/db?table=t", "spark:/lake"):
+        assert from_folder(data, tmp_path) == data
