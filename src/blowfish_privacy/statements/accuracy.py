@@ -105,5 +105,6 @@ def by_amount(
         except BlowfishError:
             # Noise too large to be drawn, or too few records: there is no such plan.
             continue
-        rows.append({"amount": show(start * factor), "measure": unit.name, "rmse": made.expected_error().rmse})
+        error = made.expected_error().rmse
+        rows.append({"amount": show(start * factor), "measure": unit.name, "rmse": error, "stated": factor == 1})
     return rows

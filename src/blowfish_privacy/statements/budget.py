@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -38,6 +38,27 @@ def budget_view(quote: Quote, policy: Policy) -> dict[str, Any]:
 def budget_rows(quote: Quote, policy: Policy) -> list[list[str]]:
     """Write a quote as the rows of a table."""
     return [[_name(name), *map(rounded, amounts)] for name, *amounts in _classes(quote, policy)]
+
+
+def budget_shares(quotes: Sequence[tuple[str, Quote]], start: Quote, policy: Policy) -> list[dict[str, Any]]:
+    """Show for each class of secret pairs what is spent, what each release takes beside those before it, what is left.
+
+    ``start`` quotes no release, and each of ``quotes`` one more than the quote before; amounts are exact.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for name, spent in in_words(start.after, policy).items():
+        rows[name] = {"pairs": _name(name), "spent": str(spent), "takes": {}, "left": str(start.budget - spent)}
+    before = in_words(start.after, policy)
+    for release, quote in quotes:
+        after = in_words(quote.after, policy)
+        for name, lost in after.items():
+            row = rows.setdefault(name, {"pairs": _name(name), "spent": "0", "takes": {}})
+            taken = lost - before.get(name, Fraction(0))
+            if taken:
+                row["takes"][release] = str(taken)
+            row["left"] = str(quote.budget - lost)
+        before = after
+    return [*rows.values()]
 
 
 def budget_words(quote: Quote) -> Iterator[str]:

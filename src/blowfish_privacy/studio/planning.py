@@ -25,6 +25,7 @@ from blowfish_privacy.release.planned_release import PlannedRelease
 from blowfish_privacy.release.public_sizes import CautiousNumbers, PublicSizes
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.statements.accuracy import accuracy_view, by_amount, by_part, by_size
+from blowfish_privacy.statements.budget import budget_shares
 from blowfish_privacy.statements.plan import plan_view
 from blowfish_privacy.studio.ledger_state import LedgerState
 from blowfish_privacy.studio.public_answers import PublicAnswers
@@ -166,6 +167,21 @@ class Planning:
             if outcome.plan is not None and outcome.due and outcome.name in names
         ]
         return self.state.quote(losses, self.file)
+
+    def shares(self, names: Collection[str]) -> list[dict[str, Any]] | BlowfishError | None:
+        """Say for each class of secret pairs what some of the releases would take from it, one after the other."""
+        start = self.quoted([])
+        if not isinstance(start, Quote):
+            return start
+        quotes, taken = list[tuple[str, Quote]](), list[str]()
+        for outcome in self.outcomes:
+            if outcome.due and outcome.name in names:
+                taken.append(outcome.name)
+                quote = self.quoted(taken)
+                if not isinstance(quote, Quote):
+                    return quote
+                quotes.append((outcome.name, quote))
+        return budget_shares(quotes, start, self.file.policy)
 
 
 _Content: TypeAlias = tuple[object, ...]

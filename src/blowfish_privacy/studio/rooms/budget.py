@@ -1,11 +1,269 @@
-"""The room."""
+"""Budget: what is spent, what the planned releases would take from each attribute's balance, and what is left."""
 
 from __future__ import annotations
 
-from blowfish_privacy.studio.parts.words import heading
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nicegui import background_tasks, run, ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.ledger import create_ledger
+from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.statements.budget import budget_words
+from blowfish_privacy.studio.amounts import read_amount, written
+from blowfish_privacy.studio.charts.balances import balances
+from blowfish_privacy.studio.draft import Problem
+from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.waiting import greys, spinner
+from blowfish_privacy.studio.parts.words import heading, note, notice, problem_card, section
+from blowfish_privacy.studio.planning import Outcome, Planning
 from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.support.exact import rounded
 
 
-def budget(workshop: Workshop) -> None:  # noqa: ARG001
+def budget(workshop: Workshop) -> None:
     """Fill the room."""
-    heading("Budget")
+    with ui.row().classes("w-full items-start justify-between no-wrap"):
+        heading("Budget", "The most that all releases together may lose on any two values that nobody may tell apart.")
+        spinner(workshop.planned, lambda: workshop.stale)
+    live(lambda: _room(workshop), workshop.changed, shows=lambda: workshop.file is None).classes("flex flex-col gap-5")
+
+
+def _room(workshop: Workshop) -> None:
+    if workshop.file is None:
+        notice("First choose a table and declare its attributes: then there is something to budget for.")
+        return
+    with ui.card().classes("studio-card").props("flat"):
+        section("The ledger")
+        live(lambda: _ledger(workshop), workshop.planned, shows=lambda: _ledger_state(workshop))
+    with ui.card().classes("studio-card").props("flat"):
+        section("What the releases take")
+        _Balances(workshop)
+
+
+def _ledger_state(workshop: Workshop) -> Any:
+    planning = workshop.planning
+    if planning is None:
+        return None
+    state, stated = planning.state, planning.file.budget
+    problem = None if state.problem is None else state.problem.message
+    return str(state.location), state.missing, problem, len(state.entries), None if stated is None else stated.words
+
+
+def _ledger(workshop: Workshop) -> None:
+    """Say where the ledger is, or offer to make it."""
+    planning = workshop.planning
+    if planning is None:
+        note("Working out the plans.")
+        return
+    with ui.column().classes("w-full gap-4 items-start"):
+        _describe(workshop, planning)
+
+
+def _describe(workshop: Workshop, planning: Planning) -> None:
+    state = planning.state
+    if state.location is None:
+        note("A ledger keeps what was spent. Name one in the file: ledger: table.ledger.")
+        ui.button("Name one", on_click=lambda: _name_ledger(workshop)).props("outline no-caps")
+    name = state.location.name if isinstance(state.location, Path) else state.location
+    if state.ledger is not None:
+        spent = "Nothing is spent yet." if not state.entries else f"It has {_entries(len(state.entries))}."
+        ui.label(f"{name} has a budget of {state.ledger.terms.kept}, which is fixed. {spent}")
+        return
+    if state.problem is not None:
+        problem_card(Problem(state.problem.message, state.problem.hint))
+        note("Plans below are for a new ledger.")
+    _budget_field(workshop)
+    if state.missing:
+        ui.label(f"There is no ledger {name} yet. It must be made before the first release; its budget is then fixed.")
+        button = ui.button("Create the ledger", icon="add", on_click=lambda: _create(workshop, planning))
+        button.props("no-caps").set_enabled(planning.file.budget is not None)
+
+
+def _entries(many: int) -> str:
+    return "1 entry" if many == 1 else f"{many:,} entries"
+
+
+def _name_ledger(workshop: Workshop) -> None:
+    body = workshop.body
+    body["ledger"] = f"{workshop.suggested_path.stem}.ledger"
+    if not body.get("budget"):
+        body["budget"] = Decimal("1.0")
+    _say(workshop.change(body))
+
+
+_COUNTS = {"epsilon": "epsilon", "rho": "rho (Gaussian noise too)"}
+
+
+def _budget_field(workshop: Workshop) -> None:
+    """Let the budget be stated, while there is no ledger that fixes it."""
+    stated = workshop.body.get("budget")
+    if isinstance(stated, dict) and "rho" not in stated:
+        note("The budget is one of epsilon and delta: change it in the file.")
+        return
+    unit, amount = ("rho", stated["rho"]) if isinstance(stated, dict) else ("epsilon", stated)
+    with ui.row().classes("items-center gap-4"):
+        number = ui.input("Budget", value="" if amount is None else written(Decimal(str(amount))))
+        number.props("outlined dense inputmode=decimal").classes("w-32")
+        counted = ui.select(_COUNTS, label="Counted in", value=unit).props("outlined dense").classes("w-56")
+
+    def state() -> None:
+        read = read_amount(number.value)
+        if read is None:
+            return
+        body = workshop.body
+        body["budget"] = read if counted.value == "epsilon" else {"rho": read}
+        _say(workshop.change(body))
+
+    number.on("blur", state)
+    number.on("keydown.enter", state)
+    counted.on_value_change(state)
+
+
+def _create(workshop: Workshop, planning: Planning) -> None:
+    """Make the ledger that the file names, as ``blowfish ledger create`` does."""
+    location, terms = planning.state.location, planning.file.budget
+    if location is None or terms is None:
+        return
+    try:
+        made = create_ledger(location, budget=terms)
+    except BlowfishError as error:
+        _say(Problem.of(error))
+        return
+    ui.notify(f"Made the ledger {made.name} with a budget of {made.terms.kept}. Nothing is spent yet.", type="positive")
+    workshop.replan()
+
+
+def _say(problem: Problem | None) -> None:
+    if problem is not None:
+        ui.notify(f"{problem.message} {problem.hint or ''}", type="negative", timeout=10_000, close_button="Close")
+
+
+class _Balances:
+    """The balances as bars and as numbers, for the releases that are switched on."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop = workshop
+        self._left_out: set[str] = set()
+        switches = live(self._switches, workshop.planned, shows=self._listed)
+        self._whole = ui.column().classes("w-full gap-4")
+        for element in (switches, self._whole):
+            greys(element, workshop.planned, lambda: workshop.stale)
+        with self._whole:
+            self._words = ui.column().classes("w-full gap-1")
+            self._chart = ui.echart({}).classes("w-full")
+            self._chart.visible = False
+            self._table = ui.element("div").classes("w-full overflow-x-auto")
+        self._leave = workshop.planned.subscribe(self._refresh)
+        self._whole.client.on_delete(self._leave)
+        self._refresh()
+
+    def _listed(self) -> Any:
+        planning = self._workshop.planning
+        return None if planning is None else [_switch(outcome) for outcome in planning.outcomes]
+
+    def _switches(self) -> None:
+        planning = self._workshop.planning
+        if planning is None or not planning.outcomes:
+            note("There is no release to spend on.")
+            return
+        note("Switch releases off to see what the others leave. This changes nothing and spends nothing.")
+        with ui.element("div").classes("w-full flex flex-wrap gap-x-6 gap-y-1"):
+            for outcome in planning.outcomes:
+                name, words, possible = _switch(outcome)
+                switch = ui.switch(f"{name}: {words}", value=outcome.plan is not None and name not in self._left_out)
+                switch.set_enabled(possible)
+                switch.on_value_change(partial(self._turn, name))
+
+    def _turn(self, name: str, event: Any) -> None:
+        (self._left_out.discard if event.value else self._left_out.add)(name)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        if self._whole.is_deleted:
+            self._leave()
+        elif not self._workshop.stale and self._workshop.planning is not None:
+            background_tasks.create(self._draw(self._workshop.planning), name="balances")
+
+    async def _draw(self, planning: Planning) -> None:
+        chosen = [outcome.name for outcome in planning.outcomes if outcome.name not in self._left_out]
+        quote = await run.io_bound(planning.quoted, chosen)
+        shares = await run.io_bound(planning.shares, chosen)
+        now = [outcome.name for outcome in planning.outcomes if outcome.name not in self._left_out]
+        if self._whole.is_deleted or planning is not self._workshop.planning or now != chosen:
+            return
+        self._words.clear()
+        with self._words:
+            if isinstance(quote, Quote):
+                for number, sentence in enumerate(budget_words(quote)):
+                    ui.label(sentence) if number == 0 and quote.fits else _loud(sentence, bad=not number)
+            elif quote is None:
+                note("State a budget to see what is left of it.")
+            else:
+                problem_card(Problem(quote.message, quote.hint))
+        taking = [outcome.name for outcome in planning.outcomes if outcome.due and outcome.name in chosen]
+        self._show(shares if isinstance(shares, list) else [], taking, quote if isinstance(quote, Quote) else None)
+
+    def _show(self, shares: list[dict[str, Any]], taking: list[str], quote: Quote | None) -> None:
+        self._chart.visible = self._table.visible = quote is not None and bool(shares)
+        if quote is None or not shares:
+            return
+        unit = EPSILON.name if quote.terms.measure is EPSILON else quote.terms.measure.unit
+        option = balances(shares, taking, str(quote.budget), unit)
+        self._chart.style(f"height: {120 + 44 * len(shares)}px")
+        self._chart.options.clear()
+        self._chart.options.update(option)
+        self._chart.update()
+        self._table.clear()
+        with self._table:
+            _numbers(shares)
+
+
+def _loud(words: str, *, bad: bool) -> None:
+    if bad:
+        problem_card(Problem(words))
+    else:
+        note(words)
+
+
+def _switch(outcome: Outcome) -> tuple[str, str, bool]:
+    """Say what a release costs, and whether it can be switched off."""
+    if outcome.plan is None or outcome.said is None:
+        return outcome.name, "cannot be planned", False
+    if outcome.paid is not None:
+        return outcome.name, "paid for before", False
+    view = outcome.said.accuracy
+    return outcome.name, "costs nothing" if view["exact"] else f"{view['measure']} {view['amount']}", not view["exact"]
+
+
+def _numbers(shares: list[dict[str, Any]]) -> None:
+    """Show the same as numbers."""
+    head = ("secret pairs that change", "spent", "these take", "left")
+    rows = [
+        [row["pairs"], *map(rounded, (Fraction(row["spent"]), _taken(row), Fraction(row["left"])))] for row in shares
+    ]
+    with ui.element("table").classes("studio-numbers w-full").style("border-collapse: collapse"):
+        with ui.element("thead"), ui.element("tr"):
+            for number, title in enumerate(head):
+                _cell("th", title, right=number > 0)
+        with ui.element("tbody"):
+            for row in rows:
+                with ui.element("tr").style("border-top: 1px solid var(--line)"):
+                    for number, text in enumerate(row):
+                        _cell("td", text, right=number > 0)
+
+
+def _cell(tag: str, text: str, *, right: bool) -> None:
+    element = TextElement(tag=tag, text=text).style(f"text-align: {'right' if right else 'left'}; padding: 6px 10px")
+    if tag == "th":
+        element.props("scope=col").classes("studio-note")
+
+
+def _taken(row: dict[str, Any]) -> Fraction:
+    return sum((Fraction(amount) for amount in row["takes"].values()), Fraction(0))

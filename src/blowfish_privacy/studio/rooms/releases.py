@@ -1,11 +1,192 @@
-"""The room."""
+"""Releases: what will be published, how wrong the noise will make it, and what that draws on."""
 
 from __future__ import annotations
 
-from blowfish_privacy.studio.parts.words import heading
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.queries.asked import split
+from blowfish_privacy.studio.draft import Problem
+from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.waiting import greys, spinner
+from blowfish_privacy.studio.parts.words import heading, notice, problem_card
+from blowfish_privacy.studio.release_kinds import Entry, Kind, available, begun, kind_of, names_of, new_name
+from blowfish_privacy.studio.rooms.release_form import ReleaseForm
+from blowfish_privacy.studio.rooms.release_pictures import ReleasePictures
+from blowfish_privacy.studio.signal import Signal
 from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.support.exact import about
 
 
-def releases(workshop: Workshop) -> None:  # noqa: ARG001
+def releases(workshop: Workshop) -> None:
     """Fill the room."""
-    heading("Releases")
+    with ui.row().classes("w-full items-start justify-between no-wrap"):
+        heading(
+            "Releases", "What you will publish, and how wrong the noise will make it. Nothing is read or spent here."
+        )
+        spinner(workshop.planned, lambda: workshop.stale)
+    live(lambda: _room(workshop), workshop.changed, shows=lambda: workshop.file is None).classes("flex flex-col gap-4")
+
+
+def _room(workshop: Workshop) -> None:
+    if workshop.file is None:
+        notice("First choose a table and declare its attributes: then there is something to release.")
+        return
+    _Releases(workshop)
+
+
+class _Releases:
+    """The releases of the file, one of them open."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop, self._chosen = workshop, Signal()
+        entries = self._entries
+        self._open: str | None = entries[0]["name"] if entries else None
+        live(self._build, workshop.changed, self._chosen, shows=lambda: (self._names, self._open))
+        live(self._problem, workshop.planned, shows=lambda: workshop.planning_problem)
+        self._adding()
+
+    @property
+    def _entries(self) -> list[Entry]:
+        return self._workshop.body.get("releases") or []
+
+    @property
+    def _names(self) -> list[str]:
+        return [entry["name"] for entry in self._entries]
+
+    def _problem(self) -> None:
+        problem = self._workshop.planning_problem
+        if problem is not None:
+            problem_card(problem)
+
+    def _build(self) -> None:
+        with ui.column().classes("w-full gap-3"):
+            if not self._names:
+                notice("There is no release yet. Add the first one: you will see its error before anything is spent.")
+            for name in self._names:
+                self._card(name)
+
+    def _card(self, name: str) -> None:
+        opened = name == self._open
+        with ui.card().classes("studio-card").props("flat"):
+            with ui.element("div").classes("w-full flex items-center gap-x-6 gap-y-1"):
+                with ui.element("h2").classes("flex-1 m-0 text-base leading-normal").style("min-width: 14rem"):
+                    self._handle(name, opened=opened)
+                figures = live(
+                    lambda: self._figures(name), self._workshop.planned, shows=lambda: _figures(self._workshop, name)
+                )
+                figures.classes(remove="w-full")
+                greys(figures, self._workshop.planned, lambda: self._workshop.stale)
+            if opened:
+                self._body(name)
+
+    def _handle(self, name: str, *, opened: bool) -> None:
+        icon = "expand_less" if opened else "expand_more"
+        button = ui.button(on_click=lambda: self._toggle(name)).props(
+            f"flat no-caps align=left padding=xs aria-expanded={str(opened).lower()}"
+        )
+        with button.classes("w-full").style("color: inherit"):
+            ui.icon(icon).props("aria-hidden=true").classes("mr-2")
+            with ui.column().classes("gap-0 items-start"):
+                TextElement(tag="span", text=name).classes("text-weight-bold")
+                live(lambda: _small(self._words(name)), self._workshop.changed, shows=lambda: self._words(name))
+
+    def _figures(self, name: str) -> None:
+        found = _figures(self._workshop, name)
+        with ui.row().classes("gap-6 items-center"):
+            for title, text in found:
+                with ui.column().classes("gap-0"):
+                    ui.label(text).classes("text-weight-medium")
+                    ui.label(title).classes("studio-note")
+
+    def _body(self, name: str) -> None:
+        with ui.column().classes("w-full gap-5"):
+            form = ReleaseForm(self._workshop, name, renamed=self._renamed)
+            form.build()
+            ui.separator()
+            ReleasePictures(self._workshop, name).build()
+
+    def _entry(self, name: str) -> Entry:
+        return next((entry for entry in self._entries if entry["name"] == name), {"name": name})
+
+    def _words(self, name: str) -> str:
+        """Say in a few words what a release asks for."""
+        file, kind = self._workshop.file, kind_of(self._entry(name))
+        release = next((each for each in file.releases if each.name == name), None) if file else None
+        if release is None or file is None:
+            return ""
+        query, selection = split(release.query)
+        title = query.noun.capitalize() if kind is None else kind.title
+        return f"{title} of {', '.join(query.attributes)}{selection.words(file.policy.domain)}"
+
+    def _toggle(self, name: str) -> None:
+        self._open = None if name == self._open else name
+        self._chosen.fire()
+
+    def _renamed(self, name: str | None) -> None:
+        self._open = name
+
+    def _adding(self) -> None:
+        with (
+            ui.button("Add a release", icon="add").props("outline no-caps aria-haspopup=menu").classes("self-start"),
+            ui.menu(),
+        ):
+            live(self._kinds, self._workshop.changed, shows=self._domain).style("min-width: 20rem")
+
+    def _domain(self) -> Any:
+        return None if self._workshop.file is None else self._workshop.file.policy.domain.names
+
+    def _kinds(self) -> None:
+        file = self._workshop.file
+        for kind in () if file is None else available(file.policy.domain):
+            with ui.menu_item(on_click=partial(self._add, kind)), ui.column().classes("gap-0 py-1"):
+                ui.label(kind.title).classes("text-weight-medium")
+                ui.label(kind.says).classes("studio-note")
+
+    def _add(self, kind: Kind) -> None:
+        file, body = self._workshop.file, self._workshop.body
+        if file is None:
+            return
+        asked = begun(kind, file.policy.domain)
+        about_what = " ".join(dict.fromkeys(names_of(asked, kind)))
+        name = new_name(f"{about_what} {kind.title.lower()}"[:60].replace("@", " "), self._names)
+        pure = file.budget is None or file.budget.measure is EPSILON
+        entry: Entry = {"name": name, **asked, **({"epsilon": _FIRST_EPSILON} if pure else {"rho": _FIRST_RHO})}
+        body["releases"] = [*(body.get("releases") or []), entry]
+        before, self._open = self._open, name
+        problem = self._workshop.change(body)
+        if problem is not None:
+            self._open = before
+            _say(problem)
+
+
+def _small(words: str) -> None:
+    TextElement(tag="span", text=words).classes("studio-note")
+
+
+def _figures(workshop: Workshop, name: str) -> list[tuple[str, str]]:
+    """List the numbers of a release that a person compares: the error, the price, and what it draws on."""
+    outcome = None if workshop.planning is None else workshop.planning.outcome(name)
+    if outcome is None:
+        return []
+    if outcome.said is None:
+        return [("see below", "cannot be planned")]
+    view = outcome.said.accuracy
+    if view["exact"]:
+        return [("error", "exact"), ("cost", "nothing")]
+    cost = "paid for" if outcome.paid is not None else view["amount"]
+    lost = view["lost_on"] if len(view["lost"]) <= _FEW else f"{len(view['lost'])} attributes"
+    return [("typical error", about(view["rmse"])), (f"{view['measure']}, on {lost}", cost)]
+
+
+def _say(problem: Problem) -> None:
+    ui.notify(f"{problem.message} {problem.hint or ''}", type="negative", timeout=10_000, close_button="Close")
+
+
+_FEW = 2
+_FIRST_EPSILON, _FIRST_RHO = Decimal("0.1"), Decimal("0.005")

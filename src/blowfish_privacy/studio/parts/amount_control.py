@@ -1,0 +1,72 @@
+"""An amount on a slider with round stops, and beside it the exact number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from nicegui import ui
+
+from blowfish_privacy.studio.amounts import amounts, nearest, read_amount, written
+
+
+class AmountControl:
+    """A slider on a logarithmic scale and a field for the number; ``choose`` is called when a person has chosen."""
+
+    def __init__(self, key: str, title: str, amount: Decimal, choose: Callable[[Decimal], None]) -> None:
+        self._stops, self._choose = amounts(key), choose
+        self._shown = amount
+        with ui.row().classes("w-full items-center gap-4 no-wrap"):
+            least, most = written(self._stops[0]), written(self._stops[-1])
+            ui.label(least).classes("studio-note").props("aria-hidden=true")
+            self._slider = (
+                ui.slider(min=0, max=len(self._stops) - 1, step=1, value=self._stop)
+                .props(f'label aria-label="{title}, on a scale from {least} to {most}"')
+                .classes("flex-1 min-w-0")
+            )
+            ui.label(most).classes("studio-note").props("aria-hidden=true")
+            self._field = ui.input(title, value=written(amount)).props("dense outlined inputmode=decimal")
+            self._field.classes("w-28")
+        self._say()
+        # While the handle moves only the number follows; the file changes when it is let go.
+        self._slider.on("update:model-value", self._moving, throttle=0.05)
+        self._slider.on("change", self._let_go)
+        self._field.on("keydown.enter", self._typed)
+        self._field.on("blur", self._typed)
+
+    def show(self, amount: Decimal) -> None:
+        """Show another amount, which came from elsewhere."""
+        if amount != self._shown:
+            self._shown = amount
+            self._slider.value, self._field.value = self._stop, written(amount)
+            self._say()
+
+    @property
+    def _stop(self) -> int:
+        return nearest(Fraction(self._shown), self._stops)
+
+    def _say(self) -> None:
+        text = written(self._shown)
+        self._slider.props(f'label-value="{text}" aria-valuetext="{text}"')
+
+    def _moving(self, event: Any) -> None:
+        text = written(self._stops[int(event.args)])
+        self._field.value = text
+        self._slider.props(f'label-value="{text}" aria-valuetext="{text}"')
+
+    def _let_go(self, event: Any) -> None:
+        self._take(self._stops[int(event.args)])
+
+    def _typed(self) -> None:
+        amount = read_amount(self._field.value)
+        if amount is None:
+            self._field.value = written(self._shown)
+        else:
+            self._take(amount)
+
+    def _take(self, amount: Decimal) -> None:
+        if amount != self._shown:
+            self.show(amount)
+            self._choose(amount)

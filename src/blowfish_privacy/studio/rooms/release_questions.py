@@ -1,0 +1,145 @@
+"""The fields that say what a release asks about: attributes, tables, shares, numbers of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from nicegui import ui
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.studio.conditions import numbers_text, read_list, read_tables, tables_text
+from blowfish_privacy.studio.release_kinds import Entry, Kind, asked_for, groups_of, names_of, possible, with_key
+from blowfish_privacy.studio.signal import Signal
+from blowfish_privacy.studio.workshop import Workshop
+
+
+class Form(Protocol):
+    """What the fields need of the form that they are in."""
+
+    workshop: Workshop
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the file."""
+        ...
+
+    @property
+    def entry(self) -> Entry:
+        """The release as the file has it now."""
+        ...
+
+    def change(self, entry: Entry) -> bool:
+        """Write the release into the file; say whether the file took it."""
+        ...
+
+
+def question_fields(form: Form, kind: Kind) -> None:
+    """Build the fields of one kind of release."""
+    if kind.takes == "tables":
+        _text(form, kind.keyword, "Tables, one in each line", tables_text, read_tables, lines=True)
+    elif kind.takes == "one":
+        _one(form, kind)
+    elif kind.takes == "two":
+        _two(form, kind)
+    else:
+        _several(form, kind)
+    if kind.keyword == "quantiles":
+        _text(form, "at", "Shares", numbers_text, read_list)
+    if kind.keyword == "kmeans":
+        clusters = ui.number("Clusters", value=int(form.entry.get("k", 4)), min=1, precision=0).props("outlined")
+        clusters.on_value_change(lambda event: _set(form, "k", int(event.value)) if event.value else None)
+        _follow(form, clusters, lambda: int(form.entry.get("k", 4)))
+
+
+def _one(form: Form, kind: Kind) -> None:
+    field = ui.select(_options(form, kind), label="Attribute", value=_asked(form, kind)[0]).props("outlined")
+    field.on_value_change(lambda event: _ask(form, kind, [event.value]))
+    _follow(form, field, lambda: _asked(form, kind)[0])
+
+
+def _two(form: Form, kind: Kind) -> None:
+    for number, title in enumerate(("Down", "Across")):
+        field = ui.select(_options(form, kind), label=title, value=_asked(form, kind)[number]).props("outlined")
+        field.on_value_change(lambda event, number=number: _replace(form, kind, number, event.value))
+        _follow(form, field, lambda number=number: _asked(form, kind)[number])
+
+
+def _several(form: Form, kind: Kind) -> None:
+    field = ui.select(_options(form, kind), label="Attributes", value=_asked(form, kind), multiple=True)
+    field.props("outlined use-chips")
+    field.on_value_change(lambda event: _ask(form, kind, event.value) if event.value else None)
+    _follow(form, field, lambda: _asked(form, kind))
+
+
+def _options(form: Form, kind: Kind) -> list[str]:
+    return [*dict.fromkeys([*possible(kind, form.domain), *_asked(form, kind)])]
+
+
+def _asked(form: Form, kind: Kind) -> list[str]:
+    found = names_of(form.entry, kind)
+    return found if kind.takes != "two" or len(found) == 2 else [*found, "", ""][:2]
+
+
+def _replace(form: Form, kind: Kind, number: int, name: str) -> None:
+    """Put another attribute in one place; the one that was there takes the other place, if it is the same."""
+    names = _asked(form, kind)
+    if name == names[1 - number]:
+        names[1 - number] = names[number]
+    names[number] = name
+    _ask(form, kind, names)
+
+
+def _ask(form: Form, kind: Kind, names: Sequence[str]) -> None:
+    if list(names) == _asked(form, kind):
+        return
+    entry = with_key(form.entry, kind.keyword, asked_for(kind, names))
+    # What is asked about is no group any more.
+    form.change(with_key(entry, "by", [name for name in groups_of(entry) if name not in names]))
+
+
+def _set(form: Form, key: str, value: Any) -> None:
+    if value != form.entry.get(key):
+        form.change(with_key(form.entry, key, value))
+
+
+def _text(
+    form: Form,
+    key: str,
+    title: str,
+    write: Callable[[Any], str],
+    read: Callable[[str], Any],
+    *,
+    lines: bool = False,
+) -> None:
+    """Build a field for what is written as text; it is read when a person leaves it."""
+    shown = write(form.entry.get(key, []))
+    field = ui.textarea(title, value=shown).props("outlined autogrow") if lines else ui.input(title, value=shown)
+    field.props("outlined")
+
+    def done() -> None:
+        if read(str(field.value)):
+            _set(form, key, read(str(field.value)))
+
+    field.on("blur", done)
+    if not lines:
+        field.on("keydown.enter", done)
+    _follow(form, field, lambda: write(form.entry.get(key, [])))
+
+
+def _follow(form: Form, field: Any, value: Callable[[], Any]) -> None:
+    """Show in a field what the file says, whoever changed it."""
+    follow(form.workshop.changed, field, value)
+
+
+def follow(signal: Signal, field: Any, value: Callable[[], Any]) -> None:
+    """Show in a field what is true now, whenever a signal fires, until the field is gone."""
+
+    def refresh() -> None:
+        if field.is_deleted:
+            leave()
+        elif field.value != (now := value()):
+            field.value = now
+
+    leave = signal.subscribe(refresh)
+    field.client.on_delete(leave)
