@@ -30,7 +30,7 @@ _PATTERNS = ("none", "rect", "triangle", "circle", "diamond", "pin")
 
 def balances(rows: Sequence[Mapping[str, Any]], releases: Sequence[str], budget: str, unit: str) -> Option:
     """Stack what each release takes on what is spent, up to the budget, which is a line."""
-    limit = float(Fraction(budget))
+    limit, releases = float(Fraction(budget)), [name for name in releases if any(name in row["takes"] for row in rows)]
     stacked = [_part(SPENT, [row["spent"] for row in rows], MUTED, 0)]
     for number, name in enumerate(releases):
         colour, pattern = SERIES[number % len(SERIES)], 1 + number // len(SERIES)
