@@ -35,6 +35,8 @@ class Kind:
     """Further keys with what they begin with."""
     of_parts: bool = True
     """Whether it may be asked of some records, and for groups of them."""
+    least: int = 1
+    """How many attributes it needs."""
 
 
 KINDS = (
@@ -47,11 +49,12 @@ KINDS = (
          "one", {"at": [Decimal("0.25"), Decimal("0.5"), Decimal("0.75")]}),
     Kind("median", "Median", "The value in the middle.", "one", {}),
     Kind("tables", "Several tables", "Tables of counts that agree with each other, from one release.", "tables", {}),
-    Kind("range_grid", "Map", "A grid of two ordered attributes: how many records are in any rectangle.", "two", {}),
+    Kind("range_grid", "Map", "A grid of two ordered attributes: how many records are in any rectangle.", "two", {},
+         least=2),
     Kind("kmeans", "Clusters", "The centres of groups of records that lie close together.",
          "several", {"k": 4}, of_parts=False),
     Kind("synthetic", "Synthetic records", "Made-up records whose tables are close to those of the data.",
-         "several", {}, of_parts=False),
+         "several", {}, of_parts=False, least=2),
 )  # fmt: skip
 BY_KEYWORD = {kind.keyword: kind for kind in KINDS}
 
@@ -87,8 +90,9 @@ def possible(kind: Kind, domain: Domain) -> tuple[str, ...]:
 
 
 def _possible(kind: Kind, name: str, domain: Domain) -> bool:
-    # A map and clusters ask the same of each attribute as a distribution does: an order.
-    keyword = "cumulative" if kind.keyword in ("range_grid", "kmeans") else kind.keyword
+    # A map and clusters ask the same of each attribute as a distribution does: an order. Synthetic records ask nothing.
+    alike = {"range_grid": "cumulative", "kmeans": "cumulative", "synthetic": "histogram"}
+    keyword = alike.get(kind.keyword, kind.keyword)
     asked: Any = name if kind.takes in ("one", "two") or keyword == "cumulative" else [name]
     try:
         query = read_asked({keyword: [[name]] if kind.takes == "tables" else asked, **_also(keyword)}, domain)
@@ -111,7 +115,7 @@ def asked_for(kind: Kind, names: Sequence[str]) -> Any:
 
 def available(domain: Domain) -> list[Kind]:
     """List the kinds that the attributes of a domain allow."""
-    return [kind for kind in KINDS if len(possible(kind, domain)) >= (2 if kind.takes == "two" else 1)]
+    return [kind for kind in KINDS if len(possible(kind, domain)) >= kind.least]
 
 
 def begun(kind: Kind, domain: Domain) -> Entry:
@@ -128,7 +132,7 @@ def changed_kind(entry: Entry, kind: Kind, domain: Domain) -> Entry:
     old, fitting = kind_of(entry), possible(kind, domain)
     names = [name for name in (names_of(entry, old) if old else []) if name in fitting]
     asked = begun(kind, domain)
-    if names and kind.takes != "two":
+    if len({*names}) >= kind.least and kind.takes != "two":
         asked[kind.keyword] = asked_for(kind, [*dict.fromkeys(names)])
     kept = {key: value for key, value in entry.items() if key in _KEPT}
     if not kind.of_parts:

@@ -19,7 +19,7 @@ class AmountControl:
         self._stops, self._choose = amounts(key), choose
         self._shown = amount
         with ui.row().classes("w-full items-center gap-4 no-wrap"):
-            least, most = written(self._stops[0]), written(self._stops[-1])
+            least, most = written(self._stops[0]), f"{self._stops[-1]:,f}"
             ui.label(least).classes("studio-note").props("aria-hidden=true")
             self._slider = (
                 ui.slider(min=0, max=len(self._stops) - 1, step=1, value=self._stop)

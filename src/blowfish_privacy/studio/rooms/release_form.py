@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -37,6 +38,7 @@ _TITLES = {"epsilon": "Epsilon", "rho": "Rho", "error": "Typical error"}
 _WAYS = {"epsilon": "spend epsilon", "rho": "spend rho", "error": "reach an error"}
 _NOISES = {"": "the more accurate", "laplace": "Laplace", "gaussian": "Gaussian"}
 _AUTOMATIC = "chosen for you"
+_PLACE = re.compile(r"^(line [\d,]+: )?releases\[\d+\](: |\.)?")
 
 
 class ReleaseForm:
@@ -94,7 +96,9 @@ class ReleaseForm:
 
     def _refusal(self) -> None:
         if self._problem is not None:
-            problem_card(self._problem)
+            # The form stands for one release: where it is in the file is no news here.
+            said = _PLACE.sub("", self._problem.message)
+            problem_card(Problem(f"{said[:1].upper()}{said[1:]}", self._problem.hint))
 
     @property
     def _keyword(self) -> str | None:
@@ -115,7 +119,6 @@ class ReleaseForm:
             chosen = ui.select(kinds, label="What to publish", value=kind.keyword).props("outlined")
             chosen.on_value_change(lambda event: self._ask(BY_KEYWORD[event.value]))
             question_fields(self, kind)
-        note(kind.says)
 
     def _ask(self, kind: Kind) -> None:
         if kind.keyword != self._keyword:

@@ -21,7 +21,8 @@ def record_fields(form: Form) -> None:
         groups.props("outlined use-chips clearable").classes("w-full max-w-xl")
         groups.on_value_change(lambda event: form.change(with_key(form.entry, "by", list(event.value or []))))
         follow(form.workshop.changed, groups, lambda: groups_of(form.entry))
-        live(lambda: _conditions(form), form.workshop.changed, shows=lambda: [*_where(form)])
+        conditions = live(lambda: _conditions(form), form.workshop.changed, shows=lambda: [*_where(form)])
+        conditions.classes("flex flex-col gap-3")
 
 
 def _groups(form: Form) -> list[str]:

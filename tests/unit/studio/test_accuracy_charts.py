@@ -1,0 +1,88 @@
+"""The pictures of errors and balances: what they show, and what they say to those who cannot see them."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+from blowfish_privacy.release import spec
+from blowfish_privacy.studio.charts.accuracy import by_amount, by_part, by_size, error_bars
+from blowfish_privacy.studio.charts.balances import balances
+from blowfish_privacy.studio.planning import Planning
+
+FILE = """
+version: 1
+budget: 1.0
+policy:
+  domain: {age: {integer: [0, 63]}, sex: {categorical: [Female, Male]}}
+  secrets: {per_attribute: {age: {threshold: 2}, sex: full}}
+  size: 1000
+releases:
+  - {name: ages, cumulative: age, epsilon: 0.5}
+  - {name: tables, tables: [[age], [age, sex]], epsilon: 0.4}
+  - {name: sexes, histogram: [sex], epsilon: 0.4}
+"""
+PLANNING = Planning.of(spec.loads(FILE), Path())
+
+
+def said(name):
+    outcome = PLANNING.outcome(name)
+    assert outcome is not None
+    assert outcome.said is not None
+    return outcome.said
+
+
+def description(option):
+    assert json.dumps(option)
+    assert option["aria"]["enabled"]
+    return option["aria"]["label"]["description"]
+
+
+def test_errors_stand_beside_those_of_plain_differential_privacy():
+    view = said("ages").accuracy
+    option = error_bars(view)
+    assert [bar["value"] for bar in option["series"][0]["data"]] == [view["rmse"], view["plain"]]
+    assert description(option).startswith("Typical error of a random range: ")
+
+
+def test_errors_by_size_are_two_lines():
+    view = said("ages").by_size
+    assert view is not None
+    option = by_size(view)
+    assert [line["name"] for line in option["series"]] == ["this policy", "plain differential privacy"]
+    assert "values" in description(option)
+
+
+def test_errors_by_table_begin_with_the_largest():
+    option = by_part(said("tables").by_part)
+    assert option["series"][0]["data"] == sorted(option["series"][0]["data"], reverse=True)
+    assert "2 tables" in description(option)
+
+
+def test_what_is_stated_is_marked_among_other_amounts():
+    option = by_amount(said("ages").by_amount)
+    (line,) = option["series"]
+    assert line["markLine"]["data"] == [{"xAxis": 0.5}]
+    assert (option["xAxis"]["min"], option["xAxis"]["max"]) == (0.01, 10)
+    assert "epsilon" in description(option)
+
+
+def test_balances_add_up_to_the_budget():
+    rows = PLANNING.shares(["ages", "sexes"])
+    assert isinstance(rows, list)
+    by_class = {row["pairs"]: row for row in rows}
+    assert by_class["age"]["takes"] == {"ages": "1/2"}
+    assert by_class["sex"]["takes"] == {"sexes": "2/5"}
+    for row in rows:
+        assert Fraction(row["spent"]) + sum(map(Fraction, row["takes"].values())) + Fraction(row["left"]) == 1
+    option = balances(rows, ["ages", "sexes"], "1", "epsilon")
+    assert [each["name"] for each in option["series"]] == ["spent before", "ages", "sexes", "left"]
+    assert description(option) == "Of a budget of epsilon 1, age: 0.5 left; sex: 0.6 left."
+
+
+def test_what_does_not_fit_reaches_beyond_the_budget():
+    rows = PLANNING.shares(["ages", "tables", "sexes"])
+    assert isinstance(rows, list)
+    option = balances(rows, ["ages", "tables", "sexes"], "0.6", "epsilon")
+    assert option["xAxis"]["max"] > 0.6
