@@ -21,7 +21,7 @@ _SCROLLING = "flex: 1 1 auto; min-height: 6rem; overflow: auto"
 def confirm(workshop: Workshop, offer: Offer) -> None:
     """Ask; yes saves the file and begins to publish."""
     said = offer.confirmation
-    with ui.dialog() as dialog, ui.card().classes("studio-card").style(_SIZE):
+    with ui.dialog().props('aria-label="Confirm"') as dialog, ui.card().classes("studio-card").style(_SIZE):
         with ui.column().classes("w-full gap-3 no-wrap").style(_SCROLLING).props("tabindex=0 role=region") as read:
             read.props["aria-label"] = "What you confirm"
             _what(said)
