@@ -13,6 +13,7 @@ STYLE = """
 :root { --ink: #1f2733; --quiet: #566070; --line: #d9dee6; --paper: #ffffff; --ground: #f5f7fa; }
 body { background: var(--ground); color: var(--ink); }
 .nicegui-content { padding: 0; }
+.nicegui-link { color: #1a5f9e; }
 .studio-room { width: 100%; max-width: 1080px; margin: 0 auto; padding: 28px 28px 80px; gap: 20px; }
 .studio-title { font-size: 1.65rem; line-height: 1.25; font-weight: 600; margin: 0; }
 .studio-lead { color: var(--quiet); font-size: 1.02rem; max-width: 46rem; }
