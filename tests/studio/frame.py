@@ -26,6 +26,13 @@ def walk(page: Page, room: str) -> None:
     in_room(page, room)
 
 
+def publish(page: Page, address: str) -> None:
+    """Publish all that the file lists."""
+    visit(page, address, "publish")
+    page.get_by_role("button", name="Review and publish").click()
+    page.get_by_role("button", name="Yes", exact=False).click()
+
+
 def in_room(page: Page, room: str) -> None:
     """Wait until a room is there."""
     expect(page).to_have_title(f"{ROOMS[room]} - Blowfish studio")

@@ -7,11 +7,14 @@ category that is not in the file, and numbers of records that no plan could come
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 import pytest
+from playwright.sync_api import expect
 
+from blowfish_privacy.ledger import create_ledger, open_ledger
 from studio.files import SMALL
-from studio.frame import ROOMS, visit, walk, write
+from studio.frame import ROOMS, publish, visit, walk, write
 
 TEXTS = ("Quetzalcoatlus", "zebra-crossing-77", "98765431", "87654329")
 WOMEN, MEN, THREE = 7919, 5281, 6473
@@ -71,6 +74,31 @@ def test_nothing_of_data_that_do_not_fit_is_shown(studio, page, traffic, tmp_pat
         visit(page, running.address, room)
         page.wait_for_timeout(500)
     check(running, traffic, page)
+
+
+def test_a_release_that_fails_quotes_nothing(studio, page, traffic, tmp_path, ill_fitting):
+    (tmp_path / "people.csv").write_text(ill_fitting)
+    create_ledger(tmp_path / "people.ledger", budget=Fraction(1))
+    running = studio(SMALL)
+    publish(page, running.address)
+    expect(page.get_by_role("alert").first).to_be_visible()
+    page.wait_for_timeout(500)
+    charged = open_ledger(tmp_path / "people.ledger")
+    assert [charged.document(entry.key) for entry in charged.entries()] == [None]
+    check(running, traffic, page)
+
+
+def test_a_release_shows_what_was_released(studio, page, traffic, tmp_path, table):
+    """Exact numbers are not looked for: noise may hit one by chance."""
+    (tmp_path / "people.csv").write_text(table)
+    create_ledger(tmp_path / "people.ledger", budget=Fraction(1))
+    running = studio(SMALL)
+    publish(page, running.address)
+    expect(page.locator(".nicegui-echart").first).to_be_visible()
+    for room in ROOMS:
+        walk(page, room)
+    for canary in TEXTS:
+        assert canary not in traffic.text + running.output + page.content()
 
 
 def test_nothing_of_a_table_without_a_file_is_shown(studio, page, traffic, tmp_path, table):
