@@ -68,9 +68,9 @@ class FactEffect:
         """Say what the facts do to the release; why one is refused, its outlook says."""
         before, after = self.without, self.given
         if after.refusal is not None:
-            return "refused with it" if before.refusal is None else "refused with or without it"
+            return "becomes impossible" if before.refusal is None else "impossible either way"
         if before.refusal is not None:
-            return "refused without it"
+            return "becomes possible"
         if after.exact:
             return (
                 "without noise either way" if before.exact else "published without noise: nothing secret is left in it"

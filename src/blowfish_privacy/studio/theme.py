@@ -70,6 +70,11 @@ a:focus-visible, button:focus-visible, .q-btn:focus-visible, [tabindex]:focus-vi
 .studio-chips { width: 100%; min-height: 34px; gap: 6px; }
 .studio-chips .studio-chip { cursor: grab; }
 .studio-block { border: 1px solid var(--line); border-radius: 8px; padding: 2px 4px 2px 12px; min-height: 36px; }
+.studio-table { width: 100%; border-collapse: collapse; }
+.studio-table th, .studio-table td { text-align: left; vertical-align: top; padding: 8px 12px 8px 0;
+  border-bottom: 1px solid var(--line); font-weight: 400; }
+.studio-table thead th { color: var(--quiet); font-size: 0.85rem; white-space: nowrap; }
+.studio-table tbody th { font-weight: 600; }
 .studio-odds { width: 100%; padding: 4px 0 0; }
 .studio-odds-line { position: relative; height: 14px; border-radius: 7px; background: #e8ebf0; overflow: hidden; }
 .studio-odds-range { position: absolute; top: 0; bottom: 0; background: #1a5f9e; }

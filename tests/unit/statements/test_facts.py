@@ -52,10 +52,10 @@ def test_what_cannot_be_planned_says_why() -> None:
     file = spec.loads(FILE.replace("KNOWN", "[{marginal: [age]}, {marginal: [sex]}]"))
     view = facts_view(file.policy, file.releases)
     table = view.together[0]
-    assert table.words == "refused with it"
+    assert table.words == "becomes impossible"
     assert table.given.refusal is not None
     assert "cross each other" in table.given.refusal
-    assert view.facts[0].effects[0].words == "refused with it"
+    assert view.facts[0].effects[0].words == "becomes impossible"
     assert not view.facts[0].stated
 
 
