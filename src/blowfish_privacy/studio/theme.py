@@ -83,8 +83,20 @@ a:focus-visible, button:focus-visible, .q-btn:focus-visible, [tabindex]:focus-vi
 .studio-odds-scale { display: grid; grid-template-columns: 1fr auto 1fr; padding-top: 3px; font-size: 0.8rem;
   color: var(--quiet); }
 .studio-odds-scale > :last-child { text-align: right; }
+.q-notification__actions { color: #ffffff !important; }
+.studio-break { overflow-wrap: anywhere; }
+.studio-columns { list-style: none; margin: 0; padding: 0; width: 100%; }
+.studio-columns li { display: grid; grid-template-columns: minmax(8rem, 2fr) minmax(0, 3fr) 8rem; gap: 4px 20px;
+  align-items: center; padding: 10px 0; border-top: 1px solid var(--line); }
+.studio-columns li > :last-child { justify-self: end; }
+.studio-dialog { width: 34rem; max-width: 100%; }
+.studio-browser { width: 40rem; max-width: 100%; flex-wrap: nowrap; }
+.studio-files { width: 100%; gap: 0; overflow-y: auto; max-height: 50vh; flex-wrap: nowrap;
+  border: 1px solid var(--line); border-radius: 8px; padding: 6px; }
 .q-field__label { color: var(--quiet); }
 @media (max-width: 900px) { .studio-halves, .studio-card-halves { grid-template-columns: minmax(0, 1fr); } }
+@media (max-width: 700px) { .studio-columns li { grid-template-columns: minmax(0, 1fr) auto; }
+  .studio-columns li > :nth-child(2) { grid-column: 1; grid-row: 2; } }
 @media (max-width: 700px) { .studio-room { padding: 18px 14px 60px; } }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; } }
 """
