@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from blowfish_privacy.errors import DataError, SpecError
+from blowfish_privacy.studio.declaring import with_data
 from blowfish_privacy.studio.draft import Draft
 from blowfish_privacy.studio.workshop import Workshop
-from blowfish_privacy.support import yaml_text
+from blowfish_privacy.support import yaml_edit
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.postgresql import is_address
 
@@ -42,11 +43,10 @@ def keep_unsaved(workshop: Workshop) -> Path | None:
 
 def _for_table(file: str, path: Path) -> Draft:
     if is_address(file):
-        return Draft(yaml_text.write({"version": 1, "data": file, "ledger": "studio.ledger", "budget": 1.0}))
+        return Draft(yaml_edit.edited("", with_data({}, file)))
     if not path.exists():
         raise SpecError(f"there is no {file}.", hint="name a policy file (.yaml), a table, or nothing.")
-    begun = {"version": 1, "data": path.name, "ledger": f"{path.stem}.ledger", "budget": 1.0}
-    return Draft(yaml_text.write(begun), folder=path.parent)
+    return Draft(yaml_edit.edited("", with_data({}, path.name)), folder=path.parent)
 
 
 def _places(workshop: Workshop) -> list[Path]:
