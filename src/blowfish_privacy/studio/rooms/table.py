@@ -1,11 +1,142 @@
-"""The room."""
+"""The room where a table is chosen, and what values its columns can have is declared."""
 
 from __future__ import annotations
 
-from blowfish_privacy.studio.parts.words import heading
+from functools import partial
+from typing import Any
+
+from nicegui import run, ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from blowfish_privacy.engines import Column
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.studio.declaring import without_attribute
+from blowfish_privacy.studio.draft import Problem
+from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.problems import try_change
+from blowfish_privacy.studio.parts.words import heading, note, problem_card, section
+from blowfish_privacy.studio.rooms.attribute_dialog import declare
+from blowfish_privacy.studio.rooms.data_check import data_check
+from blowfish_privacy.studio.rooms.table_source import table_source
+from blowfish_privacy.studio.signal import Signal
+from blowfish_privacy.studio.table_view import Row, columns_of, plain_view, rows_of
 from blowfish_privacy.studio.workshop import Workshop
 
+_MOST_SHOWN = 200
 
-def table(workshop: Workshop) -> None:  # noqa: ARG001
+
+def table(workshop: Workshop) -> None:
     """Fill the room."""
-    heading("Table")
+    heading(
+        "Table",
+        "Choose the table, and say which values each column can have. The studio shows names and types of columns, "
+        "never a value.",
+    )
+    _TableRoom(workshop).build()
+
+
+class _TableRoom:
+    """The columns of the table as one tab sees them."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop = workshop
+        self._found: list[Column] | Problem | None = None
+        self._looking = False
+        self._looked = Signal()
+
+    def build(self) -> None:
+        # What is neither seen nor part of the room's order: the places of dialogs and of what waits for the table.
+        with ui.element("div").classes("hidden") as self._dialogs:
+            live(self._look, self._workshop.changed, shows=lambda: self._workshop.data)
+        table_source(self._workshop, self._dialogs)
+        with ui.column().classes("studio-card"):
+            live(self._columns, self._workshop.changed, self._looked, shows=self._shows).classes("studio-stack")
+        data_check(self._workshop)
+
+    def _look(self) -> None:
+        """Ask the table for its columns in the background."""
+        data = self._workshop.data
+        self._found, self._looking = None, data is not None
+        if data is not None:
+
+            async def look() -> None:
+                found = await run.io_bound(columns_of, data)
+                if data == self._workshop.data:
+                    self._found, self._looking = found, False
+                    self._looked.fire()
+
+            ui.timer(0, look, once=True)
+
+    def _shows(self) -> Any:
+        return plain_view(self._found), self._looking, {row.name: row.said for row in self._rows()}
+
+    def _rows(self) -> list[Row]:
+        file = self._workshop.file
+        attributes = {} if file is None else {name: file.policy.domain[name] for name in file.policy.domain}
+        return rows_of(self._found if isinstance(self._found, list) else None, attributes)
+
+    def _columns(self) -> None:
+        rows = self._rows()
+        declared = sum(bool(row.said) for row in rows)
+        with ui.row().classes("items-baseline justify-between w-full gap-2"):
+            section("Columns")
+            if rows:
+                note(f"{declared} of {len(rows)} declared")
+        if isinstance(self._found, Problem):
+            problem_card(self._found)
+        self._waiting()
+        if rows:
+            with ui.element("ul").classes("studio-columns"):
+                for row in rows[:_MOST_SHOWN]:
+                    self._row(row)
+        if len(rows) > _MOST_SHOWN:
+            note(f"The first {_MOST_SHOWN} of {len(rows):,} columns are shown; declare others by their names.")
+        if rows and not declared:
+            note("Columns that are not declared are left out: nothing is ever published about them.")
+        self._by_name()
+
+    def _waiting(self) -> None:
+        if self._looking:
+            with ui.row().classes("items-center gap-3"):
+                ui.spinner()
+                note("Looking at the columns")
+        elif self._workshop.data is None:
+            note("Choose a table to see its columns, or declare attributes by name.")
+
+    def _row(self, row: Row) -> None:
+        with ui.element("li"):
+            with ui.column().classes("gap-0 min-w-0"):
+                TextElement(tag="span", text=row.name).classes("text-weight-medium studio-break")
+                if row.holds and row.holds != "as declared":
+                    note(row.holds)
+            TextElement(tag="span", text=row.said or "not declared").classes("" if row.said else "studio-note")
+            with ui.row().classes("gap-1 no-wrap"):
+                self._actions(row)
+
+    def _actions(self, row: Row) -> None:
+        possible = row.column is None or row.column.kind != "other"
+        words = "Change" if row.said else "Declare"
+        button = ui.button(words, on_click=partial(self._declare, row.name, row.column))
+        button.props(f"{'flat' if row.said else 'outline'} dense no-caps").props["aria-label"] = f"{words} {row.name}"
+        button.set_enabled(possible or bool(row.said))
+        if row.said:
+            removal = ui.button(icon="close", on_click=partial(self._remove, row.name)).props("flat dense round")
+            removal.props["aria-label"] = f"Leave out {row.name}"
+            removal.tooltip("Leave out")
+
+    def _by_name(self) -> None:
+        ui.button("Declare an attribute by name", icon="add", on_click=partial(self._declare, "", None)).props(
+            "flat dense no-caps"
+        ).classes("self-start")
+
+    def _declare(self, name: str, column: Column | None) -> None:
+        with self._dialogs:
+            declare(self._workshop, name, column)
+
+    def _remove(self, name: str) -> None:
+        try:
+            body = without_attribute(self._workshop.body, name, self._workshop.draft.folder)
+        except BlowfishError as error:
+            ui.notify(str(error), type="negative", multi_line=True, timeout=10_000, close_button="Close")
+        else:
+            try_change(self._workshop, body)
