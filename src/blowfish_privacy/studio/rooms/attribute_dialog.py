@@ -12,6 +12,7 @@ from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.studio.attribute_form import KINDS, VALUES, AttributeForm, equal_edges
 from blowfish_privacy.studio.declaring import with_attribute
 from blowfish_privacy.studio.draft import Problem
+from blowfish_privacy.studio.parts.focus import focus_on
 from blowfish_privacy.studio.parts.words import note, notice, problem_card, section
 from blowfish_privacy.studio.table_view import first_form
 from blowfish_privacy.studio.workshop import Workshop
@@ -131,6 +132,7 @@ class _Form:
         problem = self._workshop.change(body)
         if problem is None:
             self._dialog.close()
+            focus_on(f"Change {name}")
         else:
             self._say(problem)
 

@@ -41,27 +41,34 @@ class _TableRoom:
     def __init__(self, workshop: Workshop) -> None:
         self._workshop = workshop
         self._found: list[Column] | Problem | None = None
+        self._last: str | None = None
         self._looking = False
         self._looked = Signal()
 
     def build(self) -> None:
         # What is neither seen nor part of the room's order: the places of dialogs and of what waits for the table.
         with ui.element("div").classes("hidden") as self._dialogs:
-            live(self._look, self._workshop.changed, shows=lambda: self._workshop.data)
+            live(self._look, self._workshop.changed, shows=self._data)
         table_source(self._workshop, self._dialogs)
         with ui.column().classes("studio-card"):
             live(self._columns, self._workshop.changed, self._looked, shows=self._shows).classes("studio-stack")
         data_check(self._workshop)
 
+    def _data(self) -> str | None:
+        """Where the table is; while the text is wrong, where it was before."""
+        if not self._workshop.broken:
+            self._last = self._workshop.data
+        return self._last
+
     def _look(self) -> None:
         """Ask the table for its columns in the background."""
-        data = self._workshop.data
+        data = self._last
         self._found, self._looking = None, data is not None
         if data is not None:
 
             async def look() -> None:
                 found = await run.io_bound(columns_of, data)
-                if data == self._workshop.data:
+                if data == self._last:
                     self._found, self._looking = found, False
                     self._looked.fire()
 
@@ -100,7 +107,7 @@ class _TableRoom:
             with ui.row().classes("items-center gap-3"):
                 ui.spinner()
                 note("Looking at the columns")
-        elif self._workshop.data is None:
+        elif self._last is None:
             note("Choose a table to see its columns, or declare attributes by name.")
 
     def _row(self, row: Row) -> None:
