@@ -11,6 +11,7 @@ from typing import Any
 from nicegui import background_tasks, run, ui
 from nicegui.elements.mixins.text_element import TextElement
 
+from blowfish_privacy.batch import ledger_location
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.ledger.quote import Quote
@@ -33,6 +34,8 @@ def budget(workshop: Workshop) -> None:
         heading("Budget", "The most that all releases together may lose on any two values that nobody may tell apart.")
         spinner(workshop.planned, lambda: workshop.stale)
     live(lambda: _room(workshop), workshop.changed, shows=lambda: workshop.file is None).classes("flex flex-col gap-5")
+    # Others may have spent from the ledger, or made it, since the plans were made.
+    workshop.replan()
 
 
 def _room(workshop: Workshop) -> None:
@@ -82,7 +85,7 @@ def _describe(workshop: Workshop, planning: Planning) -> None:
     _budget_field(workshop)
     if state.missing:
         ui.label(f"There is no ledger {name} yet. It must be made before the first release; its budget is then fixed.")
-        button = ui.button("Create the ledger", icon="add", on_click=lambda: _create(workshop, planning))
+        button = ui.button("Create the ledger", icon="add", on_click=lambda: _create(workshop))
         button.props("no-caps").set_enabled(planning.file.budget is not None)
 
 
@@ -126,9 +129,12 @@ def _budget_field(workshop: Workshop) -> None:
     counted.on_value_change(state)
 
 
-def _create(workshop: Workshop, planning: Planning) -> None:
-    """Make the ledger that the file names, as ``blowfish ledger create`` does."""
-    location, terms = planning.state.location, planning.file.budget
+def _create(workshop: Workshop) -> None:
+    """Make the ledger that the file names now, as ``blowfish ledger create`` does."""
+    file = workshop.file
+    # The plans may be those of an earlier budget: what counts is the file.
+    location = None if file is None or workshop.broken else ledger_location(file, workshop.draft.folder)
+    terms = None if file is None else file.budget
     if location is None or terms is None:
         return
     try:

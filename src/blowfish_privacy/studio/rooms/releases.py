@@ -31,6 +31,8 @@ def releases(workshop: Workshop) -> None:
         )
         spinner(workshop.planned, lambda: workshop.stale)
     live(lambda: _room(workshop), workshop.changed, shows=lambda: workshop.file is None).classes("flex flex-col gap-4")
+    # The data, which say how many records there are, may have changed since the plans were made.
+    workshop.replan()
 
 
 def _room(workshop: Workshop) -> None:
