@@ -9,7 +9,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.release.spending import Spending
-from blowfish_privacy.statements.accuracy import FACTORS, accuracy_view, by_amount, by_part, by_size
+from blowfish_privacy.statements.accuracy import FACTORS, accuracy_view, by_amount, by_part, by_size, sketched
 
 DOMAIN = bp.Domain(age=bp.Integer(0, 63), sex=bp.Categorical(["F", "M"]), home=bp.Integer(0, 31))
 POLICY = bp.Policy(
@@ -101,3 +101,13 @@ def test_a_plan_for_an_error_can_be_varied_too():
     middle = by_amount(made, spending)[len(FACTORS) // 2]
     assert Fraction(middle["amount"]) == made.amount
     assert middle["rmse"] == made.expected_error().rmse
+
+
+def test_between_the_amounts_that_were_planned_errors_are_guessed():
+    made, spending = plan(bp.Histogram("age"))
+    rows = by_amount(made, spending)
+    error = sketched(rows, amount=0.37)
+    assert error == pytest.approx(plan(bp.Histogram("age"), epsilon="0.37")[0].expected_error().rmse, rel=0.03)
+    assert sketched(rows, error=error) == pytest.approx(0.37, rel=1e-6)
+    assert sketched(rows, amount=1e-9) is None
+    assert sketched([], amount=0.1) is None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
+from math import log
 from typing import Any
 
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger.balance import in_words
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.queries.asked import joined
 from blowfish_privacy.release.explain import compare
 from blowfish_privacy.release.plan import Plan, make_plan
@@ -18,7 +22,7 @@ from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.statements.budget import lost_on
 from blowfish_privacy.support.exact import about, show
 
-MOST_PARTS = 30
+MOST_PARTS = 16
 """The most parts of an answer that a picture lists; those with the largest errors are kept."""
 FACTORS = tuple(Fraction(2) ** power for power in range(-4, 5))
 """The multiples of what a plan loses at which :func:`by_amount` plans it again."""
@@ -38,10 +42,19 @@ def accuracy_view(plan: Plan) -> dict[str, Any]:
         "measure": loss.measure.name,
         "amount": show(plan.amount),
         "lost_on": lost_on(loss, plan.policy),
+        "draws_on": _draws_on(loss, plan.policy),
         "lost": {name: str(amount) for name, amount in in_words(loss, plan.policy).items() if amount},
         "words": accuracy_words(plan),
         "notices": plan.notices(),
     }
+
+
+def _draws_on(loss: Loss, policy: Policy) -> str:
+    """Name the balances that a release draws on, and about how much where it is not the same on all."""
+    lost = {name: amount for name, amount in in_words(loss, policy).items() if amount}
+    if len({*lost.values()}) <= 1:
+        return lost_on(loss, policy)
+    return ", ".join(f"{name} ({about(float(amount))})" for name, amount in lost.items())
 
 
 def accuracy_words(plan: Plan) -> str:
@@ -108,3 +121,21 @@ def by_amount(
         error = made.expected_error().rmse
         rows.append({"amount": show(start * factor), "measure": unit.name, "rmse": error, "stated": factor == 1})
     return rows
+
+
+def sketched(
+    rows: Sequence[Mapping[str, Any]], *, error: float | None = None, amount: float | None = None
+) -> float | None:
+    """Guess the error at an amount, or the amount for an error, from :func:`by_amount`; None where it does not reach.
+
+    Between two plans both are taken for straight on logarithmic scales, which they nearly are.
+    """
+    points = sorted((float(row["amount"]), row["rmse"]) for row in rows if row["rmse"] > 0)
+    wanted = amount
+    if error is not None:
+        points, wanted = sorted((rmse, spent) for spent, rmse in points), error
+    for (low, at_low), (high, at_high) in pairwise(points):
+        if wanted is not None and low <= wanted <= high and low < high:
+            share = log(wanted / low) / log(high / low)
+            return at_low * (at_high / at_low) ** share
+    return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
+from time import perf_counter
 from typing import Any, TypeAlias
 
 from blowfish_privacy.batch import keyed, try_release
@@ -24,20 +25,23 @@ from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.planned_release import PlannedRelease
 from blowfish_privacy.release.public_sizes import CautiousNumbers, PublicSizes
 from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.statements.accuracy import accuracy_view, by_amount, by_part, by_size
+from blowfish_privacy.statements.accuracy import FACTORS, accuracy_view, by_amount, by_part, by_size, sketched
 from blowfish_privacy.statements.budget import budget_shares
 from blowfish_privacy.statements.plan import plan_view
 from blowfish_privacy.studio.ledger_state import LedgerState
 from blowfish_privacy.studio.public_answers import PublicAnswers
+from blowfish_privacy.support.exact import about
 
 _KEPT = 200
+_QUICK = 0.1
+"""Seconds within which a plan is made of which many others are made for a picture."""
 
 
 class Said:
     """What can be said of a plan, each part worked out when it is first asked for; the accuracy is quick."""
 
-    def __init__(self, plan: Plan, release: PlannedRelease, sizes: PublicSizes | None) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, release: PlannedRelease, sizes: PublicSizes | None, seconds: float) -> None:
+        self.plan, self.seconds = plan, seconds
         self._release, self._sizes = release, sizes
 
     @cached_property
@@ -58,7 +62,18 @@ class Said:
     @cached_property
     def by_amount(self) -> list[dict[str, Any]]:
         """The typical error if more or less were spent."""
-        return by_amount(self.plan, self._release.spending, sizes=self._sizes)
+        # What takes long to plan once is planned for few other amounts.
+        factors = FACTORS if self.seconds < _QUICK else FACTORS[::4]
+        return by_amount(self.plan, self._release.spending, sizes=self._sizes, factors=factors)
+
+    def preview(self, key: str, amount: float) -> str:
+        """Say in a few words what another amount would give, if other amounts have been planned already."""
+        rows = self.__dict__.get("by_amount", [])
+        if key == "error":
+            spent = sketched(rows, error=amount)
+            return "" if spent is None else f"takes about {rows[0]['measure']} {about(spent)}"
+        error = sketched(rows, amount=amount) if rows and rows[0]["measure"] == key else None
+        return "" if error is None else f"typical error about {about(error)}"
 
     @cached_property
     def view(self) -> Mapping[str, Any]:
@@ -206,11 +221,12 @@ def _planned(
     kept = cache.get(content)
     if kept is not None:
         return kept
+    start = perf_counter()
     planned = try_release(release, file, ask, measure)
     if isinstance(planned, BlowfishError):
         return cache.keep(content, Outcome(release, problem=planned))
     plan = keyed(planned, file)
-    said = Said(plan, release, sizes)
+    said = Said(plan, release, sizes, perf_counter() - start)
     # Rooms show it at once, so it is worked out here, not where pages are built.
     _ = said.accuracy
     return cache.keep(content, Outcome(release, plan, said))

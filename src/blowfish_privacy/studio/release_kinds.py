@@ -15,7 +15,7 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.queries.asked import check_asked, read_asked, split
 
-Takes: TypeAlias = Literal["one", "several", "two", "tables"]
+Takes: TypeAlias = Literal["one", "several", "two", "tables", "ways"]
 Entry: TypeAlias = dict[str, Any]
 
 AMOUNTS = ("epsilon", "rho", "error")
@@ -49,6 +49,8 @@ KINDS = (
          "one", {"at": [Decimal("0.25"), Decimal("0.5"), Decimal("0.75")]}),
     Kind("median", "Median", "The value in the middle.", "one", {}),
     Kind("tables", "Several tables", "Tables of counts that agree with each other, from one release.", "tables", {}),
+    Kind("tables", "All small tables", "Every table of so many of the attributes; they agree with each other.",
+         "ways", {}, least=2),
     Kind("range_grid", "Map", "A grid of two ordered attributes: how many records are in any rectangle.", "two", {},
          least=2),
     Kind("kmeans", "Clusters", "The centres of groups of records that lie close together.",
@@ -56,19 +58,25 @@ KINDS = (
     Kind("synthetic", "Synthetic records", "Made-up records whose tables are close to those of the data.",
          "several", {}, of_parts=False, least=2),
 )  # fmt: skip
-BY_KEYWORD = {kind.keyword: kind for kind in KINDS}
+BY_TITLE = {kind.title: kind for kind in KINDS}
 
 
 def kind_of(entry: Mapping[str, Any]) -> Kind | None:
     """Return the kind of an entry; None for one that only the file can change."""
-    found = next((kind for kind in KINDS if kind.keyword in entry), None)
+    found = next((kind for kind in KINDS if kind.keyword in entry and _simple(entry, kind)), None)
     known = {*_KEPT, "mechanism"} | ({found.keyword, *found.also} if found else set())
-    return found if found is not None and {*entry} <= known and _simple(entry, found) else None
+    return found if found is not None and {*entry} <= known else None
 
 
 def _simple(entry: Mapping[str, Any], kind: Kind) -> bool:
     """Say whether what is asked is written as a form writes it: tables as lists of names, not as a rule."""
     asked = entry[kind.keyword]
+    if kind.takes == "ways":
+        return (
+            isinstance(asked, dict)
+            and {*asked} == {"ways", "of"}
+            and all(isinstance(name, str) for name in asked["of"])
+        )
     if kind.takes == "tables":
         return isinstance(asked, list) and all(
             isinstance(table, list) and all(isinstance(name, str) for name in table) for table in asked
@@ -79,6 +87,8 @@ def _simple(entry: Mapping[str, Any], kind: Kind) -> bool:
 def names_of(entry: Mapping[str, Any], kind: Kind) -> list[str]:
     """List the attributes that an entry asks about."""
     asked = entry.get(kind.keyword, [])
+    if isinstance(asked, dict):
+        asked = asked.get("of", [])
     listed = asked if isinstance(asked, list) else [asked]
     return [name for each in listed for name in (each if isinstance(each, list) else [each])]
 
@@ -94,22 +104,21 @@ def _possible(kind: Kind, name: str, domain: Domain) -> bool:
     alike = {"range_grid": "cumulative", "kmeans": "cumulative", "synthetic": "histogram"}
     keyword = alike.get(kind.keyword, kind.keyword)
     asked: Any = name if kind.takes in ("one", "two") or keyword == "cumulative" else [name]
+    also = kind.also if keyword == kind.keyword else {}
     try:
-        query = read_asked({keyword: [[name]] if kind.takes == "tables" else asked, **_also(keyword)}, domain)
+        query = read_asked({keyword: [[name]] if keyword == "tables" else asked, **also}, domain)
         check_asked(*split(query), domain)
     except BlowfishError:
         return False
     return True
 
 
-def _also(keyword: str) -> Mapping[str, Any]:
-    return BY_KEYWORD[keyword].also
-
-
 def asked_for(kind: Kind, names: Sequence[str]) -> Any:
     """Write what is asked about some attributes, as a file does."""
     if kind.takes == "one":
         return names[0] if names else ""
+    if kind.takes == "ways":
+        return {"ways": min(2, len(names)), "of": list(names)}
     return [list(names)] if kind.takes == "tables" else list(names)
 
 
@@ -121,7 +130,7 @@ def available(domain: Domain) -> list[Kind]:
 def begun(kind: Kind, domain: Domain) -> Entry:
     """Begin a release with the first attributes that suit it."""
     fitting = possible(kind, domain)
-    many = {"two": 2, "several": 2 if kind.keyword == "kmeans" else 1, "one": 1, "tables": 2}[kind.takes]
+    many = {"two": 2, "several": 2 if kind.keyword == "kmeans" else 1, "one": 1, "tables": 2, "ways": 4}[kind.takes]
     if kind.keyword == "synthetic":
         many = len(fitting)
     return {kind.keyword: asked_for(kind, fitting[:many]), **kind.also}

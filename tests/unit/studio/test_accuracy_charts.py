@@ -86,3 +86,13 @@ def test_what_does_not_fit_reaches_beyond_the_budget():
     assert isinstance(rows, list)
     option = balances(rows, ["ages", "tables", "sexes"], "0.6", "epsilon")
     assert option["xAxis"]["max"] > 0.6
+
+
+def test_a_preview_is_there_once_other_amounts_are_planned():
+    planned = Planning.of(spec.loads(FILE), Path()).outcomes[0].said
+    assert planned is not None
+    assert planned.preview("epsilon", 0.4) == ""
+    assert planned.by_amount
+    assert planned.preview("epsilon", 0.4).startswith("typical error about ")
+    assert planned.preview("error", planned.accuracy["rmse"] * 2).startswith("takes about epsilon 0.2")
+    assert planned.preview("rho", 0.1) == ""

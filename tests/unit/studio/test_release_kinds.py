@@ -9,7 +9,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.release import spec
 from blowfish_privacy.studio.release_kinds import (
-    BY_KEYWORD,
+    BY_TITLE,
     KINDS,
     amount_of,
     available,
@@ -45,7 +45,7 @@ def loaded(entry):
     return spec.loads(yaml_text.write({**BODY, "releases": [entry]})).releases[0]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.keyword)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.title)
 def test_every_kind_begins_with_what_the_file_takes(kind):
     entry = {"name": "one", **begun(kind, DOMAIN), "epsilon": "0.1"}
     assert loaded({key: str(value) if isinstance(value, Decimal) else value for key, value in _plain(entry).items()})
@@ -57,9 +57,9 @@ def _plain(entry):
 
 
 def test_kinds_take_the_attributes_that_suit_them():
-    assert possible(BY_KEYWORD["histogram"], DOMAIN) == ("age", "sex", "pay", "wage")
-    assert possible(BY_KEYWORD["cumulative"], DOMAIN) == ("age", "pay", "wage")
-    assert possible(BY_KEYWORD["mean"], DOMAIN) == ("age", "wage")
+    assert possible(BY_TITLE["Table of counts"], DOMAIN) == ("age", "sex", "pay", "wage")
+    assert possible(BY_TITLE["Distribution"], DOMAIN) == ("age", "pay", "wage")
+    assert possible(BY_TITLE["Mean"], DOMAIN) == ("age", "wage")
 
 
 def test_a_domain_without_order_has_no_distributions():
@@ -67,8 +67,8 @@ def test_a_domain_without_order_has_no_distributions():
     assert names == ["histogram", "tables"]
 
 
-@pytest.mark.parametrize("first", KINDS, ids=lambda kind: kind.keyword)
-@pytest.mark.parametrize("second", KINDS, ids=lambda kind: kind.keyword)
+@pytest.mark.parametrize("first", KINDS, ids=lambda kind: kind.title)
+@pytest.mark.parametrize("second", KINDS, ids=lambda kind: kind.title)
 def test_any_kind_can_become_any_other(first, second):
     entry = changed_kind({"name": "one", **begun(first, DOMAIN), "epsilon": "0.1", "by": ["sex"]}, second, DOMAIN)
     if not first.of_parts:
@@ -78,7 +78,7 @@ def test_any_kind_can_become_any_other(first, second):
 
 
 def test_attributes_are_kept_where_they_suit():
-    entry = changed_kind({"name": "one", "mean": "wage", "epsilon": 1}, BY_KEYWORD["cumulative"], DOMAIN)
+    entry = changed_kind({"name": "one", "mean": "wage", "epsilon": 1}, BY_TITLE["Distribution"], DOMAIN)
     assert entry == {"name": "one", "cumulative": "wage", "epsilon": 1}
 
 
@@ -86,7 +86,7 @@ def test_attributes_are_kept_where_they_suit():
     "entry",
     [
         {"name": "one", "linear": {"attributes": ["sex"], "rows": [[1, 0]]}, "epsilon": 1},
-        {"name": "one", "tables": {"ways": 2, "of": ["age", "sex"]}, "epsilon": 1},
+        {"name": "one", "tables": {"ways": 2, "of": [{"attribute": "age", "as": "ranges"}, "sex"]}, "epsilon": 1},
         {"name": "one", "tables": [[{"attribute": "age", "as": "ranges"}]], "epsilon": 1},
         {"name": "one", "synthetic": ["age", "sex"], "workload": 2, "epsilon": 1},
     ],
@@ -108,7 +108,7 @@ def test_a_key_without_a_value_is_taken_out():
     entry = {"name": "one", "histogram": ["age"], "epsilon": 1, "by": ["sex"]}
     assert "by" not in with_key(entry, "by", [])
     assert with_key(entry, "by", ["pay"])["by"] == ["pay"]
-    assert names_of(entry, BY_KEYWORD["histogram"]) == ["age"]
+    assert names_of(entry, BY_TITLE["Table of counts"]) == ["age"]
 
 
 def test_new_names_differ_in_more_than_case():

@@ -15,8 +15,15 @@ from blowfish_privacy.studio.amounts import amounts, nearest, read_amount, writt
 class AmountControl:
     """A slider on a logarithmic scale and a field for the number; ``choose`` is called when a person has chosen."""
 
-    def __init__(self, key: str, title: str, amount: Decimal, choose: Callable[[Decimal], None]) -> None:
-        self._stops, self._choose = amounts(key), choose
+    def __init__(
+        self,
+        key: str,
+        title: str,
+        amount: Decimal,
+        choose: Callable[[Decimal], None],
+        preview: Callable[[Decimal], str] = lambda amount: "",
+    ) -> None:
+        self._stops, self._choose, self._preview = amounts(key), choose, preview
         self._shown = amount
         with ui.row().classes("w-full items-center gap-4 no-wrap"):
             least, most = written(self._stops[0]), f"{self._stops[-1]:,f}"
@@ -29,6 +36,7 @@ class AmountControl:
             ui.label(most).classes("studio-note").props("aria-hidden=true")
             self._field = ui.input(title, value=written(amount)).props("dense outlined inputmode=decimal")
             self._field.classes("w-28")
+        self._words = ui.label().classes("studio-note").props("aria-live=polite").style("min-height: 1.3rem")
         self._say()
         # While the handle moves only the number follows; the file changes when it is let go.
         self._slider.on("update:model-value", self._moving, throttle=0.05)
@@ -52,11 +60,13 @@ class AmountControl:
         self._slider.props(f'label-value="{text}" aria-valuetext="{text}"')
 
     def _moving(self, event: Any) -> None:
-        text = written(self._stops[int(event.args)])
-        self._field.value = text
+        stop = self._stops[int(event.args)]
+        text = written(stop)
+        self._field.value, self._words.text = text, self._preview(stop)
         self._slider.props(f'label-value="{text}" aria-valuetext="{text}"')
 
     def _let_go(self, event: Any) -> None:
+        self._words.text = ""
         self._take(self._stops[int(event.args)])
 
     def _typed(self) -> None:

@@ -19,7 +19,7 @@ from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.words import note, problem_card
 from blowfish_privacy.studio.release_kinds import (
     AMOUNTS,
-    BY_KEYWORD,
+    BY_TITLE,
     Entry,
     Kind,
     amount_of,
@@ -52,11 +52,11 @@ class ReleaseForm:
     def build(self) -> None:
         """Build the form; parts are built anew only when what they are made of changes elsewhere."""
         with ui.column().classes("w-full gap-4"):
-            live(self._question, self.workshop.changed, shows=lambda: (self._keyword, self.domain.names))
+            live(self._question, self.workshop.changed, shows=lambda: (self._title, self.domain.names))
             self._spending()
             live(self._refusal, self._refused)
             with ui.element("div").classes("w-full"):
-                if self._keyword is None or BY_KEYWORD[self._keyword].of_parts:
+                if self._title is None or BY_TITLE[self._title].of_parts:
                     with ui.expansion("Some records only, or for each group", icon="filter_alt").classes("w-full"):
                         record_fields(self)
                 with ui.expansion("More: name, noise, mechanism", icon="tune").classes("w-full"):
@@ -101,9 +101,9 @@ class ReleaseForm:
             problem_card(Problem(f"{said[:1].upper()}{said[1:]}", self._problem.hint))
 
     @property
-    def _keyword(self) -> str | None:
+    def _title(self) -> str | None:
         kind = kind_of(self.entry)
-        return None if kind is None else kind.keyword
+        return None if kind is None else kind.title
 
     def _question(self) -> None:
         kind = kind_of(self.entry)
@@ -115,13 +115,14 @@ class ReleaseForm:
             .classes("w-full grid gap-4")
             .style("grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr))")
         ):
-            kinds = {each.keyword: each.title for each in dict.fromkeys([*available(self.domain), kind])}
-            chosen = ui.select(kinds, label="What to publish", value=kind.keyword).props("outlined")
-            chosen.on_value_change(lambda event: self._ask(BY_KEYWORD[event.value]))
+            kinds = [each.title for each in dict.fromkeys([*available(self.domain), kind])]
+            chosen = ui.select(kinds, label="What to publish", value=kind.title).props("outlined")
+            chosen.on_value_change(lambda event: self._ask(BY_TITLE[event.value]))
             question_fields(self, kind)
+        note(kind.says).classes("pt-2")
 
     def _ask(self, kind: Kind) -> None:
-        if kind.keyword != self._keyword:
+        if kind.title != self._title:
             self.change(changed_kind(self.entry, kind, self.domain))
 
     def _spending(self) -> None:
@@ -144,7 +145,13 @@ class ReleaseForm:
             ways = ui.radio({each: _WAYS[each] for each in self._ways(key)}, value=key).props("inline dense")
             ways.props('aria-label="How the noise is chosen"')
             ways.on_value_change(lambda event: self._choose_way(event.value))
-            control = AmountControl(key, _TITLES[key], amount, lambda chosen: self._spend(key, chosen))
+            control = AmountControl(
+                key,
+                _TITLES[key],
+                amount,
+                lambda chosen: self._spend(key, chosen),
+                lambda moved: self._preview(key, moved),
+            )
 
         def follow() -> None:
             now, changed = amount_of(self.entry)
@@ -171,6 +178,11 @@ class ReleaseForm:
             if key == "error":
                 amount = Fraction(outcome.plan.expected_error().rmse)
         self._spend(key, rounded_to_stop(amount, key))
+
+    def _preview(self, key: str, amount: Decimal) -> str:
+        planning = self.workshop.planning
+        outcome = None if planning is None else planning.outcome(self.name)
+        return "" if outcome is None or outcome.said is None else outcome.said.preview(key, float(amount))
 
     def _spend(self, key: str, amount: Decimal) -> None:
         self.change(with_amount(self.entry, key, amount))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from blowfish_privacy.studio.planning import Outcome, Said
 from blowfish_privacy.studio.workshop import Workshop
 
 Option = dict[str, Any]
+_PAUSE = 0.3
 
 
 class ReleasePictures:
@@ -36,8 +38,8 @@ class ReleasePictures:
             self._pictures = [
                 _Picture("Beside plain differential privacy", _bars, 92, wide=True),
                 _Picture("By size", _by_size, 280),
-                _Picture("By table", _by_part, 320, wide=True),
-                _Picture("If you spent more or less", _by_amount, 280),
+                _Picture("By table, the largest errors first", _by_part, 420, wide=True),
+                _Picture("If you spent more or less", _by_amount, 280, patient=True),
             ]
         greys(pictures, self._workshop.planned, lambda: self._workshop.stale)
         leave = self._workshop.planned.subscribe(self._refresh)
@@ -84,8 +86,13 @@ class ReleasePictures:
         background_tasks.create(self._draw(outcome), name="pictures of a release")
 
     async def _draw(self, outcome: Outcome | None) -> None:
+        said = None if outcome is None else outcome.said
         for picture in self._pictures:
-            said = None if outcome is None else outcome.said
+            if picture.patient:
+                # Other amounts are planned anew, which nobody needs who is still choosing this one.
+                await asyncio.sleep(_PAUSE)
+                if self._outcome is not outcome:
+                    return
             option = None if said is None else await run.io_bound(picture.option, said)
             if self._container.is_deleted or self._outcome is not outcome:
                 return
@@ -95,8 +102,16 @@ class ReleasePictures:
 class _Picture:
     """A chart with a heading, which is there when there is something to show."""
 
-    def __init__(self, title: str, option: Callable[[Said], Option | None], height: int, *, wide: bool = False) -> None:
-        self.option = option
+    def __init__(
+        self,
+        title: str,
+        option: Callable[[Said], Option | None],
+        height: int,
+        *,
+        wide: bool = False,
+        patient: bool = False,
+    ) -> None:
+        self.option, self.patient = option, patient
         with ui.column().classes("gap-1 min-w-0").style("grid-column: 1 / -1" if wide else "") as self._whole:
             ui.label(title).classes("text-weight-medium")
             self._chart = ui.echart({}).classes("w-full").style(f"height: {height}px")
@@ -116,7 +131,7 @@ def _sentence(view: Any) -> str:
         return view["words"]
     compared = {"the same": "as accurate as", "-": None}.get(view["comparison"], f"{view['comparison']} than")
     beside = "" if compared is None else f" This policy is {compared} plain differential privacy."
-    return f"{view['words']}{beside} It draws on {view['lost_on']}."
+    return f"{view['words']}{beside} It draws on {view['draws_on']}."
 
 
 def _bars(said: Said) -> Option | None:

@@ -47,9 +47,24 @@ def question_fields(form: Form, kind: Kind) -> None:
     if kind.keyword == "quantiles":
         _text(form, "at", "Shares", numbers_text, read_list)
     if kind.keyword == "kmeans":
-        clusters = ui.number("Clusters", value=int(form.entry.get("k", 4)), min=1, precision=0).props("outlined")
-        clusters.on_value_change(lambda event: _set(form, "k", int(event.value)) if event.value else None)
-        _follow(form, clusters, lambda: int(form.entry.get("k", 4)))
+        _whole(form, "Clusters", lambda: form.entry.get("k", 4), lambda number: _set(form, "k", number))
+    if kind.takes == "ways":
+        _whole(form, "Attributes in each table", lambda: _ways(form), lambda number: _set_ways(form, number))
+
+
+def _whole(form: Form, title: str, value: Callable[[], int], choose: Callable[[int], None]) -> None:
+    """Build a field for a whole number."""
+    field = ui.number(title, value=int(value()), min=1, precision=0).props("outlined")
+    field.on_value_change(lambda event: choose(int(event.value)) if event.value else None)
+    _follow(form, field, value)
+
+
+def _ways(form: Form) -> int:
+    return form.entry.get("tables", {}).get("ways", 2)
+
+
+def _set_ways(form: Form, number: int) -> None:
+    _set(form, "tables", {**form.entry["tables"], "ways": number})
 
 
 def _one(form: Form, kind: Kind) -> None:
@@ -93,7 +108,10 @@ def _replace(form: Form, kind: Kind, number: int, name: str) -> None:
 def _ask(form: Form, kind: Kind, names: Sequence[str]) -> None:
     if list(names) == _asked(form, kind):
         return
-    entry = with_key(form.entry, kind.keyword, asked_for(kind, names))
+    asked = asked_for(kind, names)
+    if kind.takes == "ways":
+        asked = {"ways": min(_ways(form), len(names)), "of": list(names)}
+    entry = with_key(form.entry, kind.keyword, asked)
     # What is asked about is no group any more.
     form.change(with_key(entry, "by", [name for name in groups_of(entry) if name not in names]))
 
