@@ -24,17 +24,15 @@ class HistoryRow:
     lost_on: str
     failed: str | None
     """When the data contradicted the stated facts, if they did."""
-    handed_out: bool
-    """Whether the ledger holds what was handed out, so that it can be shown again for nothing."""
 
 
 def history(ledger: Ledger) -> tuple[HistoryRow, ...]:
     """Read the entries of a ledger, the newest first."""
     failed = failures(ledger)
-    return tuple(_row(entry, ledger, failed.get(entry.number)) for entry in reversed(ledger.entries()))
+    return tuple(_row(entry, failed.get(entry.number)) for entry in reversed(ledger.entries()))
 
 
-def _row(entry: Entry, ledger: Ledger, failed: str | None) -> HistoryRow:
+def _row(entry: Entry, failed: str | None) -> HistoryRow:
     return HistoryRow(
         number=entry.number,
         key=entry.key,
@@ -45,5 +43,4 @@ def _row(entry: Entry, ledger: Ledger, failed: str | None) -> HistoryRow:
         charged=entry.loss.measure.words(entry.charged) if entry.charged else "nothing",
         lost_on=lost_in_words(entry),
         failed=None if failed is None else failed[:19].replace("T", " "),
-        handed_out=ledger.document(entry.key) is not None,
     )

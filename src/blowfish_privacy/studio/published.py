@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from blowfish_privacy import results
-from blowfish_privacy.batch import ledger_location
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger import Ledger, open_ledger
-from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.session import load_policy
+from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.statements.history import HistoryRow, history
 from blowfish_privacy.studio.charts.picture import Picture
 from blowfish_privacy.studio.charts.results import pictures_of
@@ -56,18 +53,15 @@ class LedgerHistory:
     rows: tuple[HistoryRow, ...]
 
     @classmethod
-    def of(cls, file: PolicyFile, folder: Path) -> LedgerHistory | None:
-        """Read the ledger that a file names; None if it names none, or there is none yet."""
-        location = ledger_location(file, folder)
-        if location is None or (isinstance(location, Path) and not location.exists()):
-            return None
-        ledger = open_ledger(location, load_policy=load_policy)
+    def of(cls, ledger: Ledger) -> LedgerHistory:
+        """Read the entries of a ledger, the newest first."""
         return cls(ledger, history(ledger))
 
     def again(self, row: HistoryRow) -> Published:
         """Read what was handed out for an entry; it costs nothing."""
         text = self.ledger.document(row.key)
         if text is None:
-            raise LedgerError(f"entry {row.number} has no document.", hint="publish its release again: it is paid for.")
+            hint = "publish the release again: it is paid for."
+            raise LedgerError(f"nothing was handed out for entry {row.number}.", hint=hint)
         result, folder = results.from_text(text, self.ledger.values_folder), self.ledger.values_folder
         return Published(result.name, result, f"entry {row.number} of {row.made}", folder)

@@ -7,8 +7,8 @@ from threading import Event
 
 import pytest
 
-from blowfish_privacy.errors import BlowfishError, BudgetError, SpecError
-from blowfish_privacy.ledger import create_ledger
+from blowfish_privacy.errors import BlowfishError, BudgetError, LedgerError, SpecError
+from blowfish_privacy.ledger import create_ledger, open_ledger
 from blowfish_privacy.release import spec
 from blowfish_privacy.studio.published import LedgerHistory
 from blowfish_privacy.studio.publishing import Publisher
@@ -156,13 +156,13 @@ def test_an_error_that_is_not_ours_is_named_by_its_kind_alone(file, folder, monk
 
 def test_the_history_is_that_of_the_ledger_and_gives_results_again(file, folder):
     made = published(Publisher(), file, folder).published
-    told = LedgerHistory.of(file, folder)
+    told = LedgerHistory.of(open_ledger(folder / "people.ledger"))
     assert [(row.number, row.charged, row.lost_on) for row in told.rows] == [
         (3, "nothing", ""),
         (2, "epsilon 0.25", "age"),
         (1, "epsilon 0.5", "age"),
     ]
-    assert all(row.handed_out and row.failed is None for row in told.rows)
+    assert all(row.failed is None for row in told.rows)
     again = told.again(told.rows[2])
     assert again.result.text == made["ages"].result.text
     assert again.paid_before.startswith("entry 1 of ")
@@ -170,6 +170,12 @@ def test_the_history_is_that_of_the_ledger_and_gives_results_again(file, folder)
     assert [file.label for file in again.files][:2] == ["JSON", "CSV"]
 
 
-def test_there_is_no_history_before_there_is_a_ledger(file, folder):
-    (folder / "people.ledger").unlink()
-    assert LedgerHistory.of(file, folder) is None
+def test_a_charge_without_a_document_says_so(file, folder):
+    publisher = Publisher()
+    offer = publisher.offer(file, folder)
+    (folder / "people.csv").write_text("age,sex\nseven,Female\n")
+    publisher.publish(offer)
+    assert publisher.wait(60)
+    told = LedgerHistory.of(open_ledger(folder / "people.ledger"))
+    with pytest.raises(LedgerError, match="nothing was handed out for entry 1"):
+        told.again(told.rows[0])

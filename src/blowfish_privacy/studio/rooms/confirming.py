@@ -62,8 +62,14 @@ def _unprotected(said: Confirmation) -> None:
 
 
 def _buttons(workshop: Workshop, offer: Offer, dialog: ui.dialog, problems: ui.column) -> None:
+    text = workshop.draft.text
+
     def begin() -> None:
         problems.clear()
+        if workshop.broken or workshop.draft.text != text:
+            with problems:
+                problem_card(Problem("the file has changed since you were asked.", "cancel, and review it again."))
+            return
         try:
             if not workshop.draft.saved and workshop.draft.path is not None:
                 workshop.save(workshop.draft.path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nicegui import run, ui
 
 from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.statements.history import HistoryRow
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts.live import live
@@ -13,6 +14,8 @@ from blowfish_privacy.studio.parts.words import note, problem_card, section
 from blowfish_privacy.studio.published import LedgerHistory, Published
 from blowfish_privacy.studio.rooms.results_shelf import Shelf
 from blowfish_privacy.studio.workshop import Workshop
+
+_MOST_ROWS = 100
 
 
 def show_history(workshop: Workshop, shelf: Shelf) -> None:
@@ -29,24 +32,44 @@ def _ledger(workshop: Workshop) -> str:
 
 
 def _history(workshop: Workshop, shelf: Shelf) -> None:
-    planning = workshop.planning
-    if planning is None or planning.state.ledger is None:
+    ledger = None if workshop.planning is None else workshop.planning.state.ledger
+    if ledger is None:
         return
+    container = ui.column().classes("w-full gap-3")
+
+    async def fill() -> None:
+        told = await run.io_bound(_told, ledger)
+        if told is not None and not container.is_deleted:
+            with container:
+                _entries(told, shelf)
+
+    # A ledger may be far away: the page does not wait for it.
+    ui.timer(0, fill, once=True)
+
+
+def _told(ledger: Ledger) -> LedgerHistory | Problem:
     try:
-        told = LedgerHistory.of(planning.file, workshop.draft.folder)
+        return LedgerHistory.of(ledger)
     except BlowfishError as error:
-        problem_card(Problem.of(error))
-        return
+        return Problem.of(error)
+
+
+def _entries(told: LedgerHistory | Problem, shelf: Shelf) -> None:
     section("History of the ledger")
-    if told is None or not told.rows:
+    if isinstance(told, Problem):
+        problem_card(told)
+    elif not told.rows:
         note("Nothing was charged yet.")
-        return
-    with ui.column().classes("studio-card"):
-        plain_table(
-            ["entry", "time (UTC)", "release", "charged", "on"],
-            [_cells(row) for row in told.rows],
-            actions=lambda number: _show_button(told, told.rows[number], shelf),
-        )
+    else:
+        rows = told.rows[:_MOST_ROWS]
+        with ui.column().classes("studio-card"):
+            plain_table(
+                ["entry", "time (UTC)", "release", "charged", "on"],
+                [_cells(row) for row in rows],
+                actions=lambda number: _show_button(told, rows[number], shelf),
+            )
+            if len(told.rows) > len(rows):
+                note(f"The last {len(rows)} of {len(told.rows):,} entries; blowfish ledger show lists all.")
 
 
 def _cells(row: HistoryRow) -> tuple[str, ...]:
@@ -71,11 +94,10 @@ def _show_button(told: LedgerHistory, row: HistoryRow, shelf: Shelf) -> None:
             shelf.take(found)
             ui.notify(f"{found.name} is shown under Results.", type="positive")
         elif found is not None:
-            ui.notify(found.message, type="negative", timeout=10_000, close_button="Close")
+            ui.notify(f"{found.message} {found.hint or ''}", type="negative", timeout=10_000, close_button="Close")
 
     button = ui.button("Show", on_click=show).props("flat dense no-caps")
     button.props["aria-label"] = f"Show entry {row.number} again"
-    button.set_enabled(row.handed_out)
 
 
 def _again(told: LedgerHistory, row: HistoryRow) -> Published | Problem:
