@@ -29,6 +29,7 @@ from blowfish_privacy.studio.charts.picture import Picture, number, sentences, s
 Floats = npt.NDArray[np.float64]
 _MOST_WRITTEN = 80
 _NARROW = {"itemGap": 4, "itemWidth": 9, "textStyle": {"fontSize": 9}}
+_WIDE = {"itemGap": 12, "itemWidth": 18, "textStyle": {"fontSize": 11}}
 
 
 Bounds: TypeAlias = Callable[[npt.NDArray[np.int64]], tuple[Floats, Floats]]
@@ -111,7 +112,8 @@ def _option(
         xAxis=value_axis(names[1], [shorten(each) for each in across]),
         yAxis=downwards(value_axis(names[0], [shorten(each) for each in down])),
         visualMap=_legend(steps),
-        media=[{"query": {"maxWidth": 460}, "option": {"visualMap": _NARROW}}],
+        # Without the second, a chart that was narrow once, while its place opened, would keep small letters.
+        media=[{"query": {"maxWidth": 460}, "option": {"visualMap": _NARROW}}, {"option": {"visualMap": _WIDE}}],
         series=[series],
     )
 
@@ -123,8 +125,8 @@ def _legend(steps: list[float]) -> Option:
         for low, high, colour in zip(steps[:-1], steps[1:], HEAT, strict=False)
     ]
     pieces[-1] = {"gte": steps[-2], "label": f"{number(steps[-2])} +", "color": pieces[-1]["color"]}
-    shown = {"orient": "horizontal", "bottom": 0, "left": "center", "itemGap": 12, "itemWidth": 18, "itemHeight": 12}
-    return {"type": "piecewise", "dimension": 2, "pieces": pieces, **shown, "textStyle": {"fontSize": 11}}
+    shown = {"orient": "horizontal", "bottom": 0, "left": "center", "itemHeight": 12, **_WIDE}
+    return {"type": "piecewise", "dimension": 2, "pieces": pieces, **shown}
 
 
 def _steps(most: float) -> list[float]:

@@ -96,7 +96,7 @@ def _show_button(told: LedgerHistory, row: HistoryRow, shelf: Shelf) -> None:
         elif found is not None:
             ui.notify(f"{found.message} {found.hint or ''}", type="negative", timeout=10_000, close_button="Close")
 
-    button = ui.button("Show", on_click=show).props("flat dense no-caps")
+    button = ui.button("Show", on_click=show).props("flat dense no-caps").style("margin: -6px 0")
     button.props["aria-label"] = f"Show entry {row.number} again"
 
 
