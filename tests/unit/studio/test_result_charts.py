@@ -10,6 +10,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.results import Result
 from blowfish_privacy.studio.charts.look import MOST_POINTS
+from blowfish_privacy.studio.charts.picture import with_interval
 from blowfish_privacy.studio.charts.results import pictures_of
 from blowfish_privacy.testing.seeded import SeededSource
 
@@ -131,3 +132,21 @@ def test_many_values_are_thinned_and_it_is_said():
     (picture,) = pictures_of(session.release(bp.Histogram("at"), epsilon="0.5"))
     assert picture.note.endswith("2,000 of 10,000 values are shown, evenly spaced; the files have all.")
     assert points(picture.option) == [2000] * 3
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ((1234.4, 1220.1, 1248.7), "1,234 (95 % interval 1,220 to 1,249)"),
+        ((59.584, 59.564, 59.604), "59.584 (95 % interval 59.564 to 59.604)"),
+        ((0.5, -0.7, 1.7), "0.5 (95 % interval -0.7 to 1.7)"),
+        ((42.0, 42.0, 42.0), "42"),
+        ((1.25, 1.25, 1.25), "1.25"),
+    ],
+)
+def test_a_number_has_as_many_digits_as_its_interval_leaves(bounds, said):
+    assert with_interval(*bounds) == said
+
+
+def test_one_number_is_also_written_out(drawn):
+    assert drawn["mean"][0].note.startswith("mean: ")

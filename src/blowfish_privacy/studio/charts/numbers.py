@@ -53,5 +53,7 @@ def dots(
         yAxis=downwards(value_axis("", [shorten(each.name) for each in chosen])),
         series=[shown, *([] if exact else [whiskers(low, high)])],
     )
-    note = sentences("Exact, without noise." if exact else said, thinned(len(chosen), len(numbers), "numbers"))
+    # One number is read, not measured off an axis.
+    alone = f"{chosen[0].name}: {with_interval(values[0], low[0], high[0])}." if len(chosen) == 1 else ""
+    note = sentences(alone, "Exact, without noise." if exact else said, thinned(len(chosen), len(numbers), "numbers"))
     return Picture(title, option, note, max(150, 80 + 30 * len(chosen)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor, log10
 
 import numpy as np
 import numpy.typing as npt
@@ -55,8 +56,12 @@ def number(value: float) -> str:
 
 
 def with_interval(value: float, low: float, high: float) -> str:
-    """Write a number with its interval, if it has one."""
-    return number(value) if low == high else f"{number(value)} (95 % interval {number(low)} to {number(high)})"
+    """Write a number with its interval, if it has one, to as many digits as the interval leaves."""
+    if low == high:
+        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
+    digits = min(max(1 - floor(log10(high - low)), 0), 9)
+    shown, below, above = (f"{each:,.{digits}f}" for each in (value, low, high))
+    return f"{shown} (95 % interval {below} to {above})"
 
 
 def rounded(values: npt.ArrayLike) -> list[float]:
