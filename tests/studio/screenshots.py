@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from PIL import Image
 from playwright.sync_api import Page
 
+from blowfish_privacy.cli.census import make_census
 from blowfish_privacy.cli.main import run
 from studio.browsing import Traffic, launch
 from studio.frame import ROOMS, visit
@@ -30,7 +31,14 @@ def nothing(page: Page) -> None:
     """Show a room as it is when it is opened."""
 
 
-SHOWN: dict[str, Callable[[Page], None]] = {}
+def published(page: Page) -> None:
+    """Publish what the file lists, and show what came out."""
+    page.get_by_role("button", name="Review and publish").click()
+    page.get_by_role("button", name="Yes, spend and publish").click()
+    page.locator(".nicegui-echart").first.scroll_into_view_if_needed()
+
+
+SHOWN: dict[str, Callable[[Page], None]] = {"publish": published}
 """What to do in a room before its picture is taken."""
 
 
@@ -38,8 +46,8 @@ def main(folder: Path, size: dict[str, int]) -> None:
     """Take the pictures, and say how large they are."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, launch() as browser:
-        running = Running(Path(work), demo=True)
-        run(["ledger", "create", str(running.file)])
+        run(["ledger", "create", str(make_census(Path(work)))])
+        running = Running(Path(work), opens="census.yaml")
         try:
             traffic = Traffic()
             context = browser.new_context(viewport=size, reduced_motion="reduce", device_scale_factor=1)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
+import sys
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
@@ -51,14 +53,22 @@ def serve(workshop: Workshop, *, port: int = 0, show: bool = True, tell: Callabl
     try:
         _wait_for_start(server, ended)
         tell(door.address)
-        if show:
-            webbrowser.open(door.invitation())
+        if show and _has_display():
+            # Some browsers come back only when they are closed.
+            Thread(target=webbrowser.open, args=(door.invitation(),), daemon=True, name="browser").start()
         while not ended.wait(1):
             pass
     finally:
         server.should_exit = True
         ended.wait(_PATIENCE)
         workshop.close()
+
+
+def _has_display() -> bool:
+    """Say whether a browser has somewhere to appear; one in the terminal would be in the way of everything else."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def _run(server: uvicorn.Server, listening: socket.socket, ended: Event) -> None:
