@@ -100,7 +100,7 @@ test-engines: $(VENV)/.engines
 # The browser is Debian's; the tests start it, and the studio, themselves.
 test-studio: $(VENV)/.test-studio
 	@tests/studio/install
-	$(BIN)/python -m pytest -m studio
+	$(BIN)/python -m pytest -n $(WORKERS) -m studio
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .

@@ -55,8 +55,12 @@ def studio(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    from playwright.sync_api import expect
+
     from studio.browsing import launch
 
+    # A machine that does much else at the same time is no error.
+    expect.set_options(timeout=20_000)
     with launch() as started:
         yield started
 
@@ -72,7 +76,7 @@ def traffic() -> Traffic:
 def new_page(browser: Browser, traffic: Traffic) -> Iterator[Callable[..., Page]]:
     """Open further pages: tabs of one browser, watched like the first one."""
     context = browser.new_context(viewport=WIDE, accept_downloads=True, reduced_motion="reduce")
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(20_000)
     traffic.watch(context)
     yield context.new_page
     context.close()

@@ -19,7 +19,7 @@ _NEEDED = ("nicegui", "fastapi", "uvicorn")
 
 
 @click.command()
-@click.argument("file", required=False, type=click.Path(dir_okay=False))
+@click.argument("file", required=False, type=click.Path())
 @click.option("--demo", is_flag=True, help="Begin with a synthetic census table, in a new folder.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to use (one that is free).")
 @click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")

@@ -38,6 +38,12 @@ def test_a_table_begins_a_file_beside_it(tmp_path):
     assert keep_unsaved(workshop) is None
 
 
+def test_a_folder_is_a_table_too(tmp_path):
+    (tmp_path / "people").mkdir()
+    workshop, _ = opened(str(tmp_path / "people"))
+    assert workshop.body["data"] == "people"
+
+
 def test_an_address_begins_a_file():
     workshop, _ = opened("postgresql://somewhere/people?table=people")
     assert workshop.body["data"] == "postgresql://somewhere/people?table=people"
