@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from hmac import compare_digest
@@ -22,6 +23,8 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
+_INVITED = 120.0
+"""Seconds that an invitation is good for."""
 _METHODS = {"GET", "HEAD", "POST"}
 _INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 _FIXED: Headers = [
@@ -46,11 +49,12 @@ class Door:
     lists the processes of the machine; so it is given :attr:`invitation`, which leads to the token once.
     """
 
-    def __init__(self, app: Application, port: int, token: str) -> None:
+    def __init__(self, app: Application, port: int, token: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.app = app
         self.token = token
         self.hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
-        self._invitation: str | None = None
+        self._clock = clock
+        self._invitation: tuple[str, float] | None = None
 
     @property
     def address(self) -> str:
@@ -58,9 +62,10 @@ class Door:
         return f"http://{self.hosts[0]}/{self.token}/"
 
     def invitation(self) -> str:
-        """Make an address that leads to the studio the first time it is asked for, and never again."""
-        self._invitation = new_token()
-        return f"http://{self.hosts[0]}/{self._invitation}/"
+        """Make an address that leads to the studio the first time it is asked for, soon, and never again."""
+        made = new_token()
+        self._invitation = made, self._clock() + _INVITED
+        return f"http://{self.hosts[0]}/{made}/"
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Let a request in, or answer it with nothing but a number."""
@@ -69,6 +74,9 @@ class Door:
             return
         refused = self._refused(scope)
         if refused is None:
+            # What a proxy would say about where the page lies would be written into the page; there is no proxy.
+            headers = [each for each in scope["headers"] if not each[0].lower().startswith(b"x-forwarded-")]
+            scope = {**scope, "headers": headers}
             await self.app(scope, receive, send if scope["type"] == "websocket" else _Guarded(scope, self.hosts, send))
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
@@ -90,11 +98,13 @@ class Door:
         return None if _same(_first_part(scope), self.token) else 404
 
     def _invited(self, scope: Message) -> bool:
-        invitation = self._invitation
-        if invitation is None or scope["method"] != "GET" or not _same(_first_part(scope), invitation):
+        if self._invitation is None or scope["method"] != "GET":
+            return False
+        invitation, until = self._invitation
+        if not _same(_first_part(scope), invitation):
             return False
         self._invitation = None
-        return True
+        return self._clock() < until
 
 
 class _Headers:

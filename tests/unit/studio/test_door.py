@@ -24,6 +24,7 @@ class Room:
 
     async def __call__(self, scope, receive, send):
         self.came_in.append(scope.get("path", scope["type"]))
+        self.headers_seen = scope.get("headers")
         if scope["type"] == "http":
             await send({"type": "http.response.start", "status": 200, "headers": self.headers})
             await send({"type": "http.response.body", "body": b"<script>one()</scr", "more_body": True})
@@ -160,6 +161,19 @@ def test_an_invitation_is_good_once(door, room):
     assert (status, headers[b"location"]) == (303, b"/the-token/")
     assert ask(door, path)[0] == 404
     assert room.came_in == []
+
+
+def test_an_invitation_is_good_for_a_while(room):
+    now = [0.0]
+    door = Door(room, PORT, TOKEN, clock=lambda: now[0])
+    path = door.invitation().removeprefix("http://127.0.0.1:4711")
+    now[0] = 600
+    assert ask(door, path)[0] == 404
+
+
+def test_what_a_proxy_would_say_is_not_believed(door, room):
+    ask(door, headers=[(b"X-Forwarded-Prefix", b"/elsewhere"), (b"accept", b"*/*")])
+    assert room.headers_seen == [(b"host", HOST), (b"accept", b"*/*")]
 
 
 def test_every_answer_keeps_the_browser_within_bounds(door):
