@@ -54,10 +54,18 @@ class ChosenLoss:
                 return lost_between(plan, names)
         return Strength(EPSILON, self.own)
 
-    def take(self, text: str) -> str | None:
-        """Take an epsilon that somebody wrote; say what is wrong with it."""
+    def take(self, text: str) -> bool:
+        """Take an epsilon that somebody wrote; say whether it is one."""
+        if self.wrong(text) is not None:
+            return False
+        self.own = positive(text, "epsilon", error=QueryError)
+        return True
+
+    @staticmethod
+    def wrong(text: str) -> str | None:
+        """Say what is wrong with an epsilon that somebody wrote."""
         try:
-            self.own = positive(text, "epsilon", error=QueryError)
-        except QueryError as error:
-            return error.message
+            positive(text, "epsilon", error=QueryError)
+        except QueryError:
+            return "a number above 0"
         return None

@@ -61,7 +61,6 @@ a:focus-visible, button:focus-visible, .q-btn:focus-visible, [tabindex]:focus-vi
 .studio-stack { display: flex; flex-direction: column; gap: 16px; width: 100%; }
 .studio-radio { margin-left: -8px; }
 .studio-radio .q-radio__label { line-height: 1.3; padding: 3px 0; }
-.studio-chart { width: 100%; height: 260px; }
 .studio-chip { background: #e3edf7; color: #12487a; border-radius: 14px; padding: 3px 12px; font-size: 0.85rem;
   white-space: nowrap; }
 .studio-boxes { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: 10px; width: 100%; }
@@ -70,11 +69,6 @@ a:focus-visible, button:focus-visible, .q-btn:focus-visible, [tabindex]:focus-vi
 .studio-chips { width: 100%; min-height: 34px; gap: 6px; }
 .studio-chips .studio-chip { cursor: grab; }
 .studio-block { border: 1px solid var(--line); border-radius: 8px; padding: 2px 4px 2px 12px; min-height: 36px; }
-.studio-table { width: 100%; border-collapse: collapse; }
-.studio-table th, .studio-table td { text-align: left; vertical-align: top; padding: 8px 12px 8px 0;
-  border-bottom: 1px solid var(--line); font-weight: 400; }
-.studio-table thead th { color: var(--quiet); font-size: 0.85rem; white-space: nowrap; }
-.studio-table tbody th { font-weight: 600; }
 .studio-odds { width: 100%; padding: 4px 0 0; }
 .studio-odds-line { position: relative; height: 14px; border-radius: 7px; background: #e8ebf0; overflow: hidden; }
 .studio-odds-range { position: absolute; top: 0; bottom: 0; background: #1a5f9e; }

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nicegui import ui
-from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.statements.facts import FactEffect, Outlook
 from blowfish_privacy.studio.fact_effects import FactEffects
+from blowfish_privacy.studio.parts.plain_table import plain_table
 from blowfish_privacy.studio.parts.words import note, problem_card, section
 from blowfish_privacy.support.exact import about
 
@@ -50,16 +50,9 @@ def _waiting() -> None:
 
 
 def _table(effects: Sequence[FactEffect], what: str) -> None:
-    with ui.element("div").classes("w-full overflow-x-auto"), ui.element("table").classes("studio-table"):
-        with ui.element("thead"), ui.element("tr"):
-            for title in ("Release", f"Error without {what}", f"Error with {what}", "In words"):
-                TextElement(tag="th", text=title).props("scope=col")
-        with ui.element("tbody"):
-            for effect in effects:
-                with ui.element("tr"):
-                    TextElement(tag="th", text=effect.release).props("scope=row")
-                    for text in (_error(effect.without), _error(effect.given), effect.words):
-                        TextElement(tag="td", text=text)
+    header = ("Release", f"Error without {what}", f"Error with {what}", "In words")
+    rows = [(each.release, _error(each.without), _error(each.given), each.words) for each in effects]
+    plain_table(header, rows)
 
 
 def _error(outlook: Outlook) -> str:

@@ -60,7 +60,12 @@ def _ruler(
         handle.props(f'aria-label="{label}: {card.name}"')
         field = ui.input(label, value=show(now()), validation=_wrong_number).classes("w-full").props("outlined dense")
 
+    def tell() -> None:
+        # The handle itself only knows the number of its stop.
+        handle.props["aria-valuetext"] = show(stops[int(handle.value or 0)])
+
     def dragged() -> None:
+        tell()
         field.set_value(show(stops[int(handle.value or 0)]))
 
     def take(number: Fraction) -> None:
@@ -76,7 +81,9 @@ def _ruler(
         if not field.is_deleted and card.exists and card.kind == kind:
             field.set_value(show(now()))
             handle.set_value(_nearest(stops, now()))
+            tell()
 
+    tell()
     handle.on("update:model-value", dragged)
     handle.on("change", lambda: take(stops[int(handle.value or 0)]))
     field.on("blur", typed)

@@ -59,7 +59,7 @@ class _Boxes:
                     if other != group:
                         new = other > max(self._groups)
                         words = "Move to a new group" if new else f"Move to group {other + 1}"
-                        ui.menu_item(words, on_click=partial(self._move, at, other))
+                        ui.menu_item(words, on_click=partial(self._move, at, other)).props("role=menuitem")
         self._positions[chip.id] = at
 
     def _dropped(self, event: Any) -> None:

@@ -18,6 +18,7 @@ from blowfish_privacy.studio.rooms.whole_records import compare_records
 from blowfish_privacy.studio.secret_choice import Mode, mode_of, weakens, with_mode
 from blowfish_privacy.studio.signal import Signal
 from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.support.exact import show
 
 _MODES: dict[Mode, str] = {
     "cards": "Attribute by attribute: I choose below what is secret about each",
@@ -153,14 +154,18 @@ def _choose_loss(loss: ChosenLoss, lost: Signal) -> None:
         with ui.row().classes("items-end gap-4 w-full"):
             which = ui.select(loss.options(), value=loss.chosen, label="Compare values after a loss of")
             which.classes("w-80 max-w-full").props("outlined dense")
-            own = ui.input("Epsilon", value=str(float(loss.own)), validation=loss.take).classes("w-28")
+            own = ui.input("Epsilon", value=show(loss.own), validation=loss.wrong).classes("w-28")
             own.props("outlined dense").bind_visibility_from(which, "value", value=OWN)
 
         def chosen(value: str) -> None:
             loss.which = value
             lost.fire()
 
+        def typed(text: str | None) -> None:
+            if loss.take(text or ""):
+                lost.fire()
+
         which.on_value_change(lambda event: chosen(event.value))
-        own.on_value_change(lost.fire)
+        own.on_value_change(lambda event: typed(event.value))
 
     live(build, workshop.changed, workshop.planned, shows=loss.options)

@@ -11,6 +11,7 @@ from blowfish_privacy.statements.odds import odds_between
 from blowfish_privacy.statements.secret_graph import graph_view, reach
 from blowfish_privacy.studio.charts.secrets import graph_chart, steps_chart
 from blowfish_privacy.studio.chosen_loss import ChosenLoss
+from blowfish_privacy.studio.parts.chart import chart
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.odds_bar import odds_bar
 from blowfish_privacy.studio.parts.words import note
@@ -55,19 +56,20 @@ class ValuePair:
 
     def _chart(self) -> None:
         ordered = self._attribute.ordered
-        chart = ui.echart(self._options(), on_point_click=self._clicked).classes("studio-chart")
+        drawn = chart(self._options(), 260)
+        drawn.on_point_click(self._clicked)
         note("Press a bar to choose the other value." if ordered else "Press one value, then another.")
 
         def refresh() -> None:
-            if not chart.is_deleted and self._exists:
+            if not drawn.is_deleted and self._exists:
                 options = self._options()
-                if options != chart.options:
-                    chart.options.clear()
-                    chart.options.update(options)
-                    chart.update()
+                drawn.options.clear()
+                drawn.options.update(options)
+                drawn.props["aria-label"] = options["aria"]["label"]["description"]
+                drawn.update()
 
         for signal in (self._workshop.changed, self._moved):
-            chart.client.on_delete(signal.subscribe(refresh))
+            drawn.client.on_delete(signal.subscribe(refresh))
 
     def _options(self) -> dict[str, Any]:
         policy = self._loss.workshop.file

@@ -1,0 +1,111 @@
+"""The room of known facts: tables and counts that everybody knows, what they cost, and the number of records."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from studio.files import SMALL, people
+from studio.frame import editor, visit
+from studio.test_accessible import violations
+
+
+def room(studio, page, text=SMALL):
+    """Open the room, with a table beside the file."""
+    running = studio(text)
+    (running.folder / "people.csv").write_text(people())
+    visit(page, running.address, "facts")
+    return running
+
+
+def choose_attributes(page, *names):
+    page.get_by_label("Attributes of the table").click()
+    for name in names:
+        page.get_by_role("option", name=name).click()
+    page.keyboard.press("Escape")
+
+
+def test_a_table_with_its_numbers_costs_and_gives_back(studio, page):
+    room(studio, page)
+    expect(page.get_by_text("No facts are listed.")).to_be_visible()
+    choose_attributes(page, "sex")
+    page.get_by_label("Female", exact=True).fill("250")
+    page.get_by_label("Male", exact=True).fill("250")
+    page.get_by_role("button", name="Add this fact").click()
+    expect(editor(page)).to_contain_text("{marginal: [sex], counts: [250, 250]}")
+    expect(page.get_by_text("forces a change of one person's “sex”")).to_be_visible()
+    # Two records move where one did, so the error of the table doubles; ages alone see nothing of it.
+    row = page.get_by_role("row", name="ages")
+    expect(row).to_contain_text("11.3")
+    expect(row).to_contain_text("22.6")
+    expect(row).to_contain_text("what is shown will meet the stated numbers exactly")
+    expect(page.get_by_role("row", name="how old")).to_contain_text("costs nothing")
+    assert not violations(page)
+    page.get_by_role("button", name="Remove fact 1").click()
+    expect(page.get_by_text("No facts are listed.")).to_be_visible()
+    expect(editor(page)).not_to_contain_text("known")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("row", name="ages")).to_contain_text("22.6")
+
+
+def test_a_table_without_numbers_and_one_too_many(studio, page):
+    room(studio, page)
+    page.get_by_role("checkbox", name="I know the numbers").click()
+    choose_attributes(page, "sex")
+    page.get_by_role("button", name="Add this fact").click()
+    expect(editor(page)).to_contain_text("known:")
+    expect(editor(page)).to_contain_text("marginal: [sex]")
+    choose_attributes(page, "sex", "age")
+    page.get_by_role("button", name="Add this fact").click()
+    expect(page.get_by_text("cross each other").first).to_be_visible()
+    expect(page.get_by_role("row", name="ages").last).to_contain_text("becomes impossible")
+    page.get_by_text("What this fact adds").first.click()
+    assert not violations(page)
+
+
+def test_a_count_of_some_records(studio, page):
+    room(studio, page)
+    page.get_by_role("radio", name="One count").click()
+    page.get_by_role("button", name="Add this fact").click()
+    expect(page.get_by_role("alert")).to_contain_text("no condition")
+    page.get_by_label("age, as in").fill("0 to 4")
+    page.get_by_label("How many they are").fill("about 100")
+    page.get_by_role("button", name="Add this fact").click()
+    expect(page.get_by_role("alert")).to_contain_text("must be a whole number")
+    page.get_by_label("How many they are").fill("100")
+    page.get_by_role("button", name="Add this fact").click()
+    expect(editor(page)).to_contain_text("{count: {age: [0, 4]}, equals: 100}")
+    expect(page.get_by_text("How many records have “age” from 0 to 4").first).to_be_visible()
+
+
+def test_a_contradiction_changes_nothing(studio, page):
+    running = room(studio, page, SMALL.replace("releases:", "  size: 500\nreleases:"))
+    choose_attributes(page, "sex")
+    page.get_by_label("Female", exact=True).fill("250")
+    page.get_by_label("Male", exact=True).fill("300")
+    page.get_by_role("button", name="Add this fact").click()
+    expect(page.get_by_role("alert")).to_contain_text("500")
+    expect(editor(page)).not_to_contain_text("marginal")
+    assert "marginal" not in running.file.read_text()
+
+
+def test_the_number_of_records_and_the_rows_of_a_person(studio, page):
+    room(studio, page)
+    page.get_by_role("radio", name="It is secret").click()
+    expect(editor(page)).to_contain_text("size: unknown")
+    page.get_by_role("radio", name="Everybody knows it, and it is").click()
+    page.get_by_label("Number of records", exact=True).fill("500")
+    page.get_by_label("Number of records", exact=True).press("Enter")
+    expect(editor(page)).to_contain_text("size: 500")
+    page.get_by_role("radio", name="Everybody may know it").click()
+    expect(editor(page)).not_to_contain_text("size:")
+    rows = page.get_by_label("Rows of a person, at most")
+    rows.fill("3")
+    rows.press("Enter")
+    expect(editor(page)).to_contain_text("rows_per_person: 3")
+    rows.fill("0")
+    rows.press("Enter")
+    expect(page.get_by_text("rows_per_person must be")).to_be_visible()
+    expect(editor(page)).to_contain_text("rows_per_person: 3")
+    page.get_by_role("button", name="More: how others move along").click()
+    page.get_by_role("radio", name="Other people move along secret pairs only").click()
+    expect(editor(page)).to_contain_text("compensation: secret-moves")

@@ -1,0 +1,68 @@
+"""The pictures of secrets, and the values in them."""
+
+import json
+
+import blowfish_privacy as bp
+from blowfish_privacy.statements.secret_graph import graph_view, reach
+from blowfish_privacy.studio.charts.secrets import graph_chart, steps_chart
+from blowfish_privacy.studio.value_text import declared, position_of
+
+DOMAIN = bp.Domain(
+    age=bp.Integer(17, 90),
+    town=bp.Categorical(["Ash", "Birch", "Cedar", "Dale", "Elm"]),
+    wage=bp.Binned([0, 10, "20.5", 100]),
+    place=bp.Hierarchy(["state", "county"], {"Bavaria": ["Munich", "Hof"], "Hesse": ["Kassel"]}),
+)
+POLICY = bp.Policy(
+    DOMAIN,
+    secrets=bp.PerAttribute(
+        age=bp.Partition(blocks=[(17, 24), (25, 90)]),
+        town=bp.Partition(blocks=[["Ash", "Birch", "Cedar"], ["Dale"], ["Elm"]]),
+        wage=bp.FullDomain(),
+        place=bp.Within("state"),
+    ),
+)
+
+
+def test_a_graph_has_a_dot_for_each_value_and_a_line_for_each_pair() -> None:
+    option = graph_chart(graph_view(POLICY, "town"), 0, 2)
+    (series,) = option["series"]
+    assert [node["label"]["formatter"] for node in series["data"]] == ["Ash", "Birch", "Cedar", "Dale", "Elm"]
+    assert {(link["source"], link["target"]) for link in series["links"]} == {("0", "1"), ("0", "2"), ("1", "2")}
+    places = {tuple(node["value"]) for node in series["data"]}
+    assert len(places) == 5
+    across, down = option["xAxis"], option["yAxis"]
+    assert all(across["min"] <= x <= across["max"] and down["min"] <= y <= down["max"] for x, y in places)
+    # What is chosen is told by size and weight, not by colour alone.
+    sizes = [node["symbolSize"] for node in series["data"]]
+    assert sizes[0] == sizes[2] > sizes[1]
+    json.dumps(option)
+
+
+def test_steps_are_bars_and_what_is_open_is_hatched() -> None:
+    option = steps_chart(reach(POLICY, "age", 0), "age", 5)
+    steps, unprotected = option["series"]
+    assert [bar["value"] for bar in steps["data"]][:3] == [0, 1, 1]
+    assert steps["data"][8]["value"] is None
+    assert unprotected["data"][:9] == [None] * 8 + [1]
+    assert unprotected["itemStyle"]["decal"]
+    assert "18 to 24: 1 step from 17" in option["aria"]["label"]["description"]
+    json.dumps(option)
+
+
+def test_values_are_found_as_people_write_them() -> None:
+    assert position_of(DOMAIN["age"], " 30 ") == 13
+    assert position_of(DOMAIN["age"], "16") is None
+    assert position_of(DOMAIN["age"], "old") is None
+    assert position_of(DOMAIN["town"], "Cedar") == 2
+    assert position_of(DOMAIN["wage"], "[10, 20.5)") == 1
+    assert position_of(bp.Integer(0, 10**6), "123456") == 123456
+
+
+def test_attributes_are_declared_in_a_few_words() -> None:
+    assert [declared(DOMAIN[name]) for name in DOMAIN] == [
+        "whole numbers from 17 to 90",
+        "5 categories",
+        "3 bins from [0, 10) to [20.5, 100)",
+        "3 values in 2 levels",
+    ]
