@@ -16,7 +16,7 @@ from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.graphs.graph import Hops, SecretGraph
 from blowfish_privacy.policies import Policy
 
-MOST_VALUES = 40
+MOST_VALUES = 24
 """Of an attribute with more values, so many around a chosen one are shown."""
 _MOST_GROUPED = 20_000
 _MOST_ASKED = 1_000
@@ -112,10 +112,13 @@ class Reach:
         return said
 
 
-def graph_view(policy: Policy, name: str, focus: int = 0, most: int = MOST_VALUES) -> GraphView:
-    """Show the secret pairs between values of one attribute: all of them or, of many, those around the ``focus``."""
+def graph_view(policy: Policy, name: str, focus: int = 0, also: int | None = None) -> GraphView:
+    """Show the secret pairs between values of one attribute.
+
+    Of many values those around the ``focus`` are shown, and one that is chosen ``also``.
+    """
     attribute, graph = policy.domain[name], _alone(policy, name)
-    shown = _window(attribute.size, focus, most)
+    shown = sorted({*_window(attribute.size, focus, MOST_VALUES), focus if also is None else also})
     numbers: dict[object, int] = {}
     values = [
         GraphValue(position, attribute.show(position), numbers.setdefault(graph.component((position,)), len(numbers)))

@@ -36,7 +36,7 @@ class Effects:
 
 
 class FactEffects:
-    """Follows a workshop; :attr:`worked_out` fires in the pages' thread."""
+    """Looks at a workshop whenever it is told to; :attr:`worked_out` fires in the pages' thread."""
 
     def __init__(self, workshop: Workshop) -> None:
         self._workshop = workshop
@@ -47,7 +47,6 @@ class FactEffects:
         self._wanted: PolicyFile | None = None
         self._answers = PublicAnswers()
         self._worker = ThreadPoolExecutor(1, "facts")
-        self._leave = workshop.changed.subscribe(self.follow)
         self.follow()
 
     @property
@@ -68,8 +67,7 @@ class FactEffects:
         self.worked_out.fire()
 
     def close(self) -> None:
-        """Follow no longer."""
-        self._leave()
+        """Let the worker go."""
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def _work(self, file: PolicyFile) -> None:

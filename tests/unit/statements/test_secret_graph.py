@@ -6,7 +6,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.graphs import Secrets
-from blowfish_privacy.statements.secret_graph import graph_view, reach
+from blowfish_privacy.statements.secret_graph import MOST_VALUES, graph_view, reach
 
 LETTERS = bp.Categorical(list("abcdef"))
 DOMAIN = bp.Domain(age=bp.Integer(17, 90), letter=LETTERS, wage=bp.Integer(0, 999_999))
@@ -27,8 +27,8 @@ def test_pairs_and_groups_are_those_of_the_graph(name: str, secrets: Secrets) ->
     policy = policy_with(name, secrets)
     attribute, view = DOMAIN[name], graph_view(policy, name, focus=min(20, DOMAIN[name].size - 1))
     shown = [value.position for value in view.values]
-    assert view.partial == (attribute.size > 40)
-    assert len(shown) == min(40, attribute.size)
+    assert view.partial == (attribute.size > MOST_VALUES)
+    assert len(shown) == min(MOST_VALUES, attribute.size)
     value = attribute.value
     expected = [(a, b) for a, b in combinations(shown, 2) if policy.distance({name: value(a)}, {name: value(b)}) == 1]
     assert [*view.pairs] == expected
@@ -36,6 +36,13 @@ def test_pairs_and_groups_are_those_of_the_graph(name: str, secrets: Secrets) ->
     for a, b in combinations(shown[:12], 2):
         joined = policy.graph.project([name]).hops((a,), (b,)) < float("inf")
         assert (groups[a] == groups[b]) == joined
+
+
+def test_a_value_far_away_is_shown_too() -> None:
+    view = graph_view(policy_with("wage", bp.DistanceThreshold(1000)), "wage", focus=500, also=900_000)
+    assert [value.position for value in view.values][-2:] == [511, 900_000]
+    assert view.values[-1].group == view.values[0].group
+    assert (500, 900_000) not in view.pairs
 
 
 def test_groups_are_counted_over_all_values() -> None:

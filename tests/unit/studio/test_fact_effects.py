@@ -41,6 +41,7 @@ def test_without_facts_there_is_nothing_to_work_out(workshop: Workshop) -> None:
 
 def test_the_latest_file_is_worked_out(workshop: Workshop) -> None:
     effects = FactEffects(workshop)
+    workshop.changed.subscribe(effects.follow)
     heard: list[int] = []
     effects.worked_out.subscribe(lambda: heard.append(effects.turn))
     assert workshop.change(with_fact(workshop.body, {"marginal": ["sex"]})) is None
@@ -57,6 +58,7 @@ def test_the_latest_file_is_worked_out(workshop: Workshop) -> None:
 
 def test_refusals_are_said_once(workshop: Workshop) -> None:
     effects = FactEffects(workshop)
+    workshop.changed.subscribe(effects.follow)
     body = with_fact(with_fact(workshop.body, {"marginal": ["sex"]}), {"marginal": ["age"]})
     assert workshop.change(body) is None
     finished(effects)

@@ -22,6 +22,8 @@ from blowfish_privacy.studio.charts.look import (
 )
 
 _LINE = "#9fb6cd"
+_WIDER = 1.25
+"""How many times a place for a graph is as wide as high, without the room for names at its sides."""
 _HATCHED = {"symbol": "rect", "dashArrayX": [1, 0], "dashArrayY": [3, 4], "rotation": 0.8, "color": "#ffffff"}
 
 
@@ -31,7 +33,8 @@ def graph_chart(view: GraphView, first: int, second: int) -> Option:
     few = len(view.values) <= 16
     marked = {first, second}
     nodes = [_node(value, places[value.position], few=few, chosen=value.position in marked) for value in view.values]
-    links = [_link(pair, chosen={*pair} == marked) for pair in view.pairs]
+    faint = 0.8 if len(view.pairs) <= 60 else 0.35
+    links = [_link(pair, faint, chosen={*pair} == marked) for pair in view.pairs]
     series: Option = {
         "type": "graph",
         "layout": "none",
@@ -104,8 +107,8 @@ def _node(value: GraphValue, place: _Place, *, few: bool, chosen: bool) -> Optio
     }
 
 
-def _link(pair: tuple[int, int], *, chosen: bool) -> Option:
-    style = {"color": PLAIN, "width": 4, "opacity": 1} if chosen else {"color": _LINE, "width": 1.2, "opacity": 0.8}
+def _link(pair: tuple[int, int], faint: float, *, chosen: bool) -> Option:
+    style = {"color": PLAIN, "width": 4, "opacity": 1} if chosen else {"color": _LINE, "width": 1.2, "opacity": faint}
     return {"source": str(pair[0]), "target": str(pair[1]), "lineStyle": style}
 
 
@@ -150,11 +153,11 @@ def _radius(members: int) -> float:
 
 
 def _axes(places: Sequence[_Place]) -> tuple[Option, Option]:
-    """Return axes that are not seen, on which a circle is round where a chart is about 1.6 times as wide as high."""
+    """Return axes that are not seen, on which a circle is about round in the place that a chart has."""
     xs, ys = [place.x for place in places], [place.y for place in places]
-    height = max(max(ys) - min(ys), (max(xs) - min(xs)) / 1.6, 1.0)
+    height = max(max(ys) - min(ys), (max(xs) - min(xs)) / _WIDER, 1.0)
     middles = ((max(xs) + min(xs)) / 2, (max(ys) + min(ys)) / 2)
-    halves = (0.8 * height, 0.5 * height)
+    halves = (_WIDER * height / 2, height / 2)
     across, down = (
         {"type": "value", "show": False, "min": middle - half, "max": middle + half}
         for middle, half in zip(middles, halves, strict=True)

@@ -11,6 +11,7 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.studio.fact_effects import FactEffects
 from blowfish_privacy.studio.fact_entry import option_of, whole, with_option, without_fact
 from blowfish_privacy.studio.last_good import last_good_body
+from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.problems import try_change
 from blowfish_privacy.studio.parts.words import heading, note, notice, section
@@ -37,12 +38,14 @@ def facts(workshop: Workshop) -> None:
         "something about a person knows them too, so the noise must reckon with them.",
     )
     effects = FactEffects(workshop)
-    ui.context.client.on_delete(effects.close)
-    live(lambda: _fill(workshop, effects), workshop.changed, shows=lambda: _domain(workshop))
+    room = ui.element("div").classes("w-full")
+    follow(room, effects.follow, workshop.changed, gone=effects.close)
+    with room:
+        live(lambda: _fill(workshop, effects), workshop.changed, shows=lambda: _domain(workshop))
 
 
 def _domain(workshop: Workshop) -> Any:
-    return None if workshop.file is None else workshop.file.policy.domain
+    return None if workshop.file is None else last_good_body(workshop)["policy"]["domain"]
 
 
 def _fill(workshop: Workshop, effects: FactEffects) -> None:

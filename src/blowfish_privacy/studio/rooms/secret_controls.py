@@ -11,6 +11,7 @@ from nicegui import ui
 
 from blowfish_privacy.domain import Hierarchy
 from blowfish_privacy.errors import PolicyError
+from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.words import note
 from blowfish_privacy.studio.rooms.secret_groups import groups_control
@@ -78,7 +79,7 @@ def _ruler(
 
     def in_step() -> None:
         """Show what the file says, after an undo or a change in the editor."""
-        if not field.is_deleted and card.exists and card.kind == kind:
+        if card.exists and card.kind == kind:
             field.set_value(show(now()))
             handle.set_value(_nearest(stops, now()))
             tell()
@@ -88,7 +89,7 @@ def _ruler(
     handle.on("change", lambda: take(stops[int(handle.value or 0)]))
     field.on("blur", typed)
     field.on("keydown.enter", typed)
-    field.client.on_delete(card.workshop.changed.subscribe(in_step))
+    follow(field, in_step, card.workshop.changed)
 
 
 def cuts_control(card: SecretCard) -> None:
@@ -143,10 +144,10 @@ def within_control(card: SecretCard) -> None:
     field.on_value_change(lambda event: card.change({"within": event.value}))
 
     def in_step() -> None:
-        if not field.is_deleted and card.exists and card.kind == "within":
+        if card.exists and card.kind == "within":
             field.set_value(card.choice["within"])
 
-    field.client.on_delete(card.workshop.changed.subscribe(in_step))
+    follow(field, in_step, card.workshop.changed)
 
 
 CONTROLS: dict[Kind, Callable[[SecretCard], None]] = {

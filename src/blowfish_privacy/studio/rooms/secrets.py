@@ -51,7 +51,7 @@ def secrets(workshop: Workshop) -> None:
 def _outline(workshop: Workshop) -> Any:
     """Return what decides which parts the room has."""
     body = last_good_body(workshop)
-    return None if workshop.file is None else (mode_of(body), workshop.file.policy.domain)
+    return None if workshop.file is None else (mode_of(body), body["policy"]["domain"])
 
 
 def _fill(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:

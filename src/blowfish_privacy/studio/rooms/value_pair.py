@@ -7,11 +7,13 @@ from typing import Any
 from nicegui import ui
 
 from blowfish_privacy.domain import Attribute
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.statements.odds import odds_between
-from blowfish_privacy.statements.secret_graph import graph_view, reach
+from blowfish_privacy.statements.secret_graph import MOST_VALUES, GraphView, graph_view, reach
 from blowfish_privacy.studio.charts.secrets import graph_chart, steps_chart
 from blowfish_privacy.studio.chosen_loss import ChosenLoss
 from blowfish_privacy.studio.parts.chart import chart
+from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.odds_bar import odds_bar
 from blowfish_privacy.studio.parts.words import note
@@ -41,11 +43,14 @@ class ValuePair:
         live(self._said, *signals, self._workshop.planned, self._lost, shows=self._shows)
 
     @property
-    def _attribute(self) -> Attribute:
-        file = self._workshop.file
-        if file is None:
+    def _policy(self) -> Policy:
+        if self._workshop.file is None:
             raise RuntimeError("values are compared under a policy only")
-        return file.policy.domain[self._name]
+        return self._workshop.file.policy
+
+    @property
+    def _attribute(self) -> Attribute:
+        return self._policy.domain[self._name]
 
     @property
     def _exists(self) -> bool:
@@ -58,26 +63,45 @@ class ValuePair:
         ordered = self._attribute.ordered
         drawn = chart(self._options(), 260)
         drawn.on_point_click(self._clicked)
-        note("Press a bar to choose the other value." if ordered else "Press one value, then another.")
+        with ui.column().classes("gap-0 w-full"):
+            note("Press a bar to choose the other value." if ordered else "Press one value, then another.")
+            live(self._partly, self._workshop.changed, self._moved, shows=self._left_out)
+        seen = [self._seen]
 
         def refresh() -> None:
-            if not drawn.is_deleted and self._exists:
+            if self._exists and seen[0] != self._seen:
+                seen[0] = self._seen
                 options = self._options()
                 drawn.options.clear()
                 drawn.options.update(options)
                 drawn.props["aria-label"] = options["aria"]["label"]["description"]
                 drawn.update()
 
-        for signal in (self._workshop.changed, self._moved):
-            drawn.client.on_delete(signal.subscribe(refresh))
+        follow(drawn, refresh, self._workshop.changed, self._moved)
 
     def _options(self) -> dict[str, Any]:
-        policy = self._loss.workshop.file
-        if policy is None:
-            return {}
         if self._attribute.ordered:
-            return steps_chart(reach(policy.policy, self._name, self._first), self._name, self._second)
-        return graph_chart(graph_view(policy.policy, self._name, self._first), self._first, self._second)
+            return steps_chart(reach(self._policy, self._name, self._first), self._name, self._second)
+        return graph_chart(self._graph, self._first, self._second)
+
+    @property
+    def _graph(self) -> GraphView:
+        return graph_view(self._policy, self._name, self._first, also=self._second)
+
+    @property
+    def _seen(self) -> tuple[str, int, int]:
+        """What decides the picture."""
+        return self._policy.hash, self._first, self._second
+
+    def _left_out(self) -> str:
+        """Say how much of a large attribute the picture shows."""
+        if not self._exists or self._attribute.ordered or self._attribute.size <= MOST_VALUES:
+            return ""
+        return f"Shown: {self._graph.sentence}"
+
+    def _partly(self) -> None:
+        if self._left_out():
+            note(self._left_out())
 
     def _clicked(self, event: Any) -> None:
         if event.series_type == "graph":
@@ -111,11 +135,11 @@ class ValuePair:
                 self._choose(int(at), first=first)
 
         def in_step() -> None:
-            if not field.is_deleted and self._exists:
+            if self._exists:
                 field.set_value(self._value(first=first) if listed else attribute.show(self._value(first=first)))
 
         field.on_value_change(taken)
-        field.client.on_delete(self._moved.subscribe(in_step))
+        follow(field, in_step, self._moved)
 
     def _wrong(self, text: Any) -> str | None:
         return None if position_of(self._attribute, str(text or "")) is not None else "no declared value"
@@ -124,11 +148,10 @@ class ValuePair:
         return self._first if first else self._second
 
     def _odds(self) -> Any:
-        file = self._workshop.file
-        if file is None or not self._exists:
+        if not self._exists:
             return None
         one, other = ({self._name: self._attribute.value(at)} for at in (self._first, self._second))
-        return odds_between(file.policy, one, other, self._loss.strength(frozenset({self._name})))
+        return odds_between(self._policy, one, other, self._loss.strength(frozenset({self._name})))
 
     def _shows(self) -> Any:
         odds = self._odds()
