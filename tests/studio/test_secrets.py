@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -43,6 +45,8 @@ def test_a_distance_is_chosen_by_a_handle_and_by_a_number(studio, page):
     expect(editor(page)).to_contain_text("threshold: 6")
     field = page.get_by_label("At most so far apart", exact=True)
     expect(field).to_have_value("6")
+    picture = page.locator(".studio-expansion").first.get_by_role("img").first
+    expect(picture).to_have_attribute("aria-label", re.compile("1 to 6 and 8 to 13: 1 step from 7|1 to 13"))
     field.fill("3")
     field.press("Enter")
     expect(editor(page)).to_contain_text("threshold: 3")
@@ -133,6 +137,8 @@ def test_weaker_secrets_are_asked_for_first(studio, page):
     full = SMALL.replace("\n    per_attribute: {age: {threshold: 5}, sex: full}", " full")
     visit(page, studio(full).address, "secrets")
     page.get_by_role("radio", name="Attribute by attribute").click()
+    page.get_by_role("button", name="Leave it").wait_for()
+    assert not violations(page, but=["color-contrast"])
     page.get_by_role("button", name="Leave it").click()
     expect(page.get_by_role("radio", name="Every two records")).to_be_checked()
     expect(editor(page)).to_contain_text("secrets: full")

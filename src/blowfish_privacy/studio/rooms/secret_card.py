@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from blowfish_privacy.graphs.graph import SecretGraph
+from blowfish_privacy.graphs.graph import SecretGraph, Secrets
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.studio.chosen_loss import ChosenLoss
 from blowfish_privacy.studio.last_good import last_good_body
@@ -100,6 +100,11 @@ class SecretCard:
     def change(self, choice: Any) -> bool:
         """Say something else about the attribute; return whether it could be."""
         return try_change(self.workshop, with_choice(self.workshop.body, self.name, choice)) is None
+
+    def preview(self, choice: Any) -> None:
+        """Show in the picture what a choice would mean that is not made yet; the file stays as it is."""
+        domain = self.policy.domain.project([self.name])
+        self._pair.preview(Policy(domain, secrets=Secrets.read(choice, domain)))
 
     def title(self) -> None:
         """Head the card: the attribute, its values, and what is secret, in a word."""

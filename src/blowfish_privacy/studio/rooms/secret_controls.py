@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
-from blowfish_privacy.domain import Hierarchy
+from blowfish_privacy.domain import Attribute, Hierarchy
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.parts.live import live
@@ -28,8 +28,8 @@ _MOST_SHOWN = 30
 def threshold_control(card: SecretCard) -> None:
     """Choose how far apart values may be and still be secret from each other: a handle on a ruler, and a number."""
     attribute = card.policy.domain[card.name]
-    longest = attribute.gap(0, attribute.size - 1)
-    _ruler(card, "At most so far apart", _stops(longest), lambda choice: choice["threshold"], threshold_choice)
+    stops = _stops(attribute.gap(0, attribute.size - 1)) if attribute.keyword == "integer" else _gaps(attribute)
+    _ruler(card, "At most so far apart", stops, lambda choice: choice["threshold"], threshold_choice)
 
 
 def width_control(card: SecretCard) -> None:
@@ -68,6 +68,7 @@ def _ruler(
     def dragged() -> None:
         tell()
         field.set_value(show(stops[int(handle.value or 0)]))
+        card.preview(write(stops[int(handle.value or 0)]))
 
     def take(number: Fraction) -> None:
         if number != now() and not card.change(write(number)):
@@ -85,7 +86,7 @@ def _ruler(
             tell()
 
     tell()
-    handle.on("update:model-value", dragged)
+    handle.on("update:model-value", dragged, throttle=0.1)
     handle.on("change", lambda: take(stops[int(handle.value or 0)]))
     field.on("blur", typed)
     field.on("keydown.enter", typed)
@@ -137,17 +138,20 @@ def within_control(card: SecretCard) -> None:
     if not isinstance(attribute, Hierarchy):
         return
     levels = [*attribute.level_sizes.items()][:-1]
-    choice = card.choice["within"]
-    level = next(iter(choice.values())) if isinstance(choice, dict) else choice
-    field = ui.select({name: f"{name} ({many:,})" for name, many in levels}, value=level, label="Below the same")
+    field = ui.select({name: f"{name} ({many:,})" for name, many in levels}, value=_level(card), label="Below the same")
     field.classes("w-full").props("outlined dense")
     field.on_value_change(lambda event: card.change({"within": event.value}))
 
     def in_step() -> None:
         if card.exists and card.kind == "within":
-            field.set_value(card.choice["within"])
+            field.set_value(_level(card))
 
     follow(field, in_step, card.workshop.changed)
+
+
+def _level(card: SecretCard) -> str:
+    choice = card.choice["within"]
+    return next(iter(choice.values())) if isinstance(choice, dict) else choice
 
 
 CONTROLS: dict[Kind, Callable[[SecretCard], None]] = {
@@ -177,6 +181,13 @@ def _stops(longest: Fraction) -> list[Fraction]:
         stops += [times * power for times in (1, 2, 3, 5, 7) if times * power <= longest]
         power *= 10
     return stops
+
+
+def _gaps(attribute: Attribute) -> list[Fraction]:
+    """Return the distances between bins: only there a threshold changes anything."""
+    starts = range(attribute.size) if attribute.size <= _MOST_SHOWN else range(1)
+    gaps = {attribute.gap(start, end) for start in starts for end in range(start + 1, attribute.size)}
+    return sorted(gap for gap in gaps if gap) or [Fraction(1)]
 
 
 def _nearest(stops: Sequence[Fraction], number: Fraction) -> int:

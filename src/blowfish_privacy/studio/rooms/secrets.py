@@ -92,7 +92,8 @@ def _choose_mode(workshop: Workshop, mode: Mode) -> None:
 
 
 def _ask(workshop: Workshop, after: Mode, back: Any) -> None:
-    with ui.dialog().props("persistent") as dialog, ui.card().classes("studio-card w-[34rem]"):
+    named = 'persistent aria-label="This changes what you promise"'
+    with ui.dialog().props(named) as dialog, ui.card().classes("studio-card w-[34rem]"):
         section("This changes what you promise")
         ui.label(_QUESTIONS[after])
         note("A ledger that was begun with another policy may not fit any more. You can undo the change.")

@@ -29,6 +29,7 @@ class ValuePair:
         self._workshop, self._name, self._loss, self._lost = workshop, name, loss, lost
         self._moved = Signal()
         self._next_is_first = True
+        self._drawn: ui.echart | None = None
         size = self._attribute.size
         self._first = size // 3 if self._attribute.ordered else 0
         self._second = min(size - 1, self._first + max(1, size // 10))
@@ -61,7 +62,7 @@ class ValuePair:
 
     def _chart(self) -> None:
         ordered = self._attribute.ordered
-        drawn = chart(self._options(), 260)
+        drawn = self._drawn = chart(self._options(self._policy), 260)
         drawn.on_point_click(self._clicked)
         with ui.column().classes("gap-0 w-full"):
             note("Press a bar to choose the other value." if ordered else "Press one value, then another.")
@@ -71,17 +72,18 @@ class ValuePair:
         def refresh() -> None:
             if self._exists and seen[0] != self._seen:
                 seen[0] = self._seen
-                options = self._options()
-                drawn.options.clear()
-                drawn.options.update(options)
-                drawn.props["aria-label"] = options["aria"]["label"]["description"]
-                drawn.update()
+                _draw(drawn, self._options(self._policy))
 
         follow(drawn, refresh, self._workshop.changed, self._moved)
 
-    def _options(self) -> dict[str, Any]:
+    def preview(self, policy: Policy) -> None:
+        """Draw an ordered attribute as it would be under another policy."""
+        if self._drawn is not None and not self._drawn.is_deleted and self._attribute.ordered:
+            _draw(self._drawn, self._options(policy))
+
+    def _options(self, policy: Policy) -> dict[str, Any]:
         if self._attribute.ordered:
-            return steps_chart(reach(self._policy, self._name, self._first), self._name, self._second)
+            return steps_chart(reach(policy, self._name, self._first), self._name, self._second)
         return graph_chart(self._graph, self._first, self._second)
 
     @property
@@ -161,3 +163,10 @@ class ValuePair:
         odds = self._odds()
         if odds is not None:
             odds_bar(odds)
+
+
+def _draw(chart: ui.echart, options: dict[str, Any]) -> None:
+    chart.options.clear()
+    chart.options.update(options)
+    chart.props["aria-label"] = options["aria"]["label"]["description"]
+    chart.update()
