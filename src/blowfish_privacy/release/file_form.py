@@ -182,7 +182,7 @@ def checked(reader: Any, body: Any, line: Callable[[Path], int | None] = no_line
         message = f"{where or 'the file'} {message}"
     elif where or message.startswith("."):
         message = f"{where}{'' if message.startswith('.') else ': '}{message}"
-    found = line(path)
+    found = line(path if said.get("key") is None else (*path, said["key"]))
     raise SpecError(at_line(found) + message.removeprefix("."), hint=said["hint"] or None, line=found)
 
 

@@ -83,7 +83,7 @@ class Form:
             raise wrong(f"must be a mapping, got {got(body)}.", self._hint)
         for key in body if self.others is None else ():
             if key not in self.keys:
-                raise wrong(f"unknown key {brief(key)}.", nearest(str(key), self.keys))
+                raise wrong(f"unknown key {brief(key)}.", nearest(str(key), self.keys), key=key)
         for key in self.required:
             if key not in body:
                 raise wrong(f".{key} is missing.", self._hint)
@@ -177,14 +177,15 @@ class Bare:
         )
 
 
-def wrong(message: str, hint: str | None = None) -> Exception:
+def wrong(message: str, hint: str | None = None, *, key: object = None) -> Exception:
     """Say in our words what is wrong with a part of a file.
 
     The message continues the location: ``must be ..``, ``.key is missing``, or else a sentence after a colon.
+    ``key`` is the key that is meant, if it is one of those in the part, and leads to its line.
     """
     from pydantic_core import PydanticCustomError
 
-    return PydanticCustomError(OUR_ERROR, "{message}", {"message": message, "hint": hint or ""})
+    return PydanticCustomError(OUR_ERROR, "{message}", {"message": message, "hint": hint or "", "key": key})
 
 
 def got(value: object) -> str:

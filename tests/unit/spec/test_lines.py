@@ -36,7 +36,9 @@ releases:
         ("1.0", "none", 3),
         ("1.0", "{rho: 1, epsilon: 1}", 3),
         ("data: people.csv", "version: 1", 2),
-        ("secrets: full", "secrets: full\n  sise: 7", 4),  # of what should not hold it
+        ("secrets: full", "secrets: full\n  sise: 7", 8),
+        ("0.1}", "0.1, epsilom: 1}", 9),
+        ("budget: 1.0", "bugdet: 1.0", 3),
         ("secrets: full", "secrets: full\n  known: [{marginal: [sex]}]", 4),
     ],
 )
