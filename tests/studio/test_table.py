@@ -49,7 +49,7 @@ def test_a_newcomer_declares_a_table(studio, page, with_people):
     expect(page.get_by_text("whole numbers from 0 to 20")).to_be_visible()
     button(page, "Declare sex").click()
     choose(page, "It holds", "Categories")
-    dialog(page).get_by_label("Categories, one in each line").fill("Female\nMale")
+    dialog(page).get_by_label("Categories, in lines").fill("Female\nMale")
     dialog(page).get_by_role("button", name="Declare").click()
     expect(page.get_by_text("2 categories: Female, Male")).to_be_visible()
     expect(editor(page)).to_contain_text("secrets: full")
@@ -70,7 +70,7 @@ def test_only_what_is_declared_changes_and_undo_takes_it_back(studio, page, with
     visit(page, running.address)
     button(page, "Change age").click()
     dialog(page).get_by_label("Largest value").fill("25")
-    dialog(page).get_by_role("checkbox", name="Count values outside").click()
+    dialog(page).get_by_role("checkbox", name="Values outside").click()
     page.keyboard.press("Tab")
     page.keyboard.type("7")
     dialog(page).get_by_role("button", name="Change").click()
@@ -86,9 +86,9 @@ def test_only_what_is_declared_changes_and_undo_takes_it_back(studio, page, with
 
 KINDS = (
     ("Numbers in bins", "Edges of the bins", "0, 10, 20.5", "2 bins from [0, 10) to [10, 20.5)"),
-    ("Categories", "Categories, one in each line", "a, b, c", "3 categories: a, b, c"),
-    ("A hierarchy", "The names of the levels", "state, town\nA, a\nA, b\nB, c", "3 values in 2 levels: a, b, c"),
-    ("A hierarchy", "Or the path of a CSV file", "places.csv", "2 values in 2 levels: x, y"),
+    ("Categories", "Categories, in lines", "a, b, c", "3 categories: a, b, c"),
+    ("A hierarchy", "Lines of names", "state, town\nA, a\nA, b\nB, c", "3 values in 2 levels: a, b, c"),
+    ("A hierarchy", "Or a CSV file", "places.csv", "2 values in 2 levels: x, y"),
 )
 
 

@@ -17,7 +17,7 @@ from blowfish_privacy.studio.parts.words import note, notice, problem_card, sect
 from blowfish_privacy.studio.table_view import first_form
 from blowfish_privacy.studio.workshop import Workshop
 
-_LEVELS = "state, county\nBavaria, Munich\nBavaria, Hof\nHesse, Kassel"
+_NOT_FROM_DATA = "Choose them from what is known about such data, not from the table: they are published."
 
 
 def declare(workshop: Workshop, name: str, column: Column | None) -> None:
@@ -64,20 +64,20 @@ class _Form:
         with self._details:
             build.get(str(self._kind.value), self._hierarchy)()
             if self._kind.value in ("integer", "binned"):
-                self._box("clamp", "Count values outside as the nearest one; otherwise they are an error")
-            self._text("missing", "Count missing values as (otherwise they are an error)")
+                self._box("clamp", "Values outside count as the nearest one")
+            self._text("missing", "Missing values count as").props('hint="If empty, they are an error."')
 
     def _integer(self) -> None:
         with ui.element("div").classes("studio-halves"):
             self._text("low", "Smallest value")
             self._text("high", "Largest value")
-        note("Choose bounds from what is known about such data, not from the table: they are published.")
+        note(_NOT_FROM_DATA)
 
     def _binned(self) -> None:
         edges = ui.textarea("Edges of the bins", value=self._fields["edges"]).classes("w-full")
         edges.props("outlined dense autogrow")
         edges.on_value_change(lambda: self._take("edges", edges.value))
-        note("With commas between, such as 0, 10, 20.5. A bin does not include its upper edge.")
+        note("Edges have commas between, such as 0, 10, 20.5; a bin does not include its upper one. " + _NOT_FROM_DATA)
         with ui.row().classes("items-center gap-2 w-full"):
             asked = [ui.input(label).classes("w-24").props("outlined dense") for label in ("From", "To", "Width")]
 
@@ -91,17 +91,17 @@ class _Form:
             ui.button("Fill in equal bins", on_click=fill).props("flat dense no-caps")
 
     def _categorical(self) -> None:
-        self._area("categories", "Categories, one in each line or with commas between")
+        self._area("categories", "Categories, in lines or with commas")
         values = ui.select(dict(VALUES), label="They are", value=self._fields["values"]).classes("w-full")
         values.props("outlined dense").on_value_change(lambda: self._take("values", values.value))
         note("List every category that may occur, not only those in the table: the list is published.")
 
     def _hierarchy(self) -> None:
-        self._area("levels", "The names of the levels, then a line for each name at the lowest").props(
-            "placeholder=" + repr(_LEVELS.replace("\n", " | "))
+        self._area("levels", "Lines of names, from the top level down")
+        note("First the names of the levels, such as state, county; then lines such as Bavaria, Munich.")
+        self._text("file", "Or a CSV file with these lines").props(
+            'hint="Its path, from the folder of the policy file."'
         )
-        note("For example a line 'state, county', then lines such as 'Bavaria, Munich'.")
-        self._text("file", "Or the path of a CSV file with these lines")
 
     def _text(self, field: str, label: str) -> ui.input:
         made = ui.input(label, value=self._fields.get(field, "")).classes("w-full").props("outlined dense")
