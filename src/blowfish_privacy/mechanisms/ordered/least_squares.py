@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.mechanisms.ordered.hat_rows import HatRows, hat_rows
 from blowfish_privacy.mechanisms.ordered.levels import Level
 
 Floats = npt.NDArray[np.float64]
@@ -33,11 +34,13 @@ class LeastSquares:
     """The variance of the noise on the total."""
 
     @cached_property
+    def _shape(self) -> HatRows:
+        return hat_rows(self.size, self.coarse)
+
+    @property
     def hats(self) -> Any:
         """The rows of all coarser levels."""
-        from scipy.sparse import csr_array, vstack
-
-        return vstack([level.hats(self.size) for level in self.coarse] or [csr_array((0, self.size))]).tocsr()
+        return self._shape.hats
 
     @cached_property
     def _solve(self) -> Any:
@@ -47,8 +50,8 @@ class LeastSquares:
         if not self.coarse:
             return np.asarray
         noise = block_diag([level.covariance(self.size) for level in self.coarse])
-        order = self._dissection()
-        system = (noise + self.leaf * (self.hats @ self.hats.T)).tocsr()[order][:, order].tocsc()
+        order = self._shape.order
+        system = (noise + self.leaf * self._shape.products).tocsr()[order][:, order].tocsc()
         factor = splu(system, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
         def solve(right: Floats) -> Floats:
@@ -58,31 +61,9 @@ class LeastSquares:
 
         return solve
 
-    def _dissection(self) -> npt.NDArray[np.intp]:
-        """Order the rows so that elimination stays local.
-
-        Nodes strictly inside the cells of the next coarser level come first: what they leave behind couples the two
-        ends of their cell only. In order along the line, coarse nodes would be carried from cell to cell.
-        """
-        places = np.concatenate([level.places(self.size) for level in self.coarse])
-        counts = [level.rows(self.size) for level in self.coarse]
-        if self._overlapping:
-            depth = self._widest_cut(places, np.repeat([level.unit for level in self.coarse], counts))
-        else:
-            depth = np.sum([places % level.spacing == 0 for level in self.coarse], axis=0)
-        return np.lexsort((np.repeat(np.arange(len(counts)), counts), places, depth))
-
-    def _widest_cut(self, places: npt.NDArray[np.int64], reach: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return for each hat the highest power of 2 of which a multiple lies inside it, at which it ends parts."""
-        depth = np.zeros(len(places), dtype=np.int64)
-        for power in range(1, self.size.bit_length() + 1):
-            last = (places + reach - 1) >> power << power
-            depth[last > places - reach] = power
-        return depth
-
     @property
     def _overlapping(self) -> bool:
-        return any(level.unit > level.spacing for level in self.coarse)
+        return self._shape.overlapping
 
     @cached_property
     def _total(self) -> tuple[Floats, float]:
