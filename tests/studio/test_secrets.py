@@ -162,6 +162,7 @@ def test_what_the_form_does_not_know_is_shown_and_left_alone(studio, page, text)
     expect(page.get_by_role("heading", name="Not protected")).to_be_visible()
     said = page.get_by_text("not protected from each other at all").or_(page.get_by_text("a secret pair."))
     expect(said.first).to_be_visible()
+    assert not violations(page)
     assert running.file.read_text() == text
 
 

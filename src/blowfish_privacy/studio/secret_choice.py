@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias
 
 from blowfish_privacy.domain import Attribute, Hierarchy
 from blowfish_privacy.graphs.graph import SecretGraph
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.release.spec import policy_from_section, policy_to_section
 from blowfish_privacy.support.exact import show
 
 Body: TypeAlias = dict[str, Any]
@@ -74,6 +76,12 @@ def with_choice(body: Body, name: str, choice: Any) -> Body:
     else:
         policy["secrets"] = {"per_attribute": {name: choice}}
     return changed
+
+
+def policy_with(policy: Policy, name: str, choice: Any) -> Policy:
+    """Return what a policy would be with another choice for one attribute."""
+    body = with_choice({"policy": policy_to_section(policy)}, name, choice)
+    return policy_from_section(body["policy"])
 
 
 def kind_of_choice(choice: Any, attribute: Attribute, graph: SecretGraph) -> Kind:

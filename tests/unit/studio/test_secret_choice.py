@@ -114,6 +114,14 @@ def test_what_the_form_does_not_know_is_left_to_the_file() -> None:
     assert choices.mode_of(by) == "other"
 
 
+def test_what_a_policy_would_be_keeps_all_the_rest() -> None:
+    text = TEXT.replace("SECRETS", CARDS) + "  known: [{marginal: [town]}]\n  size: 9\n"
+    policy = spec.loads(text).policy
+    other = choices.policy_with(policy, "age", {"threshold": 5})
+    written = text.replace("{age: full", "{age: {threshold: 5}")
+    assert other.hash == spec.loads(written).policy.hash
+
+
 def test_numbers_are_written_as_people_write_them() -> None:
     assert [str(choices.written(Fraction(number))) for number in ("5", "0.25", "1/3")] == ["5", "0.25", "1/3"]
     assert [choices.first_choice("threshold", bp.Integer(0, high)) for high in (5, 73, 200, 4356)] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from nicegui import ui
@@ -27,15 +28,24 @@ _KINDS = {"table": "A table of counts", "count": "One count"}
 
 def fact_form(workshop: Workshop) -> None:
     """Offer to add a fact."""
-    if workshop.file is not None:
-        _FactForm(workshop, workshop.file.policy.domain).build()
+    file = workshop.file
+    if file is None:
+        return
+    place = ui.element("div").classes("w-full")
+
+    def begin() -> None:
+        place.clear()
+        with place:
+            _FactForm(workshop, file.policy.domain, begin).build()
+
+    begin()
 
 
 class _FactForm:
     """What one tab is entering."""
 
-    def __init__(self, workshop: Workshop, domain: Domain) -> None:
-        self._workshop, self._domain = workshop, domain
+    def __init__(self, workshop: Workshop, domain: Domain, begin_again: Callable[[], None]) -> None:
+        self._workshop, self._domain, self._begin_again = workshop, domain, begin_again
         self._names: list[str] = []
         self._stated = True
         self._counts: list[ui.input] = []
@@ -115,6 +125,7 @@ class _FactForm:
         problem = self._workshop.change(with_fact(self._workshop.body, fact))
         if problem is None:
             ui.notify("Added. What it does to your releases is being worked out.", type="positive")
+            self._begin_again()
         return problem
 
     def _entered_table(self) -> dict[str, Any]:

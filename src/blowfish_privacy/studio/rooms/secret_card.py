@@ -7,7 +7,8 @@ from typing import Any
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from blowfish_privacy.graphs.graph import SecretGraph, Secrets
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.graphs.graph import SecretGraph
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.studio.chosen_loss import ChosenLoss
 from blowfish_privacy.studio.last_good import last_good_body
@@ -16,7 +17,15 @@ from blowfish_privacy.studio.parts.problems import try_change
 from blowfish_privacy.studio.parts.words import note
 from blowfish_privacy.studio.rooms.secret_controls import CONTROLS
 from blowfish_privacy.studio.rooms.value_pair import ValuePair
-from blowfish_privacy.studio.secret_choice import Kind, choice_of, first_choice, kind_of_choice, kinds_for, with_choice
+from blowfish_privacy.studio.secret_choice import (
+    Kind,
+    choice_of,
+    first_choice,
+    kind_of_choice,
+    kinds_for,
+    policy_with,
+    with_choice,
+)
 from blowfish_privacy.studio.signal import Signal
 from blowfish_privacy.studio.value_text import declared
 from blowfish_privacy.studio.workshop import Workshop
@@ -103,8 +112,15 @@ class SecretCard:
 
     def preview(self, choice: Any) -> None:
         """Show in the picture what a choice would mean that is not made yet; the file stays as it is."""
-        domain = self.policy.domain.project([self.name])
-        self._pair.preview(Policy(domain, secrets=Secrets.read(choice, domain)))
+        try:
+            self._pair.preview(policy_with(self.policy, self.name, choice))
+        except BlowfishError:
+            # What is wrong with it is said when it is chosen.
+            self.redraw()
+
+    def redraw(self) -> None:
+        """Show in the picture what the file says."""
+        self._pair.preview(self.policy)
 
     def title(self) -> None:
         """Head the card: the attribute, its values, and what is secret, in a word."""

@@ -71,8 +71,9 @@ def _ruler(
         card.preview(write(stops[int(handle.value or 0)]))
 
     def take(number: Fraction) -> None:
-        if number != now() and not card.change(write(number)):
+        if number == now() or not card.change(write(number)):
             in_step()
+            card.redraw()
 
     def typed() -> None:
         if _wrong_number(field.value) is None:
