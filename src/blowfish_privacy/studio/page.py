@@ -129,16 +129,18 @@ def _navigation() -> dict[str, Any]:
     return links
 
 
-def _title(workshop: Workshop) -> tuple[str, bool]:
+def _title(workshop: Workshop) -> tuple[str, str]:
     draft = workshop.draft
-    return ("A new file" if draft.path is None else draft.path.name), draft.saved
+    if draft.path is None:
+        return "A new file", "not saved" if draft.text else ""
+    return draft.path.name, "saved" if draft.saved else "not saved"
 
 
 def _name(workshop: Workshop) -> None:
-    name, saved = _title(workshop)
+    name, state = _title(workshop)
     with ui.row().classes("items-baseline gap-2 no-wrap min-w-0"):
         ui.label(name).classes("studio-name")
-        ui.label("saved" if saved else "not saved").classes("studio-note")
+        ui.label(state).classes("studio-note")
 
 
 def _banner(workshop: Workshop) -> None:

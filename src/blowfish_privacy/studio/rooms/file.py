@@ -22,7 +22,11 @@ def file_panel(workshop: Workshop) -> None:
         editor = ui.codemirror(
             workshop.draft.text, language="YAML", theme="vscodeLight", indent="  ", line_wrapping=True
         ).classes("studio-editor")
-        live(lambda: _problem(workshop, editor), workshop.changed, shows=lambda: workshop.draft.problem)
+        live(
+            lambda: _problem(workshop, editor),
+            workshop.changed,
+            shows=lambda: (workshop.draft.problem, workshop.unfinished),
+        )
     _keep_in_step(workshop, editor)
     name_elements({".studio-editor .cm-content": "The text of the policy file"})
 
@@ -32,7 +36,7 @@ def _problem(workshop: Workshop, editor: ui.codemirror) -> None:
     line = None if problem is None else problem.line
     editor.decorations = [] if line is None else [{"kind": "line", "line": line, "class": _WRONG}]
     if problem is None:
-        note("The file is valid.")
+        note("Nothing is declared yet." if workshop.unfinished else "The file is valid.")
     else:
         problem_card(problem)
         if line is not None:
