@@ -100,6 +100,19 @@ def test_a_release_is_added_asked_otherwise_renamed_and_removed(room, page):
     expect(editor(page)).not_to_contain_text("quarters")
 
 
+def test_a_choice_that_is_refused_is_taken_back_and_a_broken_file_shows_the_last_good_one(room, page):
+    room()
+    page.get_by_text("More: name, noise, mechanism").click()
+    page.get_by_label("Noise", exact=True).click()
+    page.get_by_role("option", name="Gaussian").click()
+    expect(page.get_by_role("alert")).to_contain_text("Gaussian noise loses rho, not epsilon.")
+    expect(page.get_by_label("Noise", exact=True)).to_have_value("the more accurate")
+    write(page, SMALL.replace("[0, 20]", "[20, 0]"))
+    expect(page.get_by_text("The rooms show the last valid file")).to_be_visible()
+    expect(card(page, "ages")).to_contain_text("Table of counts of age, sex")
+    expect(page.locator(".q-slider")).to_have_count(1)
+
+
 def test_one_that_cannot_be_planned_says_why_and_the_others_are_planned(room, page):
     room(REFUSED)
     expect(card(page, "gaussian")).to_contain_text("cannot be planned")

@@ -90,6 +90,7 @@ class Draft:
         self._done: list[_Reading] = []
         self._now = _Reading.of(text, self._folder)
         self._good = self._now.file
+        self._good_body: Any = self._now.body if self._now.problem is None else {}
         self._saved_text: str | None = None if text else ""
         self._written: int | None = None
 
@@ -126,6 +127,11 @@ class Draft:
     def good(self) -> PolicyFile | None:
         """The last valid file there was: the current one, if the text is valid."""
         return self._good
+
+    @property
+    def good_body(self) -> Any:
+        """The plain values of the last valid text, to be looked at and not changed."""
+        return self._good_body
 
     @property
     def problem(self) -> Problem | None:
@@ -235,7 +241,7 @@ class Draft:
     def _show(self, reading: _Reading) -> None:
         self._now = reading
         if reading.problem is None:
-            self._good = reading.file
+            self._good, self._good_body = reading.file, reading.body
 
 
 def _content(path: Path) -> bytes:

@@ -125,11 +125,14 @@ class PlanCache:
                 self._kept.move_to_end(content)
             return self._kept.get(content)
 
-    def keep(self, content: _Content, outcome: Outcome) -> Outcome:
-        """Keep an outcome; the one that was not asked for the longest gives way."""
+    def keep(self, content: _Content, outcome: Outcome, together: int) -> Outcome:
+        """Keep an outcome; the one that was not asked for the longest gives way.
+
+        ``together`` is how many are planned at a time: as many and as many again are kept, so that none is lost.
+        """
         with self._lock:
             self._kept[content] = outcome
-            while len(self._kept) > _KEPT:
+            while len(self._kept) > max(_KEPT, 2 * together):
                 self._kept.popitem(last=False)
         return outcome
 
@@ -224,12 +227,12 @@ def _planned(
     start = perf_counter()
     planned = try_release(release, file, ask, measure)
     if isinstance(planned, BlowfishError):
-        return cache.keep(content, Outcome(release, problem=planned))
+        return cache.keep(content, Outcome(release, problem=planned), len(file.releases))
     plan = keyed(planned, file)
     said = Said(plan, release, sizes, perf_counter() - start)
     # Rooms show it at once, so it is worked out here, not where pages are built.
     _ = said.accuracy
-    return cache.keep(content, Outcome(release, plan, said))
+    return cache.keep(content, Outcome(release, plan, said), len(file.releases))
 
 
 def _with_entry(outcome: Outcome, state: LedgerState) -> Outcome:

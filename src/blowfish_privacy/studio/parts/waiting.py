@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from nicegui import ui
 
+from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.signal import Signal
 
 _PATIENT = "transition: opacity 0.15s ease 0.2s"
@@ -17,15 +18,12 @@ def greys(element: ui.element, signal: Signal, stale: Callable[[], bool]) -> ui.
     element.style(_PATIENT)
 
     def refresh() -> None:
-        if element.is_deleted:
-            leave()
-        elif stale():
+        if stale():
             element.classes("studio-stale").props("aria-busy=true")
         else:
             element.classes(remove="studio-stale").props(remove="aria-busy")
 
-    leave = signal.subscribe(refresh)
-    element.client.on_delete(leave)
+    follow(element, refresh, signal)
     refresh()
     return element
 
@@ -35,11 +33,7 @@ def spinner(signal: Signal, stale: Callable[[], bool]) -> None:
     turning = ui.spinner(size="1.2rem").props('aria-label="Working it out"').style(_PATIENT)
 
     def refresh() -> None:
-        if turning.is_deleted:
-            leave()
-        else:
-            turning.style(f"opacity: {1 if stale() else 0}")
+        turning.style(f"opacity: {1 if stale() else 0}")
 
-    leave = signal.subscribe(refresh)
-    turning.client.on_delete(leave)
+    follow(turning, refresh, signal)
     refresh()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from nicegui import background_tasks, run, ui
-from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.batch import ledger_location
 from blowfish_privacy.errors import BlowfishError
@@ -20,7 +19,9 @@ from blowfish_privacy.statements.budget import budget_words
 from blowfish_privacy.studio.amounts import read_amount, written
 from blowfish_privacy.studio.charts.balances import balances
 from blowfish_privacy.studio.draft import Problem
+from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.plain_table import plain_table
 from blowfish_privacy.studio.parts.waiting import greys, spinner
 from blowfish_privacy.studio.parts.words import heading, note, notice, problem_card, section
 from blowfish_privacy.studio.planning import Outcome, Planning
@@ -163,11 +164,10 @@ class _Balances:
             greys(element, workshop.planned, lambda: workshop.stale)
         with self._whole:
             self._words = ui.column().classes("w-full gap-1")
-            self._chart = ui.echart({}).classes("w-full")
+            self._chart = ui.echart({}, renderer="svg").classes("w-full").props("role=img")
             self._chart.visible = False
-            self._table = ui.element("div").classes("w-full overflow-x-auto")
-        self._leave = workshop.planned.subscribe(self._refresh)
-        self._whole.client.on_delete(self._leave)
+            self._table = ui.element("div").classes("w-full")
+        follow(self._whole, self._refresh, workshop.planned)
         self._refresh()
 
     def _listed(self) -> Any:
@@ -192,9 +192,7 @@ class _Balances:
         self._refresh()
 
     def _refresh(self) -> None:
-        if self._whole.is_deleted:
-            self._leave()
-        elif not self._workshop.stale and self._workshop.planning is not None:
+        if not self._workshop.stale and self._workshop.planning is not None:
             background_tasks.create(self._draw(self._workshop.planning), name="balances")
 
     async def _draw(self, planning: Planning) -> None:
@@ -225,6 +223,7 @@ class _Balances:
         self._chart.style(f"height: {120 + 44 * len(shares)}px")
         self._chart.options.clear()
         self._chart.options.update(option)
+        self._chart.props["aria-label"] = option["aria"]["label"]["description"]
         self._chart.update()
         self._table.clear()
         with self._table:
@@ -254,21 +253,7 @@ def _numbers(shares: list[dict[str, Any]]) -> None:
     rows = [
         [row["pairs"], *map(rounded, (Fraction(row["spent"]), _taken(row), Fraction(row["left"])))] for row in shares
     ]
-    with ui.element("table").classes("studio-numbers w-full").style("border-collapse: collapse"):
-        with ui.element("thead"), ui.element("tr"):
-            for number, title in enumerate(head):
-                _cell("th", title, right=number > 0)
-        with ui.element("tbody"):
-            for row in rows:
-                with ui.element("tr").style("border-top: 1px solid var(--line)"):
-                    for number, text in enumerate(row):
-                        _cell("td", text, right=number > 0)
-
-
-def _cell(tag: str, text: str, *, right: bool) -> None:
-    element = TextElement(tag=tag, text=text).style(f"text-align: {'right' if right else 'left'}; padding: 6px 10px")
-    if tag == "th":
-        element.props("scope=col").classes("studio-note")
+    plain_table(head, rows, caption="The same in numbers")
 
 
 def _taken(row: dict[str, Any]) -> Fraction:

@@ -14,14 +14,15 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.studio.amounts import read_amount, rounded_to_stop
 from blowfish_privacy.studio.draft import Problem
+from blowfish_privacy.studio.last_good import last_good_body
 from blowfish_privacy.studio.parts.amount_control import AmountControl
+from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.words import note, problem_card
 from blowfish_privacy.studio.release_kinds import (
     AMOUNTS,
     BY_TITLE,
     Entry,
-    Kind,
     amount_of,
     available,
     changed_kind,
@@ -56,9 +57,7 @@ class ReleaseForm:
             self._spending()
             live(self._refusal, self._refused)
             with ui.element("div").classes("w-full"):
-                if self._title is None or BY_TITLE[self._title].of_parts:
-                    with ui.expansion("Some records only, or for each group", icon="filter_alt").classes("w-full"):
-                        record_fields(self)
+                live(self._records, self.workshop.changed, shows=lambda: self._of_parts)
                 with ui.expansion("More: name, noise, mechanism", icon="tune").classes("w-full"):
                     self._more()
 
@@ -72,7 +71,7 @@ class ReleaseForm:
     @property
     def entry(self) -> Entry:
         """The release as the file has it now."""
-        entries = self.workshop.body.get("releases") or []
+        entries = last_good_body(self.workshop).get("releases") or []
         return next((entry for entry in entries if entry["name"] == self.name), {"name": self.name})
 
     def change(self, entry: Entry) -> bool:
@@ -93,6 +92,15 @@ class ReleaseForm:
         """Say what is wrong with something that was typed; the file stays as it is."""
         self._problem = problem
         self._refused.fire()
+
+    @property
+    def _of_parts(self) -> bool:
+        return self._title is None or BY_TITLE[self._title].of_parts
+
+    def _records(self) -> None:
+        if self._of_parts:
+            with ui.expansion("Some records only, or for each group", icon="filter_alt").classes("w-full"):
+                record_fields(self)
 
     def _refusal(self) -> None:
         if self._problem is not None:
@@ -117,13 +125,14 @@ class ReleaseForm:
         ):
             kinds = [each.title for each in dict.fromkeys([*available(self.domain), kind])]
             chosen = ui.select(kinds, label="What to publish", value=kind.title).props("outlined")
-            chosen.on_value_change(lambda event: self._ask(BY_TITLE[event.value]))
+            chosen.on_value_change(lambda: self._ask(chosen))
             question_fields(self, kind)
         note(kind.says).classes("pt-2")
 
-    def _ask(self, kind: Kind) -> None:
-        if kind.title != self._title:
-            self.change(changed_kind(self.entry, kind, self.domain))
+    def _ask(self, field: ui.select) -> None:
+        kind = BY_TITLE[str(field.value)]
+        if kind.title != self._title and not self.change(changed_kind(self.entry, kind, self.domain)):
+            field.value = self._title
 
     def _spending(self) -> None:
         def state() -> Any:
@@ -153,14 +162,13 @@ class ReleaseForm:
                 lambda moved: self._preview(key, moved),
             )
 
-        def follow() -> None:
+        def keep_up() -> None:
             now, changed = amount_of(self.entry)
             read = None if isinstance(changed, dict) else read_amount(changed)
-            if now == key and read is not None and not ways.is_deleted:
+            if now == key and read is not None:
                 control.show(read)
 
-        ways.client.on_delete(leave := self.workshop.changed.subscribe(follow))
-        ways.on("vue:unmounted", leave)
+        follow(ways, keep_up, self.workshop.changed)
 
     def _ways(self, key: str) -> list[str]:
         file = self.workshop.file
@@ -188,9 +196,10 @@ class ReleaseForm:
         self.change(with_amount(self.entry, key, amount))
 
     def _more(self) -> None:
-        live(
-            self._details, self.workshop.changed, shows=lambda: [self.entry.get(key) for key in ("noise", "mechanism")]
-        )
+        def state() -> Any:
+            return self._title, self.entry.get("noise"), self.entry.get("mechanism")
+
+        live(self._details, self.workshop.changed, shows=state)
 
     def _details(self) -> None:
         entry = self.entry
@@ -203,14 +212,19 @@ class ReleaseForm:
             named.on("keydown.enter", lambda: self._rename(str(named.value)))
             named.on("blur", lambda: self._rename(str(named.value)))
             noise = ui.select(_NOISES, label="Noise", value=entry.get("noise") or "").props("outlined")
-            noise.on_value_change(lambda event: self.change(with_key(self.entry, "noise", event.value)))
+            noise.on_value_change(lambda: self._choose(noise, "noise"))
             names = {"": _AUTOMATIC, **{each: each for each in self._mechanisms()}}
             chosen = entry.get("mechanism") or ""
             mechanism = ui.select({chosen: chosen, **names}, label="Mechanism", value=chosen).props("outlined")
-            mechanism.on_value_change(lambda event: self.change(with_key(self.entry, "mechanism", event.value)))
+            mechanism.on_value_change(lambda: self._choose(mechanism, "mechanism"))
         ui.button("Remove this release", icon="delete_outline", on_click=self._remove).props(
             "flat no-caps color=negative"
         )
+
+    def _choose(self, field: ui.select, key: str) -> None:
+        """Write a choice into the file; one that is refused is taken back."""
+        if not self.change(with_key(self.entry, key, field.value)):
+            field.value = self.entry.get(key) or ""
 
     def _mechanisms(self) -> list[str]:
         file = self.workshop.file

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from nicegui import background_tasks, run, ui
+from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.studio.charts import accuracy as charts
 from blowfish_privacy.studio.draft import Problem
+from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.waiting import greys
 from blowfish_privacy.studio.parts.words import note, notice, problem_card
@@ -42,9 +44,8 @@ class ReleasePictures:
                 _Picture("If you spent more or less", _by_amount, 280, patient=True),
             ]
         greys(pictures, self._workshop.planned, lambda: self._workshop.stale)
-        leave = self._workshop.planned.subscribe(self._refresh)
-        pictures.client.on_delete(leave)
-        self._leave, self._container = leave, pictures
+        self._container = pictures
+        follow(pictures, self._refresh, self._workshop.planned)
         self._refresh()
 
     @property
@@ -77,9 +78,6 @@ class ReleasePictures:
                 notice(said, icon="warning_amber")
 
     def _refresh(self) -> None:
-        if self._container.is_deleted:
-            self._leave()
-            return
         outcome = self._outcome
         if self._workshop.stale and outcome is not None:
             return
@@ -113,8 +111,8 @@ class _Picture:
     ) -> None:
         self.option, self.patient = option, patient
         with ui.column().classes("gap-1 min-w-0").style("grid-column: 1 / -1" if wide else "") as self._whole:
-            ui.label(title).classes("text-weight-medium")
-            self._chart = ui.echart({}).classes("w-full").style(f"height: {height}px")
+            TextElement(tag="h3", text=title).classes("text-base text-weight-medium m-0")
+            self._chart = ui.echart({}, renderer="svg").classes("w-full").style(f"height: {height}px").props("role=img")
         self._whole.visible = False
 
     def show(self, option: Option | None) -> None:
@@ -123,6 +121,7 @@ class _Picture:
         if option is not None and option != self._chart.options:
             self._chart.options.clear()
             self._chart.options.update(option)
+            self._chart.props["aria-label"] = option["aria"]["label"]["description"]
             self._chart.update()
 
 

@@ -9,6 +9,7 @@ from nicegui import ui
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.studio.conditions import numbers_text, read_list, read_tables, tables_text
+from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.release_kinds import Entry, Kind, asked_for, groups_of, names_of, possible, with_key
 from blowfish_privacy.studio.signal import Signal
 from blowfish_privacy.studio.workshop import Workshop
@@ -69,7 +70,7 @@ def _set_ways(form: Form, number: int) -> None:
 
 def _one(form: Form, kind: Kind) -> None:
     field = ui.select(_options(form, kind), label="Attribute", value=_asked(form, kind)[0]).props("outlined")
-    field.on_value_change(lambda event: _ask(form, kind, [event.value]))
+    field.on_value_change(lambda event: _ask(form, kind, [event.value]) or _restore(field, _asked(form, kind)[0]))
     _follow(form, field, lambda: _asked(form, kind)[0])
 
 
@@ -105,15 +106,21 @@ def _replace(form: Form, kind: Kind, number: int, name: str) -> None:
     _ask(form, kind, names)
 
 
-def _ask(form: Form, kind: Kind, names: Sequence[str]) -> None:
+def _restore(field: Any, value: Any) -> None:
+    """Take back a choice that the file refused."""
+    field.value = value
+
+
+def _ask(form: Form, kind: Kind, names: Sequence[str]) -> bool:
+    """Ask about other attributes; say whether the file took it."""
     if list(names) == _asked(form, kind):
-        return
+        return True
     asked = asked_for(kind, names)
     if kind.takes == "ways":
         asked = {"ways": min(_ways(form), len(names)), "of": list(names)}
     entry = with_key(form.entry, kind.keyword, asked)
     # What is asked about is no group any more.
-    form.change(with_key(entry, "by", [name for name in groups_of(entry) if name not in names]))
+    return form.change(with_key(entry, "by", [name for name in groups_of(entry) if name not in names]))
 
 
 def _set(form: Form, key: str, value: Any) -> None:
@@ -147,17 +154,14 @@ def _text(
 
 def _follow(form: Form, field: Any, value: Callable[[], Any]) -> None:
     """Show in a field what the file says, whoever changed it."""
-    follow(form.workshop.changed, field, value)
+    shows(field, value, form.workshop.changed)
 
 
-def follow(signal: Signal, field: Any, value: Callable[[], Any]) -> None:
-    """Show in a field what is true now, whenever a signal fires, until the field is gone."""
+def shows(field: Any, value: Callable[[], Any], signal: Signal) -> None:
+    """Show in a field what is true now, whenever a signal fires."""
 
     def refresh() -> None:
-        if field.is_deleted:
-            leave()
-        elif field.value != (now := value()):
+        if field.value != (now := value()):
             field.value = now
 
-    leave = signal.subscribe(refresh)
-    field.client.on_delete(leave)
+    follow(field, refresh, signal)

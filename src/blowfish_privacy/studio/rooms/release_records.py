@@ -10,25 +10,36 @@ from blowfish_privacy.studio.conditions import condition_text, read_condition
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.words import note
 from blowfish_privacy.studio.release_kinds import groups_of, kind_of, names_of, with_key
-from blowfish_privacy.studio.rooms.release_questions import Form, follow
+from blowfish_privacy.studio.rooms.release_questions import Form, shows
 
 
 def record_fields(form: Form) -> None:
     """Build the fields: the groups, and a condition on each of some attributes."""
     with ui.column().classes("w-full gap-4 py-2"):
-        options = _groups(form)
-        groups = ui.select(options, label="For each value of", value=groups_of(form.entry), multiple=True)
-        groups.props("outlined use-chips clearable").classes("w-full max-w-xl")
-        groups.on_value_change(lambda event: form.change(with_key(form.entry, "by", list(event.value or []))))
-        follow(form.workshop.changed, groups, lambda: groups_of(form.entry))
+        live(lambda: _grouping(form), form.workshop.changed, shows=lambda: _asked(form))
         conditions = live(lambda: _conditions(form), form.workshop.changed, shows=lambda: [*_where(form)])
         conditions.classes("flex flex-col gap-3")
 
 
-def _groups(form: Form) -> list[str]:
+def _grouping(form: Form) -> None:
+    # What the release looks at is the same within each group.
+    others = [name for name in form.domain.names if name not in _asked(form)]
+    options = [*dict.fromkeys([*others, *groups_of(form.entry)])]
+    groups = ui.select(options, label="For each value of", value=groups_of(form.entry), multiple=True)
+    groups.props("outlined use-chips clearable").classes("w-full max-w-xl")
+    groups.on_value_change(lambda: _group(form, groups))
+    shows(groups, lambda: groups_of(form.entry), form.workshop.changed)
+
+
+def _group(form: Form, field: ui.select) -> None:
+    chosen = [str(name) for name in field.value or []]
+    if chosen != groups_of(form.entry) and not form.change(with_key(form.entry, "by", chosen)):
+        field.value = groups_of(form.entry)
+
+
+def _asked(form: Form) -> list[str]:
     kind = kind_of(form.entry)
-    asked = names_of(form.entry, kind) if kind is not None else []
-    return [*dict.fromkeys([*(name for name in form.domain.names if name not in asked), *groups_of(form.entry)])]
+    return names_of(form.entry, kind) if kind is not None else []
 
 
 def _where(form: Form) -> dict[str, Any]:
@@ -61,8 +72,8 @@ def _condition(form: Form, name: str) -> None:
     field.on("blur", done)
     field.on("keydown.enter", done)
     remove = ui.button(icon="close", on_click=lambda: _remove(form, name))
-    remove.props(f'flat round dense aria-label="Leave out the condition on {name}"')
-    follow(form.workshop.changed, field, lambda: condition_text(_where(form).get(name, ""), attribute))
+    remove.props("flat round dense").props["aria-label"] = f"Leave out the condition on {name}"
+    shows(field, lambda: condition_text(_where(form).get(name, ""), attribute), form.workshop.changed)
 
 
 def _add(form: Form, name: str) -> None:

@@ -12,6 +12,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.queries.asked import split
 from blowfish_privacy.studio.draft import Problem
+from blowfish_privacy.studio.last_good import last_good_body
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.waiting import greys, spinner
 from blowfish_privacy.studio.parts.words import heading, notice, problem_card
@@ -55,7 +56,7 @@ class _Releases:
 
     @property
     def _entries(self) -> list[Entry]:
-        return self._workshop.body.get("releases") or []
+        return last_good_body(self._workshop).get("releases") or []
 
     @property
     def _names(self) -> list[str]:
