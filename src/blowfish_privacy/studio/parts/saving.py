@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from nicegui import ui
 
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.studio.draft import OverwriteError
-from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.workshop import Workshop
 
 _KEYS = """<script>
@@ -27,29 +28,24 @@ document.addEventListener("keydown", (event) => {
 
 def header_buttons(workshop: Workshop) -> None:
     """Offer to take back, do again and save; the usual keys do the same outside of the editor."""
-    draft = workshop.draft
-    live(
-        lambda: _buttons(workshop),
-        workshop.changed,
-        shows=lambda: (draft.can_undo, draft.can_redo, draft.saved, draft.path),
-    ).classes(remove="w-full")
+    with ui.row().classes("items-center gap-1 no-wrap"):
+        undo, redo = _step("Undo", "undo", workshop.undo), _step("Redo", "redo", workshop.redo)
+        ui.button("Save", icon="save", on_click=lambda: save(workshop)).props("outline dense no-caps")
 
+    def refresh() -> None:
+        undo.set_enabled(workshop.draft.can_undo)
+        redo.set_enabled(workshop.draft.can_redo)
+
+    # The buttons stay what they are, so that neither a click nor the focus is lost when something changes.
+    follow(undo, refresh, workshop.changed)
+    refresh()
     ui.add_body_html(_KEYS)
     for wish, act in (("undo", workshop.undo), ("redo", workshop.redo), ("save", lambda: save(workshop))):
         ui.on(f"studio-{wish}", act)
 
 
-def _buttons(workshop: Workshop) -> None:
-    draft = workshop.draft
-    with ui.row().classes("items-center gap-1 no-wrap"):
-        for words, icon, act, possible in (
-            ("Undo", "undo", workshop.undo, draft.can_undo),
-            ("Redo", "redo", workshop.redo, draft.can_redo),
-        ):
-            button = ui.button(icon=icon, on_click=act).props(f'flat round dense aria-label="{words}"')
-            button.tooltip(words)
-            button.set_enabled(possible)
-        ui.button("Save", icon="save", on_click=lambda: save(workshop)).props("outline dense no-caps")
+def _step(words: str, icon: str, act: Callable[[], None]) -> ui.button:
+    return ui.button(icon=icon, on_click=act).props(f'flat round dense aria-label="{words}"').tooltip(words)
 
 
 def save(workshop: Workshop) -> None:
