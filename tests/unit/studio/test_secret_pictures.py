@@ -27,7 +27,7 @@ POLICY = bp.Policy(
 def test_a_graph_has_a_dot_for_each_value_and_a_line_for_each_pair() -> None:
     option = graph_chart(graph_view(POLICY, "town"), 0, 2)
     (series,) = option["series"]
-    assert [node["label"]["formatter"] for node in series["data"]] == ["Ash", "Birch", "Cedar", "Dale", "Elm"]
+    assert [node["name"] for node in series["data"]] == ["Ash", "Birch", "Cedar", "Dale", "Elm"]
     assert {(link["source"], link["target"]) for link in series["links"]} == {("0", "1"), ("0", "2"), ("1", "2")}
     places = {tuple(node["value"]) for node in series["data"]}
     assert len(places) == 5

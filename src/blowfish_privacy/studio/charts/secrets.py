@@ -88,7 +88,8 @@ def steps_chart(reach: Reach, name: str, second: int) -> Option:
 
 def _node(value: GraphValue, place: _Place, *, few: bool, chosen: bool) -> Option:
     return {
-        "name": str(value.position),
+        "id": str(value.position),
+        "name": value.text,
         "value": [place.x, place.y],
         "symbolSize": (22 if chosen else 16) if few else (14 if chosen else 8),
         "itemStyle": {
@@ -98,7 +99,10 @@ def _node(value: GraphValue, place: _Place, *, few: bool, chosen: bool) -> Optio
         },
         "label": {
             "show": True,
-            "formatter": value.text if len(value.text) <= 16 else f"{value.text[:15]}…",
+            # Not the text itself: braces in it would be taken for places to fill in.
+            "formatter": "{b}",
+            "width": 110,
+            "overflow": "truncate",
             "position": place.side,
             "color": INK,
             "fontWeight": "bold" if chosen else "normal",

@@ -150,8 +150,8 @@ class SecretCard:
         offered = {each: KINDS[each] for each in kinds_for(attribute)}
         if kind not in offered:
             offered[kind] = KINDS[kind]
-        options = ui.radio(offered, value=kind).props(f'aria-label="What is secret about {_plain(self.name)}"')
-        options.classes("studio-radio")
+        options = ui.radio(offered, value=kind).classes("studio-radio")
+        options.props["aria-label"] = f"What is secret about {self.name}"
         if kind in CONTROLS:
             with ui.column().classes("gap-3 w-full pt-2"):
                 CONTROLS[kind](self)
@@ -168,7 +168,3 @@ class SecretCard:
     def _words(self) -> None:
         for sentence in self._said() or ():
             note(sentence)
-
-
-def _plain(name: str) -> str:
-    return name.replace('"', "'")

@@ -58,7 +58,7 @@ def _ruler(
 
     with ui.column().classes("gap-1 w-full"):
         handle = ui.slider(min=0, max=len(stops) - 1, step=1, value=_nearest(stops, now())).classes("px-2")
-        handle.props(f'aria-label="{label}: {card.name}"')
+        handle.props["aria-label"] = f"{label}: {card.name}"
         field = ui.input(label, value=show(now()), validation=_wrong_number).classes("w-full").props("outlined dense")
 
     def tell() -> None:
@@ -127,7 +127,7 @@ def _blocks(card: SecretCard) -> None:
                 if first:
                     joined = cuts_choice(attribute, [cut for cut in cuts if cut != first])
                     join = ui.button(icon="vertical_align_top", on_click=partial(card.change, joined))
-                    join.props(f'flat round dense aria-label="Join {said} with the block before"')
+                    join.props("flat round dense").props["aria-label"] = f"Join {said} with the block before"
                     join.tooltip("Join with the block before")
     if len(starts) > _MOST_SHOWN:
         note(f"And {len(starts) - _MOST_SHOWN:,} more blocks.")

@@ -52,8 +52,8 @@ class _Boxes:
 
     def _chip(self, at: int, group: int) -> None:
         text = self._attribute.show(at)
-        with ui.button(text).props(f'flat dense no-caps aria-label="{_plain(text)}: choose its group"') as chip:
-            chip.classes("studio-chip")
+        with ui.button(text).props("flat dense no-caps").classes("studio-chip") as chip:
+            chip.props["aria-label"] = f"{text}: choose its group"
             with ui.menu():
                 for other in range(max(self._groups) + 2):
                     if other != group:
@@ -73,7 +73,3 @@ class _Boxes:
             return
         moved = [*self._groups[:at], group, *self._groups[at + 1 :]]
         self._card.change(groups_choice(self._attribute, moved))
-
-
-def _plain(text: str) -> str:
-    return text.replace('"', "'")

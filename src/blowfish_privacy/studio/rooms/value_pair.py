@@ -108,7 +108,7 @@ class ValuePair:
     def _clicked(self, event: Any) -> None:
         if event.series_type == "graph":
             if event.data_type == "node":
-                self._choose(int(event.name), first=self._next_is_first)
+                self._choose(int(event.data["id"]), first=self._next_is_first)
                 self._next_is_first = not self._next_is_first
             return
         at = position_of(self._attribute, str(event.name))
