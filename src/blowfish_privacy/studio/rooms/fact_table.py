@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from blowfish_privacy.statements.facts import FactEffect, Outlook
+from blowfish_privacy.studio.charts.facts import facts_chart
 from blowfish_privacy.studio.fact_effects import FactEffects
+from blowfish_privacy.studio.parts.chart import chart
 from blowfish_privacy.studio.parts.plain_table import plain_table
 from blowfish_privacy.studio.parts.words import note, problem_card, section
 from blowfish_privacy.support.exact import about
@@ -30,7 +32,10 @@ def effects_of_all(effects: FactEffects) -> None:
             for problem in latest.refusals:
                 problem_card(problem)
             if latest.view is not None and latest.view.together:
-                _table(latest.view.together, "all of them")
+                drawn = facts_chart(latest.view.together)
+                if drawn is not None:
+                    chart(drawn, 110 + 46 * len(drawn["yAxis"]["data"]))
+                _table(latest.view.together, "the facts")
             elif latest.view is not None:
                 note("There are no releases yet.")
 

@@ -1,9 +1,12 @@
-"""The pictures of secrets, and the values in them."""
+"""The pictures of secrets and of known facts, and the values in them."""
 
 import json
+from fractions import Fraction
 
 import blowfish_privacy as bp
+from blowfish_privacy.statements.facts import FactEffect, Outlook
 from blowfish_privacy.statements.secret_graph import graph_view, reach
+from blowfish_privacy.studio.charts.facts import facts_chart
 from blowfish_privacy.studio.charts.secrets import graph_chart, steps_chart
 from blowfish_privacy.studio.value_text import declared, position_of
 
@@ -47,6 +50,23 @@ def test_steps_are_bars_and_what_is_open_is_hatched() -> None:
     assert unprotected["data"][:9] == [None] * 8 + [1]
     assert unprotected["itemStyle"]["decal"]
     assert "18 to 24: 1 step from 17" in option["aria"]["label"]["description"]
+    json.dumps(option)
+
+
+def test_errors_with_facts_are_multiples_of_those_without() -> None:
+    without = Outlook("epsilon 1", Fraction(1), error=10.0)
+    doubled = Outlook("epsilon 1", Fraction(1), error=20.0, shown=15.0)
+    effects = [
+        FactEffect("table", without, doubled),
+        FactEffect("refused", without, Outlook(refusal="no proof")),
+        FactEffect("exact", without, Outlook(error=0.0)),
+        FactEffect("solved", without, Outlook("epsilon 2", Fraction(2), error=10.0)),
+    ]
+    option = facts_chart(effects)
+    assert option is not None
+    assert option["yAxis"]["data"] == ["table", "exact"]
+    assert [series["data"] for series in option["series"]] == [[2.0, 0.0], [1.5, 0.0]]
+    assert facts_chart(effects[1:2]) is None
     json.dumps(option)
 
 
