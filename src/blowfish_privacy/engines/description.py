@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from blowfish_privacy.domain import Attribute
 from blowfish_privacy.engines.engine import open_engine
-from blowfish_privacy.engines.sql.columns import Kind
+from blowfish_privacy.engines.sql.columns import ColumnType, Kind, accepts
 from blowfish_privacy.errors import DataError
 
 _WORDS: dict[Kind, str] = {
@@ -30,6 +31,10 @@ class Column:
 
     name: str
     kind: Kind
+
+    def fits(self, attribute: Attribute) -> bool:
+        """Say whether the column can hold an attribute's values; in a file of text, only the values tell."""
+        return accepts(attribute, ColumnType(self.kind))
 
     @property
     def words(self) -> str:

@@ -16,6 +16,7 @@ from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.file_form import check_file
 from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.studio.moving import moved
 from blowfish_privacy.support import yaml_edit, yaml_text
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.limits import FILE_CHARACTERS
@@ -50,6 +51,7 @@ class _Reading:
     """A text, and what it stands for: a file, a problem, or neither while there is no policy yet."""
 
     text: str
+    folder: Path
     body: Any
     file: PolicyFile | None
     problem: Problem | None
@@ -61,10 +63,10 @@ class _Reading:
             body = yaml_text.parse(text)
             if _is_beginning(body):
                 _check_beginning(text, body or {})
-                return cls(text, body or {}, None, None)
-            return cls(text, body, spec.loads(text, folder), None)
+                return cls(text, folder, body or {}, None, None)
+            return cls(text, folder, body, spec.loads(text, folder), None)
         except BlowfishError as error:
-            return cls(text, body, None, Problem.of(error))
+            return cls(text, folder, body, None, Problem.of(error))
 
 
 def _is_beginning(body: Any) -> bool:
@@ -199,18 +201,27 @@ class Draft:
         """Write the text to its file, or to another one from now on.
 
         A file that is not the one that was opened, or that changed on disk since, is overwritten only with ``replace``.
+        In another folder, paths are written so that they lead to the same files as before.
         """
         target = self.path if path is None else Path(path)
         if target is None:
             raise DataError("the draft has no file yet.", hint="say where to save it.")
         if not replace:
             self._check_overwriting(target)
-        content = self.text.replace("\n", self._newline).encode()
+        text = self._text_in(target.parent)
+        content = text.replace("\n", self._newline).encode()
         write_atomically(target, content, hint="choose another place, or make room there.")
-        moved = self.folder != target.parent
-        self.path, self._on_disk, self._saved_text = target, content, self.text
-        if moved:
-            self._show(_Reading.of(self.text, self.folder))
+        self.path, self._on_disk, self._saved_text = target, content, text
+        if text != self.text:
+            self._step(_Reading.of(text, self.folder), joins=False)
+        elif self._now.folder != self.folder:
+            self._show(_Reading.of(text, self.folder))
+
+    def _text_in(self, folder: Path) -> str:
+        body = self._now.body
+        if self.problem is not None or folder.absolute() == self.folder.absolute():
+            return self.text
+        return yaml_edit.edited(self.text, moved(body, self.folder, folder))
 
     def _check_overwriting(self, target: Path) -> None:
         if not target.exists():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from blowfish_privacy.errors import DataError
-from blowfish_privacy.support.postgresql import is_address
+from blowfish_privacy.support.postgresql import Address, is_address, refuse_address
 
 TABLES = (".csv", ".tsv", ".parquet", ".duckdb", ".db")
 _MOST = 500
@@ -44,14 +44,9 @@ def look_into(folder: str | Path) -> Folder:
     return Folder(path, folders[:_MOST], tables[:_MOST], more=max(len(folders), len(tables)) > _MOST)
 
 
-def from_folder(data: str, folder: Path) -> str:
-    """Write where a table is, as a policy file in a folder names it: relative if it lies there."""
-    if is_address(data) or data.startswith("spark:"):
-        return data
-    path = Path(data).expanduser()
-    if not path.is_absolute():
-        return data
-    try:
-        return path.relative_to(folder.absolute()).as_posix()
-    except ValueError:
-        return str(path)
+def check_place(data: str) -> None:
+    """Refuse what can be no place of a table, above all an address with a password, before it gets into a file."""
+    if is_address(data):
+        Address.parse(data, ours=("table", "query"), error=DataError)
+    else:
+        refuse_address(data, DataError)

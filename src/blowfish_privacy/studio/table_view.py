@@ -31,6 +31,8 @@ class Row:
     said: str
     """How it is declared, in words; empty if it is not."""
     column: Column | None = None
+    fits: bool = True
+    """Whether the column can hold what is declared."""
 
 
 def columns_of(data: str) -> list[Column] | Problem:
@@ -54,9 +56,20 @@ def check_of(data: str, policy: Policy) -> PolicyCheck | Problem:
 def rows_of(columns: list[Column] | None, attributes: Mapping[str, Attribute]) -> list[Row]:
     """List the columns in their order, and after them the attributes that no column has."""
     named = {column.name for column in columns or ()}
-    rows = [Row(each.name, each.words, _said(attributes.get(each.name)), each) for each in columns or ()]
+    rows = [_row(each, attributes.get(each.name)) for each in columns or ()]
     absent = "" if columns is None else "no such column in the table"
     return [*rows, *(Row(name, absent, _said(attributes[name])) for name in attributes if name not in named)]
+
+
+def _row(column: Column, attribute: Attribute | None) -> Row:
+    fits = attribute is None or column.fits(attribute)
+    return Row(column.name, column.words, _said(attribute), column, fits)
+
+
+def first_rows(rows: list[Row], most: int, wanted: str = "") -> list[Row]:
+    """Choose what is shown of very many columns: those whose names hold some text, declared ones in any case."""
+    found = [row for row in rows if wanted.strip().casefold() in row.name.casefold()]
+    return [row for number, row in enumerate(found) if number < most or row.said]
 
 
 def first_form(column: Column | None) -> AttributeForm:

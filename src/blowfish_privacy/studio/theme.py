@@ -83,6 +83,7 @@ a:focus-visible, button:focus-visible, .q-btn:focus-visible, [tabindex]:focus-vi
 .studio-columns li { display: grid; grid-template-columns: minmax(8rem, 2fr) minmax(0, 3fr) 8rem; gap: 4px 20px;
   align-items: center; padding: 10px 0; border-top: 1px solid var(--line); }
 .studio-columns li > :last-child { justify-self: end; }
+.studio-warning { color: #9a5b00; font-size: 0.875rem; }
 .studio-dialog { width: 34rem; max-width: 100%; }
 .studio-browser { width: 40rem; max-width: 100%; flex-wrap: nowrap; }
 .studio-files { width: 100%; gap: 0; overflow-y: auto; max-height: 50vh; flex-wrap: nowrap;

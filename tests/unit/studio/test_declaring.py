@@ -10,7 +10,8 @@ import pytest
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.studio.declaring import with_attribute, with_data, without_attribute
 from blowfish_privacy.studio.draft import Draft
-from blowfish_privacy.studio.folders import from_folder, look_into
+from blowfish_privacy.studio.folders import check_place, look_into
+from blowfish_privacy.studio.moving import from_folder, moved
 
 AGE, SEX = {"integer": [0, 99]}, {"categorical": ["f", "m"]}
 HERE = Path()
@@ -115,3 +116,29 @@ def test_a_table_beside_the_file_is_named_without_its_folder(tmp_path: Path):
     assert from_folder("/elsewhere/b.csv", tmp_path) == "/elsewhere/b.csv"
     for data in ("b.csv", "postgresql://host/db?table=t", "spark:/lake"):
         assert from_folder(data, tmp_path) == data
+
+
+def test_a_password_gets_into_no_file():
+    for data in ("people.csv", "postgresql://me@host/db?table=t", "spark:/lake"):
+        check_place(data)
+    for data in ("postgresql://me:hunter2@host/db?table=t", "mysql://me:hunter2@host/db", "host=h password=hunter2"):
+        with pytest.raises(DataError) as caught:
+            check_place(data)
+        assert "hunter2" not in str(caught.value)
+
+
+def test_a_file_that_moves_names_the_same_files(tmp_path: Path):
+    (tmp_path / "old.ledger").touch()
+    body = {
+        "data": "people.csv",
+        "ledger": "new.ledger",
+        "policy": {"domain": {"age": AGE, "place": {"hierarchy": {"file": "places.csv"}}}, "secrets": "full"},
+    }
+    after = moved(body, tmp_path, tmp_path / "inner")
+    assert after["data"] == str(tmp_path / "people.csv")
+    assert after["ledger"] == "new.ledger"
+    assert after["policy"]["domain"]["place"]["hierarchy"]["file"] == str(tmp_path / "places.csv")
+    assert moved({"ledger": "old.ledger"}, tmp_path, tmp_path / "inner")["ledger"] == str(tmp_path / "old.ledger")
+    assert moved({"data": "inner/a.csv"}, tmp_path, tmp_path / "inner")["data"] == "a.csv"
+    for data in ("postgresql://host/db?table=t", "spark:/lake", "/elsewhere/a.csv"):
+        assert moved({"data": data}, tmp_path, tmp_path / "inner")["data"] == data

@@ -130,11 +130,23 @@ def test_what_cannot_be_read_says_why(tmp_path: Path):
         Draft.open(tmp_path / "latin.yaml")
 
 
-def test_paths_are_read_from_where_the_file_is_saved(tmp_path: Path):
-    text = TEXT.replace("{integer: [17, 90]}", "{hierarchy: {file: places.csv}}")
+def test_paths_lead_to_the_same_files_wherever_the_file_is_saved(tmp_path: Path):
+    text = TEXT.replace("{integer: [17, 90]}", "{hierarchy: {file: places.csv}}   # of birth")
     (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "places.csv").write_text("country,town\nA,a\nA,b\nB,c\n")
+    (tmp_path / "places.csv").write_text("country,town\nA,a\nA,b\nB,c\n")
     draft = Draft(text, folder=tmp_path)
-    assert draft.file is None
+    assert draft.file is not None
     draft.save(tmp_path / "there" / "policy.yaml")
     assert draft.file is not None
+    assert draft.saved
+    assert draft.text == text.replace("places.csv", str(tmp_path / "places.csv"))
+    assert (tmp_path / "there" / "policy.yaml").read_text() == draft.text
+
+
+def test_a_draft_without_a_file_can_move(tmp_path: Path):
+    draft = Draft(TEXT)
+    draft.settle(tmp_path)
+    assert draft.folder == tmp_path
+    draft.save(tmp_path / "policy.yaml")
+    draft.settle(tmp_path / "there")
+    assert draft.folder == tmp_path

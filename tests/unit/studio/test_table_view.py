@@ -10,7 +10,15 @@ import blowfish_privacy as bp
 from blowfish_privacy.engines import Column
 from blowfish_privacy.studio import table_view
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.table_view import check_of, columns_of, first_form, place_of, plain_view, rows_of
+from blowfish_privacy.studio.table_view import (
+    check_of,
+    columns_of,
+    first_form,
+    first_rows,
+    place_of,
+    plain_view,
+    rows_of,
+)
 
 POLICY = bp.Policy(bp.Domain(age=bp.Integer(0, 9)), secrets=bp.FullDomain())
 
@@ -74,3 +82,15 @@ def test_where_a_table_is(tmp_path: Path):
     assert place_of("a/b.csv", tmp_path) == str(tmp_path / "a")
     for data in (None, "postgresql://host/db?table=t", "spark:?table=t"):
         assert place_of(data, tmp_path) == ""
+
+
+def test_a_column_of_another_type_is_marked():
+    columns = [Column("a", "text"), Column("b", "unparsed"), Column("c", "integer"), Column("d", "text")]
+    rows = rows_of(columns, dict.fromkeys("abc", bp.Integer(0, 1)))
+    assert [row.fits for row in rows] == [False, True, True, True]
+
+
+def test_of_many_columns_some_are_shown_and_all_that_are_declared():
+    rows = rows_of([Column(f"c{number}", "text") for number in range(50)], {"c40": bp.Categorical(["x"])})
+    assert [row.name for row in first_rows(rows, 3)] == ["c0", "c1", "c2", "c40"]
+    assert [row.name for row in first_rows(rows, 3, " C3")] == ["c3", "c30", "c31"]

@@ -13,7 +13,11 @@ from blowfish_privacy.studio.workshop import Workshop
 def try_change(workshop: Workshop, body: Any) -> Problem | None:
     """Hand new values to the file; if they are refused nothing changes, and a message says why."""
     problem = workshop.change(body)
-    if problem is not None:
-        said = f"{problem.message} Hint: {problem.hint}" if problem.hint else problem.message
-        ui.notify(said, type="negative", multi_line=True, timeout=10_000, close_button="Close")
+    return None if problem is None else say_problem(problem)
+
+
+def say_problem(problem: Problem) -> Problem:
+    """Say in a message why something cannot be done."""
+    said = f"{problem.message} Hint: {problem.hint}" if problem.hint else problem.message
+    ui.notify(said, type="negative", multi_line=True, timeout=10_000, close_button="Close")
     return problem

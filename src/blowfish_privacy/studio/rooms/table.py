@@ -19,10 +19,11 @@ from blowfish_privacy.studio.rooms.attribute_dialog import declare
 from blowfish_privacy.studio.rooms.data_check import data_check
 from blowfish_privacy.studio.rooms.table_source import table_source
 from blowfish_privacy.studio.signal import Signal
-from blowfish_privacy.studio.table_view import Row, columns_of, plain_view, rows_of
+from blowfish_privacy.studio.table_view import Row, columns_of, first_rows, plain_view, rows_of
 from blowfish_privacy.studio.workshop import Workshop
 
-_MOST_SHOWN = 200
+_MOST_SHOWN, _MANY = 100, 20
+"""How many columns are shown at once, and from how many on one can look for some."""
 
 
 def table(workshop: Workshop) -> None:
@@ -51,6 +52,9 @@ class _TableRoom:
             live(self._look, self._workshop.changed, shows=self._data)
         table_source(self._workshop, self._dialogs)
         with ui.column().classes("studio-card"):
+            section("Columns")
+            self._wanted = ui.input("Find a column").classes("w-full").props("outlined dense clearable")
+            self._wanted.on_value_change(self._looked.fire)
             live(self._columns, self._workshop.changed, self._looked, shows=self._shows).classes("studio-stack")
         data_check(self._workshop)
 
@@ -75,7 +79,8 @@ class _TableRoom:
             ui.timer(0, look, once=True)
 
     def _shows(self) -> Any:
-        return plain_view(self._found), self._looking, {row.name: row.said for row in self._rows()}
+        said = {row.name: row.said for row in self._rows()}
+        return plain_view(self._found), self._looking, said, self._wanted.value
 
     def _rows(self) -> list[Row]:
         file = self._workshop.file
@@ -84,20 +89,20 @@ class _TableRoom:
 
     def _columns(self) -> None:
         rows = self._rows()
+        shown = first_rows(rows, _MOST_SHOWN, str(self._wanted.value or ""))
         declared = sum(bool(row.said) for row in rows)
-        with ui.row().classes("items-baseline justify-between w-full gap-2"):
-            section("Columns")
-            if rows:
-                note(f"{declared} of {len(rows)} declared")
+        self._wanted.set_visibility(len(rows) > _MANY)
+        if rows:
+            note(f"{declared:,} of {len(rows):,} declared")
         if isinstance(self._found, Problem):
             problem_card(self._found)
         self._waiting()
-        if rows:
+        if shown:
             with ui.element("ul").classes("studio-columns"):
-                for row in rows[:_MOST_SHOWN]:
+                for row in shown:
                     self._row(row)
-        if len(rows) > _MOST_SHOWN:
-            note(f"The first {_MOST_SHOWN} of {len(rows):,} columns are shown; declare others by their names.")
+        if len(shown) < len(rows):
+            note(f"{len(shown):,} of {len(rows):,} columns are shown.")
         if rows and not declared:
             note("Columns that are not declared are left out: nothing is ever published about them.")
         self._by_name()
@@ -116,7 +121,12 @@ class _TableRoom:
                 TextElement(tag="span", text=row.name).classes("text-weight-medium studio-break")
                 if row.holds and row.holds != "as declared":
                     note(row.holds)
-            TextElement(tag="span", text=row.said or "not declared").classes("" if row.said else "studio-note")
+            with ui.column().classes("gap-0 min-w-0"):
+                TextElement(tag="span", text=row.said or "not declared").classes("" if row.said else "studio-note")
+                if not row.fits:
+                    with ui.row().classes("items-center gap-1 no-wrap studio-warning"):
+                        ui.icon("warning_amber").props("aria-hidden=true")
+                        TextElement(tag="span", text="The column is of another type")
             with ui.row().classes("gap-1 no-wrap"):
                 self._actions(row)
 

@@ -11,9 +11,10 @@ from nicegui.elements.mixins.text_element import TextElement
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.studio.declaring import with_data
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.folders import Folder, from_folder, look_into
+from blowfish_privacy.studio.folders import Folder, check_place, look_into
+from blowfish_privacy.studio.moving import from_folder
 from blowfish_privacy.studio.parts.live import live
-from blowfish_privacy.studio.parts.problems import try_change
+from blowfish_privacy.studio.parts.problems import say_problem, try_change
 from blowfish_privacy.studio.parts.words import note, problem_card, section
 from blowfish_privacy.studio.table_view import place_of
 from blowfish_privacy.studio.workshop import Workshop
@@ -54,6 +55,10 @@ def _place(workshop: Workshop, dialogs: ui.element) -> None:
 
 def use(workshop: Workshop, data: str) -> Problem | None:
     """Name a table in the file; a file that is only begun goes to the folder of its table."""
+    try:
+        check_place(data)
+    except BlowfishError as error:
+        return say_problem(Problem.of(error))
     path = Path(data).expanduser()
     body, draft = workshop.body, workshop.draft
     if draft.path is None and "policy" not in body and path.is_absolute() and path.exists():
