@@ -133,7 +133,7 @@ class _TableRoom:
     def _actions(self, row: Row) -> None:
         possible = row.column is None or row.column.kind != "other"
         words = "Change" if row.said else "Declare"
-        button = ui.button(words, on_click=partial(self._declare, row.name, row.column))
+        button = ui.button(words, on_click=partial(self._declare, row.name, row.column)).classes("q-px-sm")
         button.props(f"{'flat' if row.said else 'outline'} dense no-caps").props["aria-label"] = f"{words} {row.name}"
         button.set_enabled(possible or bool(row.said))
         if row.said:
