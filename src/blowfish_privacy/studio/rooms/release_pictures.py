@@ -35,7 +35,7 @@ class ReleasePictures:
         with (
             ui.element("div")
             .classes("w-full grid gap-6")
-            .style("grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr))") as pictures
+            .style("grid-template-columns: repeat(auto-fit, minmax(min(100%, max(17rem, 40%)), 1fr))") as pictures
         ):
             self._pictures = [
                 _Picture("Beside plain differential privacy", _bars, 92, wide=True),
