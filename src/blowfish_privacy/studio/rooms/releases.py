@@ -135,10 +135,11 @@ class _Releases:
         self._open = name
 
     def _adding(self) -> None:
-        with (
-            ui.button("Add a release", icon="add").props("outline no-caps aria-haspopup=menu").classes("self-start"),
-            ui.menu(),
-        ):
+        button = (
+            ui.button("Add a release", icon="add").props("outline no-caps aria-haspopup=menu").classes("self-start")
+        )
+        with button, ui.menu() as menu:
+            menu.on("keydown", js_handler=_ARROWS)
             live(self._kinds, self._workshop.changed, shows=self._domain).style("min-width: 20rem")
 
     def _domain(self) -> Any:
@@ -147,7 +148,8 @@ class _Releases:
     def _kinds(self) -> None:
         file = self._workshop.file
         for kind in () if file is None else available(file.policy.domain):
-            with ui.menu_item(on_click=partial(self._add, kind)), ui.column().classes("gap-0 py-1"):
+            item = ui.menu_item(on_click=partial(self._add, kind)).props("role=menuitem")
+            with item, ui.column().classes("gap-0 py-1"):
                 ui.label(kind.title).classes("text-weight-medium")
                 ui.label(kind.says).classes("studio-note")
 
@@ -191,5 +193,13 @@ def _say(problem: Problem) -> None:
     ui.notify(f"{problem.message} {problem.hint or ''}", type="negative", timeout=10_000, close_button="Close")
 
 
+_ARROWS = """(event) => {
+  const items = [...event.currentTarget.querySelectorAll("[role=menuitem]")];
+  const at = items.indexOf(document.activeElement);
+  const to = {ArrowDown: at + 1, ArrowUp: at < 0 ? -1 : at - 1, Home: 0, End: -1}[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  items[(to + items.length) % items.length].focus();
+}"""
 _FEW = 2
 _FIRST_EPSILON, _FIRST_RHO = Decimal("0.1"), Decimal("0.005")
