@@ -15,6 +15,7 @@ from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import load_policy
+from blowfish_privacy.studio.recent_failures import RecentFailures
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +42,23 @@ class LedgerState:
         return None if self.ledger is None else self.ledger.measure
 
     @classmethod
-    def of(cls, file: PolicyFile, folder: Path) -> LedgerState:
-        """Open the ledger that a file names."""
+    def of(cls, file: PolicyFile, folder: Path, failures: RecentFailures) -> LedgerState:
+        """Open the ledger that a file names; a server that did not answer a moment ago is left in peace."""
         location = ledger_location(file, folder)
         if location is None or (isinstance(location, Path) and not location.exists()):
             return cls(location)
         try:
-            ledger = open_ledger(location, budget=file.budget, load_policy=load_policy)
-            return cls(location, ledger, entries=ledger.entries())
+            if isinstance(location, Path):
+                return cls._opened(file, location)
+            stated = "" if file.budget is None else file.budget.words
+            return failures.attempt((location, stated), lambda: cls._opened(file, location))
         except BlowfishError as error:
             return cls(location, problem=error)
+
+    @classmethod
+    def _opened(cls, file: PolicyFile, location: str | Path) -> LedgerState:
+        ledger = open_ledger(location, budget=file.budget, load_policy=load_policy)
+        return cls(location, ledger, entries=ledger.entries())
 
     def quote(self, losses: Iterable[Loss], file: PolicyFile) -> Quote | BlowfishError | None:
         """Say what releases would cost together; a new ledger's budget, where there is none yet."""

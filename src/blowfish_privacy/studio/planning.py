@@ -30,6 +30,7 @@ from blowfish_privacy.statements.budget import budget_shares
 from blowfish_privacy.statements.plan import plan_view
 from blowfish_privacy.studio.ledger_state import LedgerState
 from blowfish_privacy.studio.public_answers import PublicAnswers
+from blowfish_privacy.studio.recent_failures import RecentFailures
 from blowfish_privacy.support.exact import about
 
 _KEPT = 200
@@ -114,7 +115,7 @@ class PlanCache:
     """Keeps what planning gave, by content, and what the data were asked for; shared by all threads of a studio."""
 
     def __init__(self) -> None:
-        self.answers = PublicAnswers()
+        self.answers, self.failures = PublicAnswers(), RecentFailures()
         self._kept: OrderedDict[_Content, Outcome] = OrderedDict()
         self._lock = Lock()
 
@@ -158,7 +159,7 @@ class Planning:
         """Plan a file that lies in a folder; give the same cache every time."""
         cache = cache or PlanCache()
         notes: dict[str, None] = {}
-        state = LedgerState.of(file, folder)
+        state = LedgerState.of(file, folder, cache.failures)
         data = partial(cache.answers.of, file.data, folder)
         ask = CautiousNumbers(file.policy, data, lambda said: notes.update({said: None}))
         outcomes = tuple(_with_entry(_planned(each, file, ask, state.measure, cache), state) for each in file.releases)

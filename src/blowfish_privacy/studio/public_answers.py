@@ -14,6 +14,8 @@ from blowfish_privacy.aggregates.attribute_sets import AttributeSets
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines import Engine, located, open_engine
 from blowfish_privacy.errors import DataError
+from blowfish_privacy.studio.recent_failures import RecentFailures
+from blowfish_privacy.support.postgresql import is_address
 
 
 class PublicAnswers:
@@ -22,6 +24,7 @@ class PublicAnswers:
     def __init__(self) -> None:
         self._kept: dict[tuple[object, ...], Any] = {}
         self._lock = Lock()
+        self._failures = RecentFailures()
 
     def of(self, data: str | None, folder: Path) -> Asking:
         """Return what may be asked for the public numbers of the data that a file in a folder names."""
@@ -34,7 +37,7 @@ class PublicAnswers:
         with self._lock:
             if key in self._kept:
                 return self._kept[key]
-        answer = ask()
+        answer = self._failures.attempt(key[0], ask) if is_remote(str(key[0])) else ask()
         with self._lock:
             return self._kept.setdefault(key, answer)
 
@@ -58,6 +61,11 @@ class Asking:
 
     def _engine(self) -> Engine:
         return open_engine(self._data)
+
+
+def is_remote(data: str) -> bool:
+    """Say whether data are asked of a server or a cluster, which may take its time to fail."""
+    return is_address(data) or data.startswith("spark:")
 
 
 def _state(data: str) -> tuple[int, int]:

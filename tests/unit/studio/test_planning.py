@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.batch import Batch
-from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.errors import BlowfishError, DataError
 from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.release import spec
 from blowfish_privacy.statements.plan import plans_view
 from blowfish_privacy.studio.planning import PlanCache, Planning
+from blowfish_privacy.studio.recent_failures import PATIENCE, RecentFailures
 
 FILE = """
 version: 1
@@ -109,3 +110,27 @@ def test_a_ledger_with_another_budget_is_a_problem_and_plans_go_on(folder):
     assert planning.state.problem is not None
     assert "has a budget of" in planning.state.problem.message
     assert len(planning.plans) == 2
+
+
+def test_nothing_is_asked_of_the_data_where_the_number_of_records_is_secret_or_stated(tmp_path):
+    for size in ("unknown", "60"):
+        text = FILE.replace("releases:", f"  size: {size}\nreleases:")
+        planning = Planning.of(spec.loads(text), tmp_path)
+        assert planning.notes == ()
+        assert planning.plans
+
+
+def test_a_server_that_does_not_answer_is_left_in_peace_for_a_while():
+    clock, tries = [0.0], list[float]()
+
+    def ask():
+        tries.append(clock[0])
+        raise DataError("nobody is there.")
+
+    failures = RecentFailures(lambda: clock[0])
+    for now in (1.0, 2.0, 1.0 + PATIENCE):
+        clock[0] = now
+        with pytest.raises(DataError, match="nobody is there"):
+            failures.attempt("postgresql://there", ask)
+    assert tries == [1.0, 1.0 + PATIENCE]
+    assert failures.attempt("elsewhere", lambda: 5) == 5

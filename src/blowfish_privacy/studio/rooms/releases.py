@@ -15,7 +15,7 @@ from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.last_good import last_good_body
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.waiting import greys, spinner
-from blowfish_privacy.studio.parts.words import heading, notice, problem_card
+from blowfish_privacy.studio.parts.words import heading, note, notice, problem_card
 from blowfish_privacy.studio.release_kinds import Entry, Kind, available, begun, kind_of, names_of, new_name
 from blowfish_privacy.studio.rooms.release_form import ReleaseForm
 from blowfish_privacy.studio.rooms.release_pictures import ReleasePictures
@@ -53,6 +53,9 @@ class _Releases:
         live(self._build, workshop.changed, self._chosen, shows=lambda: (self._names, self._open))
         live(self._problem, workshop.planned, shows=lambda: workshop.planning_problem)
         self._adding()
+        live(
+            self._notes, workshop.planned, shows=lambda: None if workshop.planning is None else workshop.planning.notes
+        )
 
     @property
     def _entries(self) -> list[Entry]:
@@ -66,6 +69,10 @@ class _Releases:
         problem = self._workshop.planning_problem
         if problem is not None:
             problem_card(problem)
+
+    def _notes(self) -> None:
+        for said in () if self._workshop.planning is None else self._workshop.planning.notes:
+            note(said)
 
     def _build(self) -> None:
         with ui.column().classes("w-full gap-3"):
