@@ -73,8 +73,8 @@ def traffic() -> Traffic:
 
 
 @pytest.fixture
-def new_page(browser: Browser, traffic: Traffic) -> Iterator[Callable[..., Page]]:
-    """Open further pages: tabs of one browser, watched like the first one."""
+def new_page(browser: Browser, traffic: Traffic, studio: Any) -> Iterator[Callable[..., Page]]:
+    """Open further pages: tabs of one browser, watched like the first one. They close before their studio ends."""
     context = browser.new_context(viewport=WIDE, accept_downloads=True, reduced_motion="reduce")
     context.set_default_timeout(20_000)
     traffic.watch(context)

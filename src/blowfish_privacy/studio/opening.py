@@ -19,7 +19,7 @@ _KEPT = ".draft"
 def opened(file: str | None) -> tuple[Workshop, list[str]]:
     """Begin with a policy file, with a table that has none yet, or with nothing; and what there is to say about it."""
     if file is None:
-        return Workshop(Draft()), []
+        return Workshop(Draft(folder=Path.cwd())), []
     path = Path(file)
     workshop = Workshop(Draft.open(path) if path.suffix.lower() in _POLICY_FILES else _for_table(file, path))
     kept = [each for each in _places(workshop) if each.exists()]
@@ -43,10 +43,11 @@ def keep_unsaved(workshop: Workshop) -> Path | None:
 
 def _for_table(file: str, path: Path) -> Draft:
     if is_address(file):
-        return Draft(yaml_edit.edited("", with_data({}, file)))
+        return Draft(yaml_edit.edited("", with_data({}, file)), folder=Path.cwd())
     if not path.exists():
         raise SpecError(f"there is no {file}.", hint="name a policy file (.yaml), a table, or nothing.")
-    return Draft(yaml_edit.edited("", with_data({}, path.name)), folder=path.parent)
+    # Saved beside its table, the file stays where it was, so that nothing need be planned anew.
+    return Draft(yaml_edit.edited("", with_data({}, path.name)), folder=path.absolute().parent)
 
 
 def _places(workshop: Workshop) -> list[Path]:

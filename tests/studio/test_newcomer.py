@@ -1,0 +1,114 @@
+"""The whole way of somebody new: from a CSV file to a card, without a line of YAML, watched for values of the data."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import pytest
+from playwright.sync_api import expect
+
+from blowfish_privacy.cli.main import run
+from blowfish_privacy.support import yaml_text
+from studio.files import people
+from studio.frame import editor, says_saved, visit, walk
+
+CANARY = "Quetzalcoatlus"
+WRITTEN = {
+    "version": 1,
+    "data": "people.csv",
+    "ledger": "people.ledger",
+    "budget": 1,
+    "policy": {
+        "domain": {"age": {"integer": [0, 20]}, "sex": {"categorical": ["Female", "Male"]}},
+        "secrets": {"per_attribute": {"age": {"threshold": 5}, "sex": "full"}},
+    },
+    "releases": [{"name": "age mean", "mean": "age", "epsilon": Decimal("0.1")}],
+}
+
+
+@pytest.fixture
+def table(tmp_path):
+    header, *rows = people().splitlines()
+    (tmp_path / "people.csv").write_text("\n".join([f"{header},note", *(f"{row},{CANARY}" for row in rows)]) + "\n")
+    return tmp_path
+
+
+def test_from_a_table_to_a_card(studio, page, table, traffic, capsys):
+    running = studio(opens="people.csv")
+    visit(page, running.address)
+    declare(page)
+    walk(page, "secrets")
+    choose_secrets(page)
+    walk(page, "facts")
+    expect(page.get_by_text("No facts are listed.")).to_be_visible()
+    walk(page, "releases")
+    page.get_by_role("button", name="Add a release").click()
+    page.get_by_text("The average of whole numbers").click()
+    expect(page.get_by_text("It draws on age.")).to_be_visible()
+    save(page)
+    walk(page, "budget")
+    page.get_by_role("button", name="Create the ledger").click()
+    expect(page.get_by_text("people.ledger has a budget of 1, which is fixed.")).to_be_visible()
+    walk(page, "publish")
+    page.get_by_role("button", name="Review and publish").click()
+    page.get_by_role("button", name="Yes, spend and publish").click()
+    card = taken(page, "Card of age mean")
+    assert card.startswith("<!doctype html>")
+    assert "age mean" in card
+    document = taken(page, "JSON of age mean")
+    assert json.loads(document)["name"] == "age mean"
+    assert yaml_text.parse((table / "people.yaml").read_text()) == WRITTEN
+    assert CANARY not in traffic.text + page.content() + running.output
+    page.close()
+    running.stop()
+    the_command_line_agrees(table, document, capsys)
+
+
+def declare(page):
+    """Say what values the columns can have; the third is left out."""
+    page.get_by_role("button", name="Declare age").click()
+    page.get_by_label("Smallest value").fill("0")
+    page.get_by_label("Largest value").fill("20")
+    page.get_by_role("dialog").get_by_role("button", name="Declare").click()
+    expect(page.get_by_text("whole numbers from 0 to 20")).to_be_visible()
+    page.get_by_role("button", name="Declare sex").click()
+    page.get_by_role("dialog").get_by_role("combobox", name="It holds").click()
+    page.get_by_role("option", name="Categories").click()
+    page.get_by_label("Categories, in lines").fill("Female\nMale")
+    page.get_by_role("dialog").get_by_role("button", name="Declare").click()
+    expect(page.get_by_text("2 of 3 declared")).to_be_visible()
+
+
+def choose_secrets(page):
+    """Hide ages within five years, and the sex altogether."""
+    page.get_by_role("radio", name="Attribute by attribute").click()
+    page.get_by_role("dialog").get_by_role("button").last.click()
+    expect(editor(page)).to_contain_text("per_attribute")
+    page.locator(".studio-expansion").first.get_by_role("radio", name="Values close to each other").click()
+    distance = page.get_by_label("At most so far apart", exact=True)
+    distance.fill("5")
+    distance.press("Enter")
+    expect(editor(page)).to_contain_text("threshold: 5")
+
+
+def save(page):
+    page.get_by_role("banner").get_by_role("button", name="Save").click()
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    says_saved(page, saved=True)
+
+
+def taken(page, name):
+    """Take away a file of a result."""
+    with page.expect_download() as coming:
+        page.get_by_role("button", name=name, exact=True).click()
+    return coming.value.path().read_text(encoding="utf-8")
+
+
+def the_command_line_agrees(folder, document, capsys):
+    """Verify the document, and release the file again with the command, for nothing: the same bytes."""
+    (folder / "taken.release.json").write_text(document)
+    assert run(["verify", str(folder / "taken.release.json")]) == 0
+    assert run(["release", str(folder / "people.yaml"), "--out", str(folder / "out")]) == 0
+    assert "nothing was spent" in capsys.readouterr().out
+    assert (folder / "out" / "age mean.release.json").read_text() == document
