@@ -123,9 +123,9 @@ def _results_can_be_had_again(page):
     expect(page.get_by_role("cell", name="ages: histogram of age, sex")).to_be_visible()
     button(page, "Show entry 1 again").click()
     expect(page.get_by_text("ages is shown under Results.")).to_be_visible()
-    expect(page.get_by_text("All of it was published before: showing it again costs nothing.")).to_be_visible()
+    expect(page.get_by_text("All of it is paid for: nothing more is spent.")).to_be_visible()
     button(page, REVIEW).click()
-    button(page, "Yes, show it again").click()
+    button(page, "Yes, hand it out").click()
     expect(page.get_by_text("All 2 releases are made")).to_be_visible()
 
 

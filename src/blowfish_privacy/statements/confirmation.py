@@ -48,7 +48,7 @@ def confirmation(plans: Sequence[Plan], earlier: Mapping[str, Entry], quote: Quo
     """Say what releasing plans of one policy will do; ``earlier`` are the entries that paid for some already."""
     policy, due = plans[0].policy, any(plan.key not in earlier for plan in plans)
     return Confirmation(
-        question=_question(quote) if due else "Show again what the ledger holds? It costs nothing.",
+        question=_question(quote) if due else "Hand out what is paid for? It costs nothing more.",
         spends=due,
         releases=tuple(_release(plan, earlier.get(plan.key)) for plan in plans),
         spending=tuple(budget_words(quote)) if due else ("All of it was paid for before. Nothing is spent.",),

@@ -68,7 +68,7 @@ def test_what_the_ledger_holds_is_made_again_for_nothing(file, folder):
     first = published(Publisher(), file, folder).published["ages"]
     offer = Publisher().offer(file, folder)
     assert not offer.confirmation.spends
-    assert offer.confirmation.question == "Show again what the ledger holds? It costs nothing."
+    assert offer.confirmation.question == "Hand out what is paid for? It costs nothing more."
     again = published(Publisher(), file, folder).published["ages"]
     assert again.result.text == first.result.text
     assert again.paid_before.startswith("entry 1 of ")

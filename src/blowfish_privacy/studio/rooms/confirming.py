@@ -49,6 +49,7 @@ def _spent(said: Confirmation) -> None:
         plain_table(HEADER, said.balances)
     if said.spends:
         ui.label("It cannot be undone: what is published is known, and what is spent stays spent.")
+        ui.label("A row that does not fit the declarations stops a release after it is charged: check the data first.")
 
 
 def _unprotected(said: Confirmation) -> None:
@@ -84,5 +85,5 @@ def _buttons(workshop: Workshop, offer: Offer, dialog: ui.dialog, problems: ui.c
     ui.label(offer.confirmation.question).classes("text-lg font-semibold")
     with ui.row().classes("w-full justify-end gap-3"):
         ui.button("Cancel", on_click=dialog.close).props("flat no-caps autofocus")
-        words = "Yes, spend and publish" if offer.confirmation.spends else "Yes, show it again"
+        words = "Yes, spend and publish" if offer.confirmation.spends else "Yes, hand it out"
         ui.button(words, icon="outbox", on_click=begin).props("no-caps")

@@ -27,6 +27,8 @@ from blowfish_privacy.support.exact import about
 def publish(workshop: Workshop) -> None:
     """Choose what to publish, confirm it, watch it being made, and see what was made before."""
     heading("Publish", "Choose what to publish, and read once more what it costs and what it does not protect.")
+    # The ledger may have changed elsewhere.
+    workshop.replan()
     show_progress(workshop)
     left_out: set[str] = set()
     live(
@@ -108,7 +110,7 @@ def _release(outcome: Outcome, left_out: set[str], retotal: Callable[[], None]) 
 
 def _cost(outcome: Outcome) -> str:
     if outcome.paid is not None:
-        return f"published before (entry {outcome.paid.number}): costs nothing more"
+        return f"paid for (entry {outcome.paid.number} of the ledger): costs nothing more"
     if outcome.plan is None or outcome.view is None or not outcome.plan.amount:
         return "costs nothing"
     words = outcome.plan.certificate.loss.measure.words(outcome.plan.amount)
@@ -126,7 +128,7 @@ def _totals(planning: Planning, names: list[str]) -> None:
             for sentence in budget_words(quote):
                 ui.label(sentence)
         else:
-            ui.label("All of it was published before: showing it again costs nothing.")
+            ui.label("All of it is paid for: nothing more is spent.")
 
 
 def _obstacles(workshop: Workshop, planning: Planning) -> None:
