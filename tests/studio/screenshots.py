@@ -14,12 +14,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from PIL import Image
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
-from blowfish_privacy.cli.census import make_census
+from blowfish_privacy.cli.census import POLICY, make_census
 from blowfish_privacy.cli.main import run
 from studio.browsing import Traffic, launch
-from studio.frame import ROOMS, visit
+from studio.frame import ROOMS, says_saved, visit, write
 from studio.running import Running
 
 WIDE, NARROW = {"width": 1400, "height": 900}, {"width": 420, "height": 800}
@@ -27,18 +27,69 @@ COLOURS = 128
 """A page has few colours, and a picture with few is small."""
 
 
-def nothing(page: Page) -> None:
-    """Show a room as it is when it is opened."""
+def declared(page: Page) -> None:
+    """Show the columns; the folder is that of some person."""
+    page.get_by_text("In /").evaluate("place => { place.textContent = 'In /home/me/census'; }")
+
+
+def compared(page: Page) -> None:
+    """Compare two ages."""
+    ages = page.locator(".studio-expansion").first
+    for label, value in (("One value", "30"), ("Another", "42")):
+        ages.get_by_label(label).click()
+        page.get_by_role("option", name=value, exact=True).click()
+    to_top(ages)
+
+
+def known(page: Page) -> None:
+    """Add that everybody knows how many earn little; the release of all tables at once is too large for facts."""
+    write(page, "\n".join(line for line in POLICY.splitlines() if "name: tables" not in line) + "\n")
+    says_saved(page, saved=False)
+    page.get_by_role("radio", name="One count").click()
+    page.get_by_label("wage, as in").fill("0 to 12")
+    page.get_by_label("How many they are").fill("4000")
+    page.get_by_role("button", name="Add this fact").click()
+    page.get_by_role("row", name="wages").first.wait_for()
+    page.locator(".q-notification").wait_for(state="hidden")
+    page.evaluate("window.scrollTo(0, 0)")
+
+
+def planned(page: Page) -> None:
+    """Take back the fact, and open a distribution."""
+    for _ in range(2):
+        page.get_by_role("banner").get_by_role("button", name="Undo").click()
+    says_saved(page, saved=True)
+    page.get_by_role("button", name="wages").first.click()
+    page.get_by_text("By size").wait_for()
+    page.wait_for_timeout(1500)
+    to_top(page.get_by_role("button", name="wages").first)
 
 
 def published(page: Page) -> None:
     """Publish what the file lists, and show what came out."""
     page.get_by_role("button", name="Review and publish").click()
     page.get_by_role("button", name="Yes, spend and publish").click()
-    page.locator(".nicegui-echart").first.evaluate("chart => chart.scrollIntoView({block: 'center'})")
+    page.locator(".nicegui-echart").first.wait_for()
+    page.wait_for_timeout(1500)
+    to_top(page.get_by_role("heading", name="Results"))
 
 
-SHOWN: dict[str, Callable[[Page], None]] = {"publish": published}
+def to_top(element: Locator) -> None:
+    """Scroll until an element is below the header."""
+    element.evaluate("shown => window.scrollTo(0, shown.getBoundingClientRect().top + window.scrollY - 70)")
+
+
+def nothing(page: Page) -> None:
+    """Show a room as it is when it is opened."""
+
+
+SHOWN: dict[str, Callable[[Page], None]] = {
+    "": declared,
+    "secrets": compared,
+    "facts": known,
+    "releases": planned,
+    "publish": published,
+}
 """What to do in a room before its picture is taken."""
 
 
