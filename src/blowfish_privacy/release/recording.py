@@ -38,8 +38,8 @@ def _charged(entry: Entry) -> str:
         return "Nothing was charged."
     cost = entry.loss.measure.brief(entry.charged)
     return (
-        f"Its cost, {cost}, was charged (entry {entry.number} of the ledger). Once the data are mended the same release "
-        "costs nothing more; with another policy it is another release."
+        f"Its cost, {cost}, was charged (entry {entry.number} of the ledger). Once the data are mended, the same "
+        "release costs nothing more; with another policy it is another one."
     )
 
 
