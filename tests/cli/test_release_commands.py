@@ -332,7 +332,7 @@ def test_data_that_do_not_fit_cost_once_and_it_is_said(folder, capsys):
     right = (folder / "people.csv").read_text()
     (folder / "people.csv").write_text(right.replace("9,", "99,"))
     assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 5
-    assert "Its cost, 0.5, was charged (entry 1 of the ledger); once" in capsys.readouterr().err
+    assert "Its cost, 0.5, was charged (entry 1 of the ledger). Once" in capsys.readouterr().err
     (folder / "people.csv").write_text(right)
     assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
     assert spent(folder, capsys)["remaining"] == "1/4"

@@ -1,0 +1,81 @@
+"""An editor that several tabs share: it hands over whole texts, and the latest text of the workshop wins.
+
+The framework's own way sends each key as a change of the text before it, and sends the text back with whatever else
+changes about the editor: a key pressed in between is then applied to another text than it was typed into. Here the
+browser sends all of the text, with the number of the last text that it was given; one that was typed into an older
+text than the server's is not taken.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Self
+
+from nicegui import ui
+
+from blowfish_privacy.support.limits import FILE_CHARACTERS
+
+_PAUSE = 120
+"""Milliseconds without a key after which the text is handed over."""
+_SENT = f"""
+() => {{
+  const box = getHtmlElement(%(id)d);
+  const send = () => {{
+    clearTimeout(box.pending);
+    box.pending = undefined;
+    const text = getElement(%(id)d).editor.state.doc.toString();
+    const long = text.length > {FILE_CHARACTERS // 2};
+    emit({{ text: long ? null : text, given: Number(box.dataset.given || 0) }});
+  }};
+  %(act)s
+}}
+"""
+_TYPED = f"clearTimeout(box.pending); box.pending = setTimeout(send, {_PAUSE});"
+_LEFT = "if (box.pending !== undefined) send();"
+_GIVE = """
+const box = getHtmlElement(%d);
+clearTimeout(box.pending);
+box.pending = undefined;
+box.dataset.given = %d;
+getElement(%d).setEditorValue(%s);
+"""
+_MARK = "getElement(%d)?.setDecorations?.(%s)"
+_BUILT_IN = "update:value"
+
+
+class TextEditor(ui.codemirror):
+    """An editor for YAML. ``typed`` is called with each text that a person wrote, or None where it is too long."""
+
+    def __init__(self, text: str, typed: Callable[[str | None], None]) -> None:
+        super().__init__(text, language="YAML", theme="vscodeLight", indent="  ", line_wrapping=True)
+        self._given = 0
+        self._typed = typed
+        self._shown = text
+        for event, act in ((_BUILT_IN, _TYPED), ("focusout", _LEFT)):
+            super().on(event, self._take, js_handler=_SENT % {"id": self.id, "act": act})
+
+    def on(self, type: str, *arguments: Any, **options: Any) -> Self:  # noqa: A002
+        """Listen to an event; the framework's own way to follow the text is left out."""
+        return self if type == _BUILT_IN else super().on(type, *arguments, **options)
+
+    def show(self, text: str) -> None:
+        """Show a text that came from elsewhere, unless it is the one that is shown."""
+        if text == self._shown:
+            return
+        self._given += 1
+        self._shown = text
+        self.client.run_javascript(_GIVE % (self.id, self._given, self.id, json.dumps(text)))
+
+    def mark(self, line: int | None, style: str) -> None:
+        """Mark a line, or none."""
+        marks = [] if line is None else [{"kind": "line", "line": line, "class": style}]
+        self.client.run_javascript(_MARK % (self.id, json.dumps(marks)))
+
+    def _take(self, event: Any) -> None:
+        text, given = event.args["text"], event.args["given"]
+        if given != self._given or (text is not None and text == self._shown):
+            return
+        if text is not None:
+            self._shown = text
+        self._typed(text)
