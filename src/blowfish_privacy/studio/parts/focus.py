@@ -7,14 +7,13 @@ import json
 from nicegui import ui
 
 _FOCUS = """
-setTimeout(() => {
+if (!document.activeElement?.closest("[role=dialog], .q-dialog, .q-menu"))
   for (const each of document.querySelectorAll("[aria-label]"))
     if (each.getAttribute("aria-label") === %s) { each.focus(); break; }
-}, 400);
 """
-"""A dialog takes some time to close, and puts the focus back where it was."""
+"""Whoever has opened the next dialog by now is left there."""
 
 
 def focus_on(label: str) -> None:
-    """Put the focus on the control that has a label, once a dialog has closed."""
+    """Put the focus on the control that has a label, after a dialog has closed."""
     ui.run_javascript(_FOCUS % json.dumps(label))

@@ -23,8 +23,9 @@ _NOT_FROM_DATA = "Choose them from what is known about such data, not from the t
 def declare(workshop: Workshop, name: str, column: Column | None) -> None:
     """Open the form for an attribute; without a name, it asks for one."""
     with ui.dialog().props('aria-label="Declare an attribute"') as dialog:
-        _Form(workshop, name, column, dialog).build()
-    dialog.on("hide", dialog.delete)
+        form = _Form(workshop, name, column, dialog)
+        form.build()
+    dialog.on("hide", form.leave)
     dialog.open()
 
 
@@ -37,6 +38,7 @@ class _Form:
         self._known = written is not None
         form = first_form(column) if written is None else AttributeForm.of(written)
         self._foreign = form is None
+        self._declared = ""
         self._fields: dict[str, Any] = asdict(form or AttributeForm())
 
     def build(self) -> None:
@@ -55,6 +57,12 @@ class _Form:
                 ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
                 ui.button("Change" if self._known else "Declare", on_click=self._save).props("no-caps")
         self._turn()
+
+    def leave(self) -> None:
+        """Go back to the row of the attribute, which was built anew."""
+        if self._declared:
+            focus_on(f"Change {self._declared}")
+        self._dialog.delete()
 
     def _turn(self) -> None:
         """Show the fields of the kind that is chosen."""
@@ -131,8 +139,8 @@ class _Form:
             return
         problem = self._workshop.change(body)
         if problem is None:
+            self._declared = name
             self._dialog.close()
-            focus_on(f"Change {name}")
         else:
             self._say(problem)
 
