@@ -11,6 +11,7 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.queries.asked import split
+from blowfish_privacy.statements.budget import budget_words
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.last_good import last_good_body
 from blowfish_privacy.studio.parts.live import live
@@ -28,7 +29,8 @@ def releases(workshop: Workshop) -> None:
     """Fill the room."""
     with ui.row().classes("w-full items-start justify-between no-wrap"):
         heading(
-            "Releases", "What you will publish, and how wrong the noise will make it. Nothing is read or spent here."
+            "Releases",
+            "What you will publish, and how wrong the noise will make it. No value is read and nothing is spent here.",
         )
         spinner(workshop.planned, lambda: workshop.stale)
     live(lambda: _room(workshop), workshop.changed, shows=lambda: workshop.file is None).classes("flex flex-col gap-4")
@@ -50,6 +52,7 @@ class _Releases:
         self._workshop, self._chosen = workshop, Signal()
         entries = self._entries
         self._open: str | None = entries[0]["name"] if entries else None
+        live(self._together, workshop.planned, shows=lambda: _together(workshop))
         live(self._build, workshop.changed, self._chosen, shows=lambda: (self._names, self._open))
         live(self._problem, workshop.planned, shows=lambda: workshop.planning_problem)
         self._adding()
@@ -69,6 +72,14 @@ class _Releases:
         problem = self._workshop.planning_problem
         if problem is not None:
             problem_card(problem)
+
+    def _together(self) -> None:
+        """Say what all releases take from the budget, so that no slider is moved without seeing it."""
+        words, fits = _together(self._workshop)
+        if words and fits:
+            note(words)
+        elif words:
+            problem_card(Problem(words, "spend less on some, or see under Budget which fit."))
 
     def _notes(self) -> None:
         for said in () if self._workshop.planning is None else self._workshop.planning.notes:
@@ -100,9 +111,9 @@ class _Releases:
         button = ui.button(on_click=lambda: self._toggle(name)).props(
             f"flat no-caps align=left padding=xs aria-expanded={str(opened).lower()}"
         )
-        with button.classes("w-full").style("color: inherit"):
-            ui.icon(icon).props("aria-hidden=true").classes("mr-2")
-            with ui.column().classes("gap-0 items-start"):
+        with button.classes("w-full").style("color: inherit"), ui.row().classes("no-wrap items-center gap-2 w-full"):
+            ui.icon(icon).props("aria-hidden=true")
+            with ui.column().classes("gap-0 items-start text-left min-w-0"):
                 TextElement(tag="span", text=name).classes("text-weight-bold")
                 live(lambda: _small(self._words(name)), self._workshop.changed, shows=lambda: self._words(name))
 
@@ -175,6 +186,11 @@ class _Releases:
         if problem is not None:
             self._open = before
             _say(problem)
+
+
+def _together(workshop: Workshop) -> tuple[str, bool]:
+    quote = None if workshop.planning is None or not workshop.planning.outcomes else workshop.planning.quote
+    return ("", True) if quote is None else (next(budget_words(quote)), quote.fits)
 
 
 def _small(words: str) -> None:
