@@ -20,6 +20,7 @@ from blowfish_privacy.release.error_left import error_left
 from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.planned_release import PlannedRelease
 from blowfish_privacy.release.public_sizes import PublicNumbers
+from blowfish_privacy.statements.budget import lost_on
 from blowfish_privacy.support.exact import about
 
 MOST_ALONE = 8
@@ -37,6 +38,8 @@ class Outlook:
     """The error of what is shown, which meets every public total; None where that is the same."""
     refusal: str | None = None
     hint: str | None = None
+    lost_on: str = ""
+    """The secret pairs whose balance it draws on."""
 
     @property
     def exact(self) -> bool:
@@ -75,7 +78,7 @@ class FactEffect:
             return (
                 "without noise either way" if before.exact else "published without noise: nothing secret is left in it"
             )
-        return self._cost + self._back
+        return self._cost + self._balance + self._back
 
     @property
     def _cost(self) -> str:
@@ -86,7 +89,14 @@ class FactEffect:
             instead = f"{about(after.error or 0)} instead of {about(before.error or 0)}"
             return f"typical error {instead} ({about(self.times or 1)} times)"
         # A release that states its error pays in epsilon instead.
-        return "costs nothing" if after.amount == before.amount else f"{after.lost} instead of {before.lost}"
+        if after.amount != before.amount:
+            return f"{after.lost} instead of {before.lost}"
+        return "costs nothing" if after.lost_on == before.lost_on else "as exact as before"
+
+    @property
+    def _balance(self) -> str:
+        before, after = self.without.lost_on, self.given.lost_on
+        return "" if after == before else f", and draws on the balance of {after} instead of {before or 'none'}"
 
     @property
     def _back(self) -> str:
@@ -164,7 +174,11 @@ class _Planner:
 def _seen(plan: Plan) -> Outlook:
     measure = plan.certificate.loss.measure
     return Outlook(
-        f"{measure.name} {about(float(plan.amount))}", plan.amount, plan.expected_error().rmse, error_left(plan)
+        f"{measure.name} {about(float(plan.amount))}",
+        plan.amount,
+        plan.expected_error().rmse,
+        error_left(plan),
+        lost_on=lost_on(plan.certificate.loss, plan.policy) if plan.amount else "",
     )
 
 

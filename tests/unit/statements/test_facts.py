@@ -30,7 +30,7 @@ def effects(known: str) -> dict[str, str]:
 def test_a_marginal_costs_the_tables_that_it_forces_to_move() -> None:
     said = effects("[{marginal: [sex]}]")
     assert said["table"].startswith("typical error 18.9 instead of 9.42 (2 times)")
-    assert said["ages"] == "costs nothing"
+    assert said["ages"] == "as exact as before, and draws on the balance of anything instead of age"
     assert said["sexes"] == "published without noise: nothing secret is left in it"
     assert said["solved"].startswith("epsilon ")
     assert " instead of " in said["solved"]
@@ -38,8 +38,8 @@ def test_a_marginal_costs_the_tables_that_it_forces_to_move() -> None:
 
 def test_stated_numbers_are_met_exactly() -> None:
     assert effects("[{marginal: [sex], counts: [100, 200]}]")["table"] == (
-        "typical error 18.9 instead of 9.42 (2 times); what is shown will meet the stated numbers exactly, "
-        "which leaves 18.7"
+        "typical error 18.9 instead of 9.42 (2 times), and draws on the balance of anything instead of age, sex; "
+        "what is shown will meet the stated numbers exactly, which leaves 18.7"
     )
 
 
