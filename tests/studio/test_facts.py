@@ -38,7 +38,7 @@ def test_a_table_with_its_numbers_costs_and_gives_back(studio, page):
     expect(row).to_contain_text("11.3")
     expect(row).to_contain_text("22.6")
     expect(row).to_contain_text("what is shown will meet the stated numbers exactly")
-    expect(page.get_by_role("row", name="how old")).to_contain_text("costs nothing")
+    expect(page.get_by_role("row", name="how old")).to_contain_text("draws on the balance of anything instead of age")
     assert not violations(page)
     page.get_by_role("button", name="Remove fact 1").click()
     expect(page.get_by_text("No facts are listed.")).to_be_visible()

@@ -228,3 +228,36 @@ def test_the_first_page_is_there_within_two_seconds_of_the_start(studio, page):
     seconds = running.seconds + time.monotonic() - begun
     print(f"first page after {seconds:.2f} s, of which the command took {running.seconds:.2f} s")
     assert seconds < 20
+
+
+def test_what_is_typed_fast_stays_as_it_is_typed(studio, page):
+    """A text that is wrong between two keys is marked without being sent back into the editor."""
+    running = studio(SMALL)
+    visit(page, running.address, "releases")
+    for delay in (0, 40):
+        editor(page).click()
+        page.keyboard.press("Control+Home")
+        page.keyboard.type("# one remark here\n# and another one\n", delay=delay)
+    typed = "# one remark here\n# and another one\n" * 2
+    says_saved(page, saved=False)
+    page.keyboard.press("Control+s")
+    says_saved(page, saved=True)
+    assert running.file.read_text() == typed + SMALL
+
+
+def test_two_tabs_that_write_at_once_end_up_alike(studio, page, new_page):
+    running = studio(SMALL)
+    other = new_page()
+    for each in (page, other):
+        visit(each, running.address)
+    editor(page).click()
+    page.keyboard.press("Control+End")
+    page.keyboard.type("# from the first\n", delay=20)
+    editor(other).click()
+    other.keyboard.press("Control+End")
+    other.keyboard.type("# from the second\n", delay=20)
+    expect(editor(page)).to_contain_text("# from the second")
+    expect(editor(other)).to_contain_text("# from the first")
+    page.reload()
+    expect(editor(page)).to_contain_text("# from the second")
+    expect(editor(page)).to_contain_text("# from the first")
