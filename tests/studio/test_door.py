@@ -200,6 +200,13 @@ def test_the_browser_is_opened_with_an_address_that_is_good_once(studio, tmp_pat
     assert ask(running, "/" + invitation.split("/", 3)[3])[0] == 404
 
 
+def test_a_port_that_is_taken_is_an_error(studio):
+    running = studio(SMALL)
+    with pytest.raises(RuntimeError, match=f"the studio cannot use port {running.port}"):
+        studio(SMALL, options=("--no-browser", "--port", str(running.port)))
+    assert ask(running, f"/{running.token}/")[0] == 200
+
+
 def test_the_address_is_said_once_and_nothing_else_is(studio, page, traffic):
     running = studio(SMALL)
     traffic.expected.append("404")
