@@ -217,6 +217,14 @@ class Draft:
         elif self._now.folder != self.folder:
             self._show(_Reading.of(text, self.folder))
 
+    def check_on_disk(self) -> None:
+        """Refuse to go on if the file on disk is not as it was opened or last saved."""
+        if self.path is None:
+            return
+        if not self.path.exists():
+            raise OverwriteError(f"{self.path} is not there any more.", hint="save the file again.")
+        self._check_overwriting(self.path)
+
     def _text_in(self, folder: Path) -> str:
         body = self._now.body
         if self.problem is not None or folder.absolute() == self.folder.absolute():

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.engines import located
-from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.studio.draft import Draft, Problem
 from blowfish_privacy.studio.planning import PlanCache, Planning
-from blowfish_privacy.studio.publishing import Publisher
+from blowfish_privacy.studio.publishing import Offer, Publisher
 from blowfish_privacy.studio.signal import Listener, Signal
 
 
@@ -111,6 +111,16 @@ class Workshop:
         """Write the file; see :meth:`.Draft.save`."""
         self.draft.save(path, replace=replace)
         self._tell()
+
+    def publish(self, offer: Offer, text: str) -> None:
+        """Begin to publish what was offered when the file had this text, and save that first; refuse another file."""
+        if self.broken or self.draft.text != text:
+            raise SpecError("the file has changed since you were asked.", hint="cancel, and review it again.")
+        if not self.draft.saved and self.draft.path is not None:
+            self.save(self.draft.path)
+        # What is published belongs to the file on disk, which others may have changed meanwhile.
+        self.draft.check_on_disk()
+        self.publisher.publish(offer)
 
     def replan(self) -> None:
         """Plan the file anew in the background: after a change of it, or of its ledger. The latest wish wins."""

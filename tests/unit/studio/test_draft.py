@@ -108,6 +108,25 @@ def test_a_file_that_changed_on_disk_is_not_overwritten_unasked(tmp_path: Path):
     assert path.read_text() == TEXT
 
 
+def test_a_file_on_disk_is_compared_with_what_was_opened_or_saved(tmp_path: Path):
+    path = tmp_path / "policy.yaml"
+    path.write_text(TEXT)
+    draft = Draft.open(path)
+    draft.write(TEXT + "# mine\n")
+    draft.check_on_disk()
+    draft.save()
+    draft.check_on_disk()
+    path.write_text(TEXT)
+    with pytest.raises(OverwriteError, match="changed by something else"):
+        draft.check_on_disk()
+    path.unlink()
+    with pytest.raises(OverwriteError, match="not there any more"):
+        draft.check_on_disk()
+    draft.save()
+    draft.check_on_disk()
+    Draft(TEXT).check_on_disk()
+
+
 def test_another_file_is_not_overwritten_unasked(tmp_path: Path):
     other = tmp_path / "other.yaml"
     other.write_text("mine")

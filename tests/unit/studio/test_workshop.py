@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from queue import Queue
 from typing import Any
 
 import pytest
 
-from blowfish_privacy.studio.draft import Draft
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.ledger import create_ledger
+from blowfish_privacy.studio.draft import Draft, OverwriteError
 from blowfish_privacy.studio.signal import Signal
 from blowfish_privacy.studio.workshop import Workshop
 
@@ -116,6 +119,28 @@ def test_before_there_is_a_policy_nothing_is_planned(workshop: Workshop, posted:
     assert workshop.planning is None
     assert not workshop.stale
     assert workshop.suggested_path.name == "people.yaml"
+
+
+def test_nothing_is_published_for_a_file_that_others_changed(tmp_path: Path):
+    path = tmp_path / "people.yaml"
+    path.write_text(f"data: people.csv\nledger: people.ledger\n{TEXT}")
+    (tmp_path / "people.csv").write_text("age,sex\n" + "20,Male\n" * 1000)
+    ledger = create_ledger(tmp_path / "people.ledger", budget=Fraction(1))
+    workshop = Workshop(Draft.open(path))
+    workshop.post = lambda act: None
+    offer = workshop.publisher.offer(workshop.file, tmp_path)
+    path.write_text(path.read_text().replace("0.3", "0.2"))
+    with pytest.raises(OverwriteError, match="changed by something else"):
+        workshop.publish(offer, workshop.draft.text)
+    with pytest.raises(SpecError, match="changed since you were asked"):
+        workshop.publish(offer, "another text")
+    assert workshop.publisher.publication is None
+    assert ledger.spent == 0
+    workshop.save(path, replace=True)
+    workshop.publish(offer, workshop.draft.text)
+    assert workshop.publisher.wait(60)
+    workshop.close()
+    assert ledger.spent == Fraction(2, 5)
 
 
 def test_a_listener_that_leaves_is_not_called_any_more():

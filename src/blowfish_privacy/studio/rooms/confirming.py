@@ -67,14 +67,8 @@ def _buttons(workshop: Workshop, offer: Offer, dialog: ui.dialog, problems: ui.c
 
     def begin() -> None:
         problems.clear()
-        if workshop.broken or workshop.draft.text != text:
-            with problems:
-                problem_card(Problem("the file has changed since you were asked.", "cancel, and review it again."))
-            return
         try:
-            if not workshop.draft.saved and workshop.draft.path is not None:
-                workshop.save(workshop.draft.path)
-            workshop.publisher.publish(offer)
+            workshop.publish(offer, text)
         except BlowfishError as error:
             with problems:
                 problem_card(Problem.of(error))

@@ -177,6 +177,7 @@ def _review_button(workshop: Workshop, planning: Planning, left_out: set[str]) -
 def _prepared(workshop: Workshop, file: PolicyFile, names: list[str]) -> Offer | Problem:
     """Plan what is chosen with its ledger and its data, in a thread of its own; no value is read."""
     try:
+        workshop.draft.check_on_disk()
         offer = workshop.publisher.offer(file, workshop.draft.folder, names)
         _ = offer.confirmation
     except BlowfishError as error:
