@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from blowfish_privacy.batch import ledger_location
-from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.errors import BlowfishError, LedgerError
 from blowfish_privacy.ledger import Entry, Ledger, open_ledger
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.privacy.budget import Budget
@@ -63,6 +63,9 @@ class LedgerState:
     def quote(self, losses: Iterable[Loss], file: PolicyFile) -> Quote | BlowfishError | None:
         """Say what releases would cost together; a new ledger's budget, where there is none yet."""
         budget: Budget | None = file.budget
+        if self.problem is not None:
+            # What that ledger holds is not known: as for a new one, the sum would be a promise that nobody can keep.
+            return LedgerError("the ledger cannot be used, so nobody can say what is spent and what will be left.")
         try:
             if self.ledger is not None:
                 return self.ledger.quote(list(losses), file.policy)

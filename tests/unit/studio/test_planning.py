@@ -112,6 +112,18 @@ def test_a_ledger_with_another_budget_is_a_problem_and_plans_go_on(folder):
     assert len(planning.plans) == 2
 
 
+def test_nothing_is_promised_beside_a_ledger_that_cannot_be_read(folder):
+    (folder / "people.ledger").write_text("damaged")
+    planning = Planning.of(spec.loads(FILE), folder)
+    assert planning.state.problem is not None
+    assert len(planning.plans) == 2
+    assert planning.quote is None
+    assert planning.quote_problem is not None
+    for said in (planning.quoted(["ages"]), planning.quoted([]), planning.shares(["ages"])):
+        assert isinstance(said, BlowfishError)
+        assert "nobody can say what is spent" in said.message
+
+
 def test_nothing_is_asked_of_the_data_where_the_number_of_records_is_secret_or_stated(tmp_path):
     for size in ("unknown", "60"):
         text = FILE.replace("releases:", f"  size: {size}\nreleases:")

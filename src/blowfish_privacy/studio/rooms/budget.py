@@ -82,7 +82,6 @@ def _describe(workshop: Workshop, planning: Planning) -> None:
         return
     if state.problem is not None:
         problem_card(Problem(state.problem.message, state.problem.hint))
-        note("Plans below are for a new ledger.")
     _budget_field(workshop)
     if state.missing:
         ui.label(f"There is no ledger {name} yet. It must be made before the first release; its budget is then fixed.")
