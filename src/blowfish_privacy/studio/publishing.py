@@ -84,6 +84,8 @@ class Failed:
     name: str
     message: str
     hint: str | None = None
+    paid: bool | None = None
+    """Whether the ledger holds a charge for it; None where the ledger does not answer."""
 
 
 class Publication:
@@ -127,6 +129,19 @@ class Publication:
         """Whether somebody asked it to stop before all was made."""
         return self._stop.is_set() and len(self._made) < len(self.offer.names)
 
+    @property
+    def ending(self) -> str:
+        """Say how many releases were made, and what the rest will cost, as far as that is known."""
+        made, every = len(self._made), len(self.offer.names)
+        if made == every:
+            return f"{'The release is' if every == 1 else f'All {every} releases are'} made, and below."
+        begun = f"{made} of {every} releases were made. Publish again for the rest"
+        if self._failed is None:
+            return f"{begun}: it was not begun."
+        if self._failed.paid:
+            return f"{begun}: {self._failed.name} is paid for and costs nothing more."
+        return f"{begun}." if self._failed.paid is None else f"{begun}: nothing was charged for {self._failed.name}."
+
     def stop(self) -> None:
         """Begin no further release; the one under way is finished, since it may be charged already."""
         self._stop.set()
@@ -154,17 +169,25 @@ class Publication:
             with progress_to(_Sink(self._report)):
                 result = self.offer.batch.release(plan)
         except BlowfishError as error:
-            self._failed = Failed(plan.name, error.message, error.hint)
+            self._failed = Failed(plan.name, error.message, error.hint, self._paid(plan))
         except BaseException as error:
             # Only its kind is said: a message that is not ours may quote anything. Our notes say what was charged.
             notes = " ".join(getattr(error, "__notes__", ()))
-            self._failed = Failed(plan.name, f"an internal error ({type(error).__name__}). {notes}".strip())
+            message = f"an internal error ({type(error).__name__}). {notes}".strip()
+            self._failed = Failed(plan.name, message, paid=self._paid(plan))
         else:
             earlier = self.offer.batch.earlier.get(plan.key)
             paid, folder = None if earlier is None else paid_by(earlier), self.offer.batch.session.ledger.values_folder
             self._made[plan.name] = Published(plan.name, result, paid, folder)
         self._changed()
         return self._failed is None
+
+    def _paid(self, plan: Plan) -> bool | None:
+        try:
+            entries = self.offer.batch.session.ledger.entries()
+        except Exception:  # a ledger that does not answer must not hide what went wrong before
+            return None
+        return any(entry.key == plan.key and entry.charged for entry in entries)
 
     def _report(self, doing: str, share: float | None) -> None:
         now = self._progress

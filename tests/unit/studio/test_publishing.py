@@ -125,6 +125,7 @@ def test_there_is_one_publication_at_a_time(file, folder, monkeypatch):
     assert publisher.wait(60)
     assert publication.stopped
     assert list(publication.published) == ["ages"]
+    assert publication.ending == "1 of 3 releases were made. Publish again for the rest: it was not begun."
 
 
 def test_an_error_after_the_charge_says_what_was_charged(file, folder):
@@ -136,7 +137,34 @@ def test_an_error_after_the_charge_says_what_was_charged(file, folder):
     assert publication.failed.name == "ages"
     assert "Its cost, 0.5, was charged (entry 1 of the ledger)" in publication.failed.message
     assert "seven" not in publication.failed.message
+    assert publication.ending == (
+        "0 of 3 releases were made. Publish again for the rest: ages is paid for and costs nothing more."
+    )
     assert not publication.published
+
+
+def test_data_that_vanish_cost_nothing_and_nothing_is_called_paid(file, folder):
+    publisher = Publisher()
+    offer = publisher.offer(file, folder)
+    (folder / "people.csv").unlink()
+    publication = publisher.publish(offer)
+    assert publication.wait(60)
+    assert "not there any more" in publication.failed.hint
+    assert publication.failed.paid is False
+    assert publication.ending == (
+        "0 of 3 releases were made. Publish again for the rest: nothing was charged for ages."
+    )
+    assert open_ledger(folder / "people.ledger").spent == 0
+
+
+def test_a_ledger_that_does_not_answer_says_nothing_of_payment(file, folder):
+    publisher = Publisher()
+    offer = publisher.offer(file, folder)
+    (folder / "people.ledger").write_bytes(b"damaged")
+    publication = publisher.publish(offer)
+    assert publication.wait(60)
+    assert publication.failed.paid is None
+    assert publication.ending == "0 of 3 releases were made. Publish again for the rest."
 
 
 def test_an_error_that_is_not_ours_is_named_by_its_kind_alone(file, folder, monkeypatch):

@@ -12,6 +12,7 @@ Result = TypeVar("Result")
 _HINTS = {
     "OutOfMemoryException": "free some memory, or point TMPDIR at a disk with more room.",
     "MemoryError": "free some memory, or ask for fewer attributes together.",
+    "FileNotFoundError": "the file is not there any more: put it back, or name the place where it is now.",
     "OSError": "check the disk, and that TMPDIR can be written to.",
     "IOException": "the file may be damaged, still being written, or open for writing in another program.",
     "ResourceInUseException": "close the other connection to this file, or pass a relation of that connection.",

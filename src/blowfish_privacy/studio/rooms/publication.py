@@ -36,16 +36,11 @@ def _progress(publication: Publication | None) -> None:
         with ui.column().classes("studio-card").props("aria-live=polite"):
             _under_way(publication)
         return
-    made, every = len(publication.published), len(publication.offer.names)
     if publication.failed is not None:
         failed = publication.failed
         problem_card(Problem(f"{failed.name}: {failed.message}", failed.hint))
-    if publication.stopped or publication.failed is not None:
-        notice(f"{made} of {every} releases were made. Publish again for the rest: what is paid for costs nothing.")
-    else:
-        notice(
-            f"{'The release is' if every == 1 else f'All {every} releases are'} made, and below.", icon="check_circle"
-        )
+    unfinished = publication.stopped or publication.failed is not None
+    notice(publication.ending, icon="info" if unfinished else "check_circle")
 
 
 def _under_way(publication: Publication) -> None:
