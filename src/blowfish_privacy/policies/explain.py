@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import exp
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,20 @@ def unprotected(policy: Policy) -> tuple[str, ...]:
     """List what releases under a policy need not hide."""
     by_facts = (BY_THE_FACTS, *(() if policy.steps_add_up else (BY_CHAINS,))) if policy.known else ()
     return (*policy.words().unprotected, *by_facts)
+
+
+def about_attribute(policy: Policy, name: str) -> tuple[str, ...]:
+    """Say what a policy protects of one attribute by itself, or else that it does not."""
+    words = policy.graph.project([name]).words()
+    if policy.known:
+        # The known facts may disclose a secret pair, which would make it a bad example.
+        words = replace(words, protected=tuple(replace(rule, example=None) for rule in words.protected))
+    if policy.size != "unknown" or words.protected or policy.domain[name].size < 2:
+        return words.sentences or words.unprotected
+    return (
+        f"{quoted(name)}: no two values are a secret pair. But whether a person is in the table at all is secret, so "
+        "any two values are two steps apart, and releases do not show it exactly.",
+    )
 
 
 def hidden(policy: Policy, measure: str) -> str:

@@ -141,7 +141,8 @@ class Policy:
         if self.size != "unknown":
             return words
         present = "Whether a person is in the table at all is secret, so any two values are at most two steps apart."
-        return Words(words.protected, added=(*words.added, present))
+        # That steps add up over attributes is left out: no two values are more than these two steps apart.
+        return Words(words.protected, added=(present,))
 
     def explain(self) -> str:
         """Explain in plain words what is protected, how strongly, what is not, and what is assumed to be public."""

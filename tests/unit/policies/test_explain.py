@@ -1,5 +1,8 @@
+from math import inf
+
 import blowfish_privacy as bp
-from blowfish_privacy.policies.explain import explain_pair
+from blowfish_privacy.policies.explain import about_attribute, explain_pair, unprotected
+from blowfish_privacy.privacy.sensitivity import sensitivity
 
 DOMAIN = bp.Domain(age=bp.Integer(17, 90), sex=bp.Categorical(["Female", "Male"]), zone=bp.Integer(0, 29))
 SECRETS = bp.PerAttribute(age=bp.DistanceThreshold(5), sex=bp.FullDomain(), zone=bp.Partition(widths=10))
@@ -24,6 +27,38 @@ def test_pairs():
     assert "1.82 at eps = 0.1, 20 at eps = 0.5, 403 at eps = 1" in explain_pair(POLICY, {"age": 30}, {"age": 60})
     assert "not protected from each other at all" in explain_pair(POLICY, {"zone": 0}, {"zone": 10})
     assert "are the same value" in explain_pair(POLICY, {"zone": 0}, {"zone": 0})
+
+
+def test_a_public_attribute_is_two_steps_wide_where_the_number_of_records_is_secret():
+    flags = bp.Domain(age=bp.Integer(0, 20), flag=bp.Categorical(["Yes", "No"]))
+    secrets = bp.PerAttribute(age=bp.DistanceThreshold(5), flag=bp.Public())
+    open_size, secret_size = (bp.Policy(flags, secrets=secrets, size=size) for size in ("known", "unknown"))
+    assert about_attribute(open_size, "flag") == ("“flag”: not protected at all. Releases may show it exactly.",)
+    assert open_size.distance({"flag": "Yes"}, {"flag": "No"}) == inf
+    assert secret_size.distance({"flag": "Yes"}, {"flag": "No"}) == 2
+    (said,) = about_attribute(secret_size, "flag")
+    assert "any two values are two steps apart, and releases do not show it exactly" in said
+    assert sensitivity(bp.Histogram("flag"), secret_size).value == 1
+    assert unprotected(secret_size) == ()
+    assert about_attribute(secret_size, "age") == about_attribute(open_size, "age")
+
+
+def test_steps_do_not_add_up_where_the_number_of_records_is_secret():
+    people = bp.Domain(age=bp.Integer(0, 20), sex=bp.Categorical(["Female", "Male"]))
+    secrets = bp.PerAttribute(age=bp.DistanceThreshold(5), sex=bp.FullDomain())
+    added = "as many steps apart as those attributes add up to"
+    assert added in bp.Policy(people, secrets=secrets).explain()
+    secret_size = bp.Policy(people, secrets=secrets, size="unknown")
+    assert secret_size.distance({"age": 0, "sex": "Female"}, {"age": 20, "sex": "Male"}) == 2
+    assert added not in secret_size.explain()
+
+
+def test_examples_of_an_attribute_are_left_out_where_facts_may_disclose_them():
+    domain = bp.Domain(age=bp.Integer(0, 20), sex=bp.Categorical(["Female", "Male"]))
+    secrets = bp.PerAttribute(age=bp.DistanceThreshold(5), sex=bp.FullDomain())
+    known = [bp.KnownCount({"sex": "Female"})]
+    assert "such as" in about_attribute(bp.Policy(domain, secrets=secrets), "age")[0]
+    assert "such as" not in about_attribute(bp.Policy(domain, secrets=secrets, known=known), "age")[0]
 
 
 def test_units_and_sizes_are_said():

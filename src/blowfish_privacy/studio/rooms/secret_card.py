@@ -10,6 +10,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.graphs.graph import SecretGraph
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.explain import about_attribute
 from blowfish_privacy.studio.chosen_loss import ChosenLoss
 from blowfish_privacy.studio.last_good import last_good_body
 from blowfish_privacy.studio.parts.live import live
@@ -40,6 +41,8 @@ KINDS: dict[Kind, str] = {
     "public": "Nothing: everybody may know it",
     "other": "As it is written in the file",
 }
+_ONLY_PRESENCE = "Nothing but whether a person is in the table"
+"""What ``public`` means where the number of records is secret."""
 _OPEN_AT_ONCE = 3
 
 
@@ -106,6 +109,12 @@ class SecretCard:
         """Which of the choices that is."""
         return kind_of_choice(self.choice, self.policy.domain[self.name], self.graph)
 
+    def _chosen(self) -> Any:
+        return self.exists and (self.kind, self._words_for("public"))
+
+    def _words_for(self, kind: Kind) -> str:
+        return _ONLY_PRESENCE if kind == "public" and self.policy.size == "unknown" else KINDS[kind]
+
     def change(self, choice: Any) -> bool:
         """Say something else about the attribute; return whether it could be."""
         return try_change(self.workshop, with_choice(self.workshop.body, self.name, choice)) is None
@@ -130,15 +139,15 @@ class SecretCard:
 
         def summary() -> None:
             if self.exists:
-                ui.label(KINDS[self.kind]).classes("studio-chip")
+                ui.label(self._words_for(self.kind)).classes("studio-chip")
 
-        live(summary, self.workshop.changed, shows=lambda: self.exists and self.kind).classes(remove="w-full")
+        live(summary, self.workshop.changed, shows=self._chosen).classes(remove="w-full")
 
     def build(self) -> None:
         """Build the inside: the choice and its details on the left, the picture and two values on the right."""
         with ui.element("div").classes("studio-card-halves"):
             with ui.column().classes("gap-4 w-full"):
-                live(self._choices, self.workshop.changed, shows=lambda: self.exists and self.kind)
+                live(self._choices, self.workshop.changed, shows=self._chosen)
                 live(self._words, self.workshop.changed, shows=self._said)
             with ui.column().classes("gap-3 w-full min-w-0"):
                 self._pair.build()
@@ -147,9 +156,9 @@ class SecretCard:
         if not self.exists:
             return
         attribute, kind = self.policy.domain[self.name], self.kind
-        offered = {each: KINDS[each] for each in kinds_for(attribute)}
+        offered = {each: self._words_for(each) for each in kinds_for(attribute)}
         if kind not in offered:
-            offered[kind] = KINDS[kind]
+            offered[kind] = self._words_for(kind)
         options = ui.radio(offered, value=kind).classes("studio-radio")
         options.props["aria-label"] = f"What is secret about {self.name}"
         if kind in CONTROLS:
@@ -163,7 +172,7 @@ class SecretCard:
         options.on_value_change(lambda event: chosen(event.value))
 
     def _said(self) -> Any:
-        return self.exists and (self.graph.words().sentences or self.graph.words().unprotected)
+        return self.exists and about_attribute(self.policy, self.name)
 
     def _words(self) -> None:
         for sentence in self._said() or ():

@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from blowfish_privacy.policies.explain import unprotected
+from blowfish_privacy.policies.explain import COMPLETE, unprotected
 from blowfish_privacy.studio.chosen_loss import OWN, ChosenLoss
 from blowfish_privacy.studio.last_good import last_good_body
 from blowfish_privacy.studio.parts.live import live
@@ -133,7 +133,7 @@ def _words(workshop: Workshop) -> None:
             notice("The file has a choice that this form does not know; it is shown here, and changed in the file.")
         with ui.element("div").classes("studio-halves"):
             _sentences("Protected", protected or ("Nothing: the policy has no secret pairs.",), "lock_outline")
-            _sentences("Not protected", exposed or ("Every two values are some number of steps apart.",), "visibility")
+            _sentences("Not protected", exposed or (COMPLETE,), "visibility")
 
 
 def _sentences(title: str, sentences: tuple[str, ...], icon: str) -> None:
