@@ -183,12 +183,6 @@ class Draft:
             self._written = None
         return reading.problem
 
-    def settle(self, folder: str | Path) -> None:
-        """Let relative paths start from another folder; only a draft that has no file yet can move."""
-        if self.path is None:
-            self._folder = Path(folder)
-            self._show(_Reading.of(self.text, self._folder))
-
     def undo(self) -> bool:
         """Go one step back; say whether there was one."""
         return self._move(self._done, self._undone)

@@ -76,7 +76,7 @@ class Workshop:
 
     @property
     def suggested_path(self) -> Path:
-        """Where a new file would be saved: beside its data."""
+        """Where a new file would be saved: named after its data, in the folder that relative paths start from."""
         if self.draft.path is not None:
             return self.draft.path
         named = self.body.get("data")

@@ -162,10 +162,9 @@ def test_paths_lead_to_the_same_files_wherever_the_file_is_saved(tmp_path: Path)
     assert (tmp_path / "there" / "policy.yaml").read_text() == draft.text
 
 
-def test_a_draft_without_a_file_can_move(tmp_path: Path):
-    draft = Draft(TEXT)
-    draft.settle(tmp_path)
+def test_paths_start_from_the_first_folder_until_a_file_has_one(tmp_path: Path):
+    draft = Draft(TEXT, folder=tmp_path)
     assert draft.folder == tmp_path
-    draft.save(tmp_path / "policy.yaml")
-    draft.settle(tmp_path / "there")
-    assert draft.folder == tmp_path
+    (tmp_path / "there").mkdir()
+    draft.save(tmp_path / "there" / "policy.yaml")
+    assert draft.folder == tmp_path / "there"

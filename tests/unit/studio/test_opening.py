@@ -3,6 +3,8 @@
 import pytest
 
 from blowfish_privacy.errors import SpecError
+from blowfish_privacy.studio.declaring import with_data
+from blowfish_privacy.studio.moving import from_folder
 from blowfish_privacy.studio.opening import keep_unsaved, opened
 
 TEXT = "version: 1\npolicy:\n  domain: {age: {integer: [0, 9]}}   # in years\n  secrets: full\n"
@@ -22,6 +24,28 @@ def test_nothing_yet():
     workshop, remarks = opened(None)
     assert (workshop.draft.text, workshop.draft.path, remarks) == ("", None, [])
     assert keep_unsaved(workshop) is None
+
+
+def test_a_table_elsewhere_does_not_move_what_is_not_saved_yet(tmp_path, monkeypatch):
+    started, elsewhere = tmp_path / "started", tmp_path / "elsewhere"
+    for folder in (started, elsewhere):
+        folder.mkdir()
+        (folder / "people.csv").write_text("age\n1\n")
+    monkeypatch.chdir(started)
+    workshop, _ = opened(None)
+
+    def choose(typed):
+        assert workshop.change(with_data(workshop.body, from_folder(typed, workshop.draft.folder))) is None
+
+    choose(str(elsewhere / "people.csv"))
+    assert (workshop.body["data"], workshop.draft.folder) == (str(elsewhere / "people.csv"), started)
+    choose("people.csv")
+    assert workshop.data == str(started / "people.csv")
+    choose(str(started / "people.csv"))
+    assert workshop.body["data"] == "people.csv"
+    assert workshop.suggested_path == started / "people.yaml"
+    assert keep_unsaved(workshop) == started / "people.yaml.draft"
+    assert [path.name for path in elsewhere.iterdir()] == ["people.csv"]
 
 
 def test_a_policy_file(opened_file, tmp_path):

@@ -54,16 +54,12 @@ def _place(workshop: Workshop, dialogs: ui.element) -> None:
 
 
 def use(workshop: Workshop, data: str) -> Problem | None:
-    """Name a table in the file; a file that is only begun goes to the folder of its table."""
+    """Name a table in the file; a relative path starts from the file's folder, or from where the studio was started."""
     try:
         check_place(data)
     except BlowfishError as error:
         return say_problem(Problem.of(error))
-    path = Path(data).expanduser()
-    body, draft = workshop.body, workshop.draft
-    if draft.path is None and "policy" not in body and path.is_absolute() and path.exists():
-        draft.settle(path.parent)
-    return try_change(workshop, with_data(body, from_folder(data, draft.folder)))
+    return try_change(workshop, with_data(workshop.body, from_folder(data, workshop.draft.folder)))
 
 
 def browse(workshop: Workshop, dialogs: ui.element) -> None:
