@@ -13,6 +13,7 @@ from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.postgresql import is_address
 
 Body: TypeAlias = dict[str, Any]
+_NAME_ANOTHER = "name another one in the file (ledger:), unless both are the same data."
 _WHOLE = ("full", "attributes", "add_remove")
 """Secrets that cover a further attribute by themselves."""
 
@@ -21,9 +22,31 @@ def with_data(body: Body, data: str) -> Body:
     """Name the table; a file that has none yet also gets a ledger beside it and a budget."""
     begun: Body = {"version": 1, **{key: value for key, value in body.items() if key == "version"}, "data": data}
     if "data" not in body and "policy" not in body:
-        stem = "release" if is_address(data) or ":" in data else Path(data).stem
-        begun |= {"ledger": f"{stem}.ledger", "budget": Decimal("1.0")}
+        begun |= {"ledger": _ledger_for(data), "budget": Decimal("1.0")}
     return begun | {key: deepcopy(value) for key, value in body.items() if key not in ("version", "data")}
+
+
+def with_other_data(body: Body, data: str, folder: Path) -> tuple[Body, str]:
+    """Name another table, and say what became of the ledger, if anything: a ledger is for one table.
+
+    One that is named after the table before and not made yet is named after this one; one that is there stays.
+    """
+    changed, before, ledger = with_data(body, data), body.get("data"), body.get("ledger")
+    if not (isinstance(before, str) and before and isinstance(ledger, str) and ledger) or before == data:
+        return changed, ""
+    named = "the table before" if is_address(before) else before
+    if is_address(ledger):
+        return changed, f"The ledger stays the one at an address. If it was made for {named}, {_NAME_ANOTHER}"
+    if (folder / ledger).exists():
+        return changed, f"The ledger {ledger} exists already and belongs to {named}: {_NAME_ANOTHER}"
+    if ledger != _ledger_for(before):
+        return changed, ""
+    changed["ledger"] = _ledger_for(data)
+    return changed, f"The ledger, which is not made yet, is now {changed['ledger']}."
+
+
+def _ledger_for(data: str) -> str:
+    return f"{'release' if is_address(data) or ':' in data else Path(data).stem}.ledger"
 
 
 def with_attribute(body: Body, name: str, declared: Body) -> Body:

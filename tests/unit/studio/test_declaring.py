@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
-from blowfish_privacy.studio.declaring import with_attribute, with_data, without_attribute
+from blowfish_privacy.studio.declaring import with_attribute, with_data, with_other_data, without_attribute
 from blowfish_privacy.studio.draft import Draft
 from blowfish_privacy.studio.folders import check_place, look_into
 from blowfish_privacy.studio.moving import from_folder, moved
@@ -32,6 +32,34 @@ def test_a_table_begins_a_file():
     assert with_data({}, "postgresql://host/db?table=t")["ledger"] == "release.ledger"
     kept = with_data({"version": 1, "policy": {"domain": {"age": AGE}, "secrets": "full"}}, "a.csv")
     assert list(kept) == ["version", "data", "policy"]
+
+
+def test_a_ledger_that_is_not_made_yet_is_named_after_the_next_table(tmp_path: Path):
+    body, said = with_other_data({}, "a.csv", tmp_path)
+    assert (body["ledger"], said) == ("a.ledger", "")
+    body, said = with_other_data(body, "sub/b.csv", tmp_path)
+    assert (body["data"], body["ledger"]) == ("sub/b.csv", "b.ledger")
+    assert said == "The ledger, which is not made yet, is now b.ledger."
+    assert list(valid(body)) == ["version", "data", "ledger", "budget"]
+    assert with_other_data(body, "sub/b.csv", tmp_path) == (body, "")
+    own = {**body, "ledger": "own.ledger"}
+    assert with_other_data(own, "c.csv", tmp_path) == ({**own, "data": "c.csv"}, "")
+    assert with_other_data({"data": "a.csv"}, "b.csv", tmp_path) == ({"version": 1, "data": "b.csv"}, "")
+
+
+def test_a_ledger_that_exists_stays_and_belongs_to_the_table_before(tmp_path: Path):
+    (tmp_path / "a.ledger").write_text("")
+    body, said = with_other_data(with_data({}, "a.csv"), "b.csv", tmp_path)
+    assert (body["data"], body["ledger"]) == ("b.csv", "a.ledger")
+    assert "a.ledger exists already and belongs to a.csv" in said
+
+
+def test_the_address_of_a_ledger_is_not_quoted(tmp_path: Path):
+    before = {**with_data({}, "a.csv"), "ledger": "postgresql://host/ledgers"}
+    body, said = with_other_data(before, "b.csv", tmp_path)
+    assert body["ledger"] == before["ledger"]
+    assert "made for a.csv" in said
+    assert "host" not in said
 
 
 def test_the_first_attribute_makes_a_policy_and_others_are_secret_in_full():

@@ -9,7 +9,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.studio.declaring import with_data
+from blowfish_privacy.studio.declaring import with_other_data
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.folders import Folder, check_place, look_into
 from blowfish_privacy.studio.moving import from_folder
@@ -59,7 +59,12 @@ def use(workshop: Workshop, data: str) -> Problem | None:
         check_place(data)
     except BlowfishError as error:
         return say_problem(Problem.of(error))
-    return try_change(workshop, with_data(workshop.body, from_folder(data, workshop.draft.folder)))
+    folder = workshop.draft.folder
+    body, remark = with_other_data(workshop.body, from_folder(data, folder), folder)
+    problem = try_change(workshop, body)
+    if problem is None and remark:
+        ui.notify(remark, type="info", multi_line=True, timeout=15_000, close_button="Close")
+    return problem
 
 
 def browse(workshop: Workshop, dialogs: ui.element) -> None:
