@@ -55,6 +55,8 @@ def _keep(workshop: Workshop) -> None:
     else:
         if kept is not None:
             echo(f"What was not saved is kept in {kept}.", err=True)
+            if kept.parent != workshop.suggested_path.parent:
+                echo("Its own folder could not be written. Copy it before the temporary folder is emptied.", err=True)
 
 
 def _made_up(file: str | None) -> str:

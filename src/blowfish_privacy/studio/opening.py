@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import mkdtemp
 
 from blowfish_privacy.errors import DataError, SpecError
 from blowfish_privacy.studio.declaring import with_data
@@ -27,18 +28,49 @@ def opened(file: str | None) -> tuple[Workshop, list[str]]:
 
 
 def keep_unsaved(workshop: Workshop) -> Path | None:
-    """Write a text that was changed and not saved beside its file; return where, if there is one."""
+    """Write a text that was changed and not saved beside its file; return where, if there is one.
+
+    Where that cannot be done, because the disk is full, say, the text goes to the system's temporary folder.
+    """
     draft = workshop.draft
     if draft.saved or not draft.can_undo:
         return None
     content = draft.text.encode()
+    try:
+        return _kept_beside(workshop, content)
+    except DataError as error:
+        reason = error.message
+    try:
+        return _kept_elsewhere(f"{workshop.suggested_path.name}{_KEPT}", content)
+    except (DataError, OSError):
+        # What the second place had to say would not help: the first one is where the text belongs.
+        raise DataError(
+            f"what was not saved is lost: {reason}", hint="nothing could be written to the temporary folder either."
+        ) from None
+
+
+def _kept_beside(workshop: Workshop, content: bytes) -> Path:
     for place in _places(workshop):
-        if not place.exists():
-            write_atomically(place, content)
-        elif place.read_bytes() != content:
-            continue
+        try:
+            if not place.exists():
+                write_atomically(place, content)
+            elif place.read_bytes() != content:
+                continue
+        except OSError as error:
+            raise DataError(f"{place} cannot be read: {error.strerror}.") from None
         return place
-    raise DataError("what was not saved is lost: too many drafts are kept beside it.")
+    raise DataError("too many drafts are kept beside it.")
+
+
+def _kept_elsewhere(name: str, content: bytes) -> Path:
+    """Write into a new folder that only this user can enter."""
+    folder = Path(mkdtemp(prefix="blowfish-draft-"))
+    try:
+        write_atomically(folder / name, content)
+    except DataError:
+        folder.rmdir()
+        raise
+    return folder / name
 
 
 def _for_table(file: str, path: Path) -> Draft:

@@ -1,8 +1,11 @@
 """What a studio begins with, and what it keeps when it ends."""
 
+import tempfile
+
 import pytest
 
-from blowfish_privacy.errors import SpecError
+from blowfish_privacy.errors import DataError, SpecError
+from blowfish_privacy.studio import opening
 from blowfish_privacy.studio.declaring import with_data
 from blowfish_privacy.studio.moving import from_folder
 from blowfish_privacy.studio.opening import keep_unsaved, opened
@@ -97,6 +100,42 @@ def test_an_earlier_draft_is_not_overwritten(opened_file, tmp_path):
         workshop.write(TEXT + words)
         assert keep_unsaved(workshop) == tmp_path / f"people.yaml.{name}"
     assert (tmp_path / "people.yaml.draft").read_text().endswith("# one\n")
+
+
+def test_on_a_full_disk_the_text_goes_to_the_temporary_folder(opened_file, tmp_path, monkeypatch):
+    fail_below(tmp_path / "people.yaml.draft", monkeypatch)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    workshop, _ = opened_file()
+    workshop.write(TEXT + "# one\n")
+    kept = keep_unsaved(workshop)
+    assert kept is not None
+    assert kept.parent.parent == tmp_path
+    assert kept.parent.name.startswith("blowfish-draft-")
+    assert (kept.name, kept.read_text()) == ("people.yaml.draft", TEXT + "# one\n")
+    assert kept.parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_text_that_can_be_written_nowhere_is_said_to_be_lost(opened_file, tmp_path, monkeypatch):
+    fail_below(tmp_path, monkeypatch)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    workshop, _ = opened_file()
+    workshop.write(TEXT + "# one\n")
+    with pytest.raises(DataError, match="what was not saved is lost: .*No space left") as caught:
+        keep_unsaved(workshop)
+    assert "temporary folder" in str(caught.value.hint)
+    assert [path.name for path in tmp_path.iterdir()] == ["people.yaml"]
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(DataError, match="lost"):
+        keep_unsaved(workshop)
+
+
+def fail_below(full, monkeypatch):
+    def write(path, content):
+        if path.is_relative_to(full):
+            raise DataError(f"{path} cannot be written: No space left on device.")
+        path.write_bytes(content)
+
+    monkeypatch.setattr(opening, "write_atomically", write)
 
 
 def test_what_was_saved_or_taken_back_is_not_kept(opened_file, tmp_path):
