@@ -58,7 +58,7 @@ class Strength:
     @property
     def but(self) -> str:
         """Say with which probability a promise about odds may fail; nothing if it never does."""
-        return " but for a probability of one in a billion" if self.measure is RHO else ""
+        return ", but for a probability of one in a billion" if self.measure is RHO else ""
 
     @property
     def grade(self) -> str:

@@ -88,7 +88,7 @@ class Odds:
             whose = "even for an attacker who knows every other record"
         return (
             f"{pair} are {said.apart}. After a loss of {self.strength.words}, the odds between them have changed "
-            f"by at most a factor {self.factor}{self._formula}, {whose}{self.strength.but}."
+            f"by at most a factor {self.factor}{self._formula}{self.strength.but}, {whose}."
         )
 
     @property

@@ -36,7 +36,9 @@ def test_losses_in_rho_name_their_failure() -> None:
     odds = odds_between(POLICY, {"age": 30}, {"age": 60}, Strength(RHO, Fraction(1, 100)))
     # Six steps make 36 times the rho, and the factor is that of the strength.
     assert odds.exponent == Strength(RHO, Fraction(1, 100)).exponent(6)
-    assert odds.sentence.endswith("but for a probability of one in a billion.")
+    # The probability belongs to the promise, not to what the attacker knows.
+    end = ", but for a probability of one in a billion, even for an attacker who knows every other record."
+    assert odds.sentence.endswith(f"by at most a factor {odds.factor}{end}")
     assert "one in a billion" in odds.guess()
 
 
