@@ -20,9 +20,10 @@ _KEPT = ".draft"
 def opened(file: str | None) -> tuple[Workshop, list[str]]:
     """Begin with a policy file, with a table that has none yet, or with nothing; and what there is to say about it."""
     if file is None:
-        return Workshop(Draft(folder=Path.cwd())), []
+        return Workshop(Draft(folder=Path.cwd()), plan=False), []
     path = Path(file)
-    workshop = Workshop(Draft.open(path) if path.suffix.lower() in _POLICY_FILES else _for_table(file, path))
+    draft = Draft.open(path) if path.suffix.lower() in _POLICY_FILES else _for_table(file, path)
+    workshop = Workshop(draft, plan=False)
     kept = [each for each in _places(workshop) if each.exists()]
     return workshop, [f"{each} has what was not saved when a studio ended." for each in kept]
 

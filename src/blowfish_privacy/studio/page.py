@@ -74,6 +74,7 @@ def _build(workshop: Workshop) -> None:
         pages = ui.sub_pages({room.path: _filled(room, workshop, navigation) for room in ROOMS})
         pages.classes("w-full")
     _rest_while_broken(workshop, pages)
+    pages.client.on_connect(workshop.begin)
     for link in navigation.values():
         # Where there is no room for both, the way through the rooms makes place for the room.
         link.on("click", rooms.hide, js_handler="() => { if (window.innerWidth <= 1023) emit() }")

@@ -29,10 +29,10 @@ class Workshop:
     """A draft, its plans, and what is being published; three signals say when one of them changed.
 
     ``source`` replaces the operating system's random bits, for tests: releases made with it say that they are not
-    private.
+    private. ``plan=False`` leaves planning to :meth:`begin`, so that the first page need not wait for it.
     """
 
-    def __init__(self, draft: Draft, *, source: BitSource | None = None) -> None:
+    def __init__(self, draft: Draft, *, source: BitSource | None = None, plan: bool = True) -> None:
         self.draft = draft
         self.changed, self.planned, self.published = Signal(), Signal(), Signal()
         self.post: Callable[[Listener], None] = _at_once
@@ -41,11 +41,12 @@ class Workshop:
         self.planning: Planning | None = None
         """The latest plans; :attr:`stale` says whether the file has changed since."""
         self.planning_problem: Problem | None = None
-        self.stale = False
+        self.stale = draft.good is not None
         self._cache = PlanCache()
         self._planner = ThreadPoolExecutor(1, "planning")
         self._wanted: tuple[PolicyFile, Path] | None = None
-        self.replan()
+        if plan:
+            self.replan()
 
     @property
     def file(self) -> PolicyFile | None:
@@ -121,6 +122,11 @@ class Workshop:
         # What is published belongs to the file on disk, which others may have changed meanwhile.
         self.draft.check_on_disk()
         self.publisher.publish(offer)
+
+    def begin(self) -> None:
+        """Plan, unless that was done before."""
+        if self._wanted is None:
+            self.replan()
 
     def replan(self) -> None:
         """Plan the file anew in the background: after a change of it, or of its ledger. The latest wish wins."""

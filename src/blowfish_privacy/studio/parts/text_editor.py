@@ -67,7 +67,7 @@ class TextEditor(ui.codemirror):
         self._shown = text
         self.client.run_javascript(_GIVE % (self.id, self._given, self.id, json.dumps(text)))
 
-    def mark(self, line: int | None, style: str) -> None:
+    def mark_line(self, line: int | None, style: str) -> None:
         """Mark a line, or none."""
         marks = [] if line is None else [{"kind": "line", "line": line, "class": style}]
         self.client.run_javascript(_MARK % (self.id, json.dumps(marks)))

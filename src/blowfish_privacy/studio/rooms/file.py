@@ -45,7 +45,7 @@ def file_panel(workshop: Workshop) -> None:
 def _problem(workshop: Workshop, editor: TextEditor) -> None:
     problem = workshop.draft.problem
     line = None if problem is None else problem.line
-    editor.mark(line, _WRONG)
+    editor.mark_line(line, _WRONG)
     if problem is None:
         note("Nothing is declared yet." if workshop.unfinished else "The file is valid.")
     else:
