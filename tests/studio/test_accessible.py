@@ -45,7 +45,7 @@ def test_a_question_keeps_the_rules(studio, page):
     running = studio()
     visit(page, running.address)
     write(page, SMALL)
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_label("Path of the file").wait_for()
     # Behind a button of a dialog axe sees the darkened page, not the dialog's white.
     assert not violations(page, but=["color-contrast"])

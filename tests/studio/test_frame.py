@@ -38,7 +38,7 @@ def test_what_is_written_can_be_taken_back_done_again_and_saved(studio, page):
     page.get_by_role("button", name="Redo").click()
     expect(editor(page)).to_contain_text("0.125")
     assert running.file.read_text() == SMALL
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     says_saved(page, saved=True)
     assert running.file.read_text() == CHANGED
 
@@ -140,12 +140,21 @@ def test_a_file_that_somebody_else_changed_is_not_overwritten_unasked(studio, pa
     write(page, CHANGED)
     says_saved(page, saved=False)
     running.file.write_text(SMALL + "# by somebody else\n")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("button", name="Cancel").click()
     assert running.file.read_text().endswith("# by somebody else\n")
-    page.get_by_role("button", name="Save").click()
-    page.get_by_role("button", name="Replace it").click()
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Save as ...").click()
+    page.get_by_label("Path of the file").press("Enter")
     says_saved(page, saved=True)
+    assert running.file.read_text().endswith("# by somebody else\n")
+    mine = running.file.with_stem(f"{running.file.stem}-2")
+    assert mine.read_text() == CHANGED
+    page.get_by_role("banner").get_by_role("button", name="Save as ...").click()
+    page.get_by_label("Path of the file").fill(str(running.file))
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Replace it").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
     assert running.file.read_text() == CHANGED
 
 
@@ -153,7 +162,7 @@ def test_a_new_file_is_saved_where_the_person_says(studio, page):
     running = studio()
     visit(page, running.address)
     write(page, SMALL)
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_label("Path of the file").fill(str(running.folder / "mine.yaml"))
     page.keyboard.press("Enter")
     says_saved(page, saved=True)

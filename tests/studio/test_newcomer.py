@@ -93,8 +93,8 @@ def choose_secrets(page):
 
 
 def save(page):
-    page.get_by_role("banner").get_by_role("button", name="Save").click()
-    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    page.get_by_role("banner").get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Save", exact=True).click()
     says_saved(page, saved=True)
 
 

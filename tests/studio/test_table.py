@@ -76,7 +76,7 @@ def test_only_what_is_declared_changes_and_undo_takes_it_back(studio, page, with
     dialog(page).get_by_role("button", name="Change").click()
     expect(page.get_by_text("values outside count as the nearest; missing ones count as 7")).to_be_visible()
     expect(editor(page)).to_contain_text("# in years")
-    page.get_by_role("banner").get_by_role("button", name="Save").click()
+    page.get_by_role("banner").get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("banner").get_by_text("saved", exact=True)).to_be_visible()
     declared = "age: {integer: [0, 25], outside: clamp, missing: 7}      # in years"
     assert running.file.read_text() == SMALL.replace("age: {integer: [0, 20]}      # in years", declared)

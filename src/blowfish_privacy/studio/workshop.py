@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,13 @@ class Workshop:
         named = self.body.get("data")
         stem = Path(named).stem if isinstance(named, str) and "://" not in named else ""
         return (self.draft.folder / f"{stem or 'release'}.yaml").absolute()
+
+    @property
+    def another_path(self) -> Path:
+        """A name beside the file that no file has yet, to save it under too."""
+        path = self.suggested_path
+        names = (path if number == 1 else path.with_stem(f"{path.stem}-{number}") for number in count(1))
+        return next(name for name in names if not name.exists())
 
     def change(self, body: Any) -> Problem | None:
         """Take new plain values from a form; nothing changes, and the problem is returned, if they are not valid."""

@@ -104,7 +104,12 @@ def test_a_file_that_changed_on_disk_is_not_overwritten_unasked(tmp_path: Path):
     path.write_text("# by somebody else\n" + TEXT)
     with pytest.raises(OverwriteError, match="changed by something else"):
         draft.save()
-    draft.save(replace=True)
+    draft.save(tmp_path / "mine.yaml")
+    assert path.read_text() == "# by somebody else\n" + TEXT
+    draft.check_on_disk()
+    with pytest.raises(OverwriteError, match="already"):
+        draft.save(path)
+    draft.save(path, replace=True)
     assert path.read_text() == TEXT
 
 

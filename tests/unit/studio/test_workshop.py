@@ -143,6 +143,16 @@ def test_nothing_is_published_for_a_file_that_others_changed(tmp_path: Path):
     assert ledger.spent == Fraction(2, 5)
 
 
+def test_another_name_is_one_that_no_file_has(tmp_path: Path):
+    workshop = Workshop(Draft("version: 1\ndata: people.csv\n", folder=tmp_path))
+    assert workshop.another_path == workshop.suggested_path == tmp_path / "people.yaml"
+    workshop.save(workshop.another_path)
+    assert workshop.another_path == tmp_path / "people-2.yaml"
+    (tmp_path / "people-2.yaml").touch()
+    assert workshop.another_path == tmp_path / "people-3.yaml"
+    workshop.close()
+
+
 def test_a_listener_that_leaves_is_not_called_any_more():
     signal, heard = Signal(), []
     leave = signal.subscribe(lambda: heard.append("first"))

@@ -31,6 +31,7 @@ def header_buttons(workshop: Workshop) -> None:
     with ui.row().classes("items-center gap-1 no-wrap"):
         undo, redo = _step("Undo", "undo", workshop.undo), _step("Redo", "redo", workshop.redo)
         ui.button("Save", icon="save", on_click=lambda: save(workshop)).props("outline dense no-caps")
+        _step("Save as ...", "save_as", lambda: ask_where(workshop))
 
     def refresh() -> None:
         undo.set_enabled(workshop.draft.can_undo)
@@ -60,12 +61,12 @@ def ask_where(workshop: Workshop) -> None:
     """Ask for the path of the file."""
     with ui.dialog().props('aria-label="Save the file as"') as dialog, ui.card().classes("studio-card w-[32rem]"):
         ui.label("Save the file as").classes("studio-section")
-        path = ui.input("Path of the file", value=str(workshop.suggested_path)).classes("w-full").props("autofocus")
+        path = ui.input("Path of the file", value=str(workshop.another_path)).classes("w-full").props("autofocus")
 
         def done() -> None:
             chosen = str(path.value or "").strip()
-            if chosen and _save_to(workshop, Path(chosen).expanduser()):
-                dialog.close()
+            if chosen:
+                _save_to(workshop, Path(chosen).expanduser(), asked=dialog)
 
         path.on("keydown.enter", done)
         with ui.row().classes("justify-end w-full"):
@@ -74,29 +75,37 @@ def ask_where(workshop: Workshop) -> None:
     dialog.open()
 
 
-def _save_to(workshop: Workshop, path: Path, *, replace: bool = False) -> bool:
+def _save_to(workshop: Workshop, path: Path, *, asked: ui.dialog | None = None, replace: bool = False) -> None:
+    """Save; the dialog that asked for the path closes once that has succeeded."""
     try:
         workshop.save(path, replace=replace)
     except OverwriteError as error:
-        _ask_to_replace(workshop, path, error)
-        return False
+        _ask_to_replace(workshop, path, asked, error)
     except BlowfishError as error:
         ui.notify(str(error), type="negative", timeout=10_000, close_button="Close")
-        return False
-    ui.notify(f"Saved as {path.name}.", type="positive")
-    return True
+    else:
+        ui.notify(f"Saved as {path.name}.", type="positive")
+        if asked is not None:
+            asked.close()
 
 
-def _ask_to_replace(workshop: Workshop, path: Path, error: OverwriteError) -> None:
+def _ask_to_replace(workshop: Workshop, path: Path, asked: ui.dialog | None, error: OverwriteError) -> None:
     with ui.dialog().props('aria-label="Replace the file?"') as dialog, ui.card().classes("studio-card"):
         ui.label(f"{error.message[:1].upper()}{error.message[1:]}")
         ui.label("Replacing it cannot be undone.").classes("studio-note")
 
         def replace() -> None:
             dialog.close()
-            _save_to(workshop, path, replace=True)
+            _save_to(workshop, path, asked=asked, replace=True)
+
+        def save_as() -> None:
+            dialog.close()
+            # Where a path was asked for just now, the question is still open below this one.
+            if asked is None:
+                ask_where(workshop)
 
         with ui.row().classes("justify-end w-full"):
             ui.button("Cancel", on_click=dialog.close).props("flat no-caps autofocus")
+            ui.button("Save as ...", on_click=save_as).props("outline no-caps")
             ui.button("Replace it", on_click=replace).props("no-caps color=negative")
     dialog.open()
