@@ -9,6 +9,7 @@ from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.policies.explain import COMPLETE, unprotected
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.statements.asked import asked_words
 from blowfish_privacy.statements.budget import budget_rows, budget_words
 from blowfish_privacy.statements.plan import plan_view
 from blowfish_privacy.statements.release import paid_by
@@ -70,7 +71,7 @@ def _release(plan: Plan, earlier: Entry | None) -> ConfirmedRelease:
     error = "none: the exact numbers" if not plan.amount else f"about {about(view['rmse'])}"
     return ConfirmedRelease(
         name=plan.name,
-        query=view["query"],
+        query=asked_words(plan),
         cost=cost if earlier is None else "nothing more",
         error=error,
         notices=tuple(plan.notices()),

@@ -49,6 +49,11 @@ body { background: var(--ground); color: var(--ink); }
 .studio-table th, .studio-table td { padding: 7px 18px 7px 0; border-bottom: 1px solid var(--line);
   vertical-align: top; }
 .studio-table caption { text-align: left; color: var(--quiet); padding-bottom: 6px; }
+.studio-more { background:
+    linear-gradient(var(--paper) 40%, transparent) top / 100% 40px no-repeat local,
+    linear-gradient(transparent, var(--paper) 60%) bottom / 100% 40px no-repeat local,
+    linear-gradient(#c3cad4, transparent) top / 100% 12px no-repeat scroll,
+    linear-gradient(transparent, #c3cad4) bottom / 100% 12px no-repeat scroll; }
 .studio-scroll { width: 100%; overflow-x: auto; flex: none; }
 a:focus-visible, button:focus-visible, .q-btn:focus-visible, [tabindex]:focus-visible {
   outline: 3px solid #1a5f9e; outline-offset: 2px; }

@@ -94,6 +94,7 @@ def test_an_offer_says_what_is_spent_and_what_is_not_protected(file, folder):
     assert said.balances == (("age", "0", "0.75", "0.25"),)
     assert any("sex" in sentence for sentence in said.unprotected)
     assert said.releases[2].notices
+    assert [each.query for each in said.releases] == ["Table of counts of age", "Mean of age", "Table of counts of sex"]
 
 
 def test_an_offer_over_the_budget_is_refused(file, folder):

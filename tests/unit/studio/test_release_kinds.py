@@ -8,6 +8,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.release import spec
+from blowfish_privacy.statements.asked import TITLES
 from blowfish_privacy.studio.release_kinds import (
     BY_TITLE,
     KINDS,
@@ -54,6 +55,11 @@ def test_every_kind_begins_with_what_the_file_takes(kind):
 
 def _plain(entry):
     return {key: [str(each) for each in value] if key == "at" else value for key, value in entry.items()}
+
+
+def test_statements_and_forms_call_a_kind_by_the_same_name():
+    assert {*TITLES} == {kind.keyword for kind in KINDS}
+    assert all((keyword, title) in {(kind.keyword, kind.title) for kind in KINDS} for keyword, title in TITLES.items())
 
 
 def test_kinds_take_the_attributes_that_suit_them():

@@ -31,7 +31,8 @@ def header_buttons(workshop: Workshop) -> None:
     with ui.row().classes("items-center gap-1 no-wrap"):
         undo, redo = _step("Undo", "undo", workshop.undo), _step("Redo", "redo", workshop.redo)
         ui.button("Save", icon="save", on_click=lambda: save(workshop)).props("outline dense no-caps")
-        _step("Save as ...", "save_as", lambda: ask_where(workshop))
+        # A narrow window has room for the name of the file, or for this.
+        _step("Save as ...", "save_as", lambda: ask_where(workshop)).classes("gt-xs")
 
     def refresh() -> None:
         undo.set_enabled(workshop.draft.can_undo)

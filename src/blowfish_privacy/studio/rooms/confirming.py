@@ -22,13 +22,14 @@ def confirm(workshop: Workshop, offer: Offer) -> None:
     """Ask; yes saves the file and begins to publish."""
     said = offer.confirmation
     with ui.dialog().props('aria-label="Confirm"') as dialog, ui.card().classes("studio-card").style(_SIZE):
-        with ui.column().classes("w-full gap-3 no-wrap").style(_SCROLLING).props("tabindex=0 role=region") as read:
-            read.props["aria-label"] = "What you confirm"
-            _what(said)
-            _unprotected(said)
+        with ui.column().classes("w-full gap-3 no-wrap studio-more").style(_SCROLLING) as read:
+            read.props("tabindex=0 role=region").props["aria-label"] = "What you confirm"
+            # What is spent comes first: the lists below it may be longer than the window.
             _spent(said)
             if not workshop.draft.saved:
                 notice("The file has changes that are not saved: it is saved first.", icon="save")
+            _unprotected(said)
+            _what(said)
         # The question stays in sight however long the rest is.
         problems = ui.column().classes("w-full empty:hidden")
         _buttons(workshop, offer, dialog, problems)

@@ -9,6 +9,7 @@ from nicegui import run, ui
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.statements.asked import asked_words
 from blowfish_privacy.statements.budget import budget_words
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts.live import live
@@ -103,7 +104,7 @@ def _release(outcome: Outcome, left_out: set[str], retotal: Callable[[], None]) 
             if outcome.problem is not None:
                 problem_card(Problem.of(outcome.problem))
             elif outcome.plan is not None and outcome.view is not None:
-                ui.label(str(outcome.view["query"]))
+                ui.label(asked_words(outcome.plan))
                 error = f"typical error {about(outcome.view['rmse'])}" if outcome.plan.amount else "exact"
                 note(f"{_cost(outcome)}; {error}")
 
