@@ -27,6 +27,9 @@ MOST_PARTS = 16
 FACTORS = tuple(Fraction(2) ** power for power in range(-4, 5))
 """The multiples of what a plan loses at which :func:`by_amount` plans it again."""
 
+_IN_VALUES = ("mean", "sum")
+"""Queries whose answers are counted like the values of an attribute; the others count records."""
+
 
 def accuracy_view(plan: Plan) -> dict[str, Any]:
     """Show the typical error of a plan and what it draws on; quick for all kinds of releases."""
@@ -63,6 +66,17 @@ def accuracy_words(plan: Plan) -> str:
     if not plan.amount:
         return "Nothing here is secret under this policy: it is published exactly, and costs nothing."
     return f"Typical error of {error.of}: {about(error.rmse)}."
+
+
+def error_words(plan: Plan) -> str:
+    """Say the typical error in a few words, with what it is of and what it is counted in."""
+    if not plan.amount:
+        return "none: the exact numbers"
+    error = plan.expected_error()
+    unit = f"in units of {plan.query.attributes[0]}" if plan.query.keyword in _IN_VALUES else "in records"
+    # Weights of a linear query may stand for anything.
+    counted = "" if plan.query.keyword == "linear" else f", {unit}"
+    return f"about {about(error.rmse)} (of {error.of}{counted})"
 
 
 def by_size(plan: Plan) -> dict[str, Any] | None:

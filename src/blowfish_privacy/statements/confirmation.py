@@ -9,11 +9,11 @@ from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.policies.explain import COMPLETE, unprotected
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.statements.accuracy import error_words
 from blowfish_privacy.statements.asked import asked_words
 from blowfish_privacy.statements.budget import budget_rows, budget_words
 from blowfish_privacy.statements.plan import plan_view
 from blowfish_privacy.statements.release import paid_by
-from blowfish_privacy.support.exact import about
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,11 @@ def _release(plan: Plan, earlier: Entry | None) -> ConfirmedRelease:
     view = plan_view(plan)
     loss = plan.certificate.loss.measure.words(plan.amount)
     cost = f"{loss} on {view['lost_on']}" if plan.amount else "nothing: it has no noise"
-    error = "none: the exact numbers" if not plan.amount else f"about {about(view['rmse'])}"
     return ConfirmedRelease(
         name=plan.name,
         query=asked_words(plan),
         cost=cost if earlier is None else "nothing more",
-        error=error,
+        error=error_words(plan),
         notices=tuple(plan.notices()),
         paid_before=None if earlier is None else paid_by(earlier),
     )

@@ -94,6 +94,12 @@ def test_an_offer_says_what_is_spent_and_what_is_not_protected(file, folder):
     assert said.balances == (("age", "0", "0.75", "0.25"),)
     assert any("sex" in sentence for sentence in said.unprotected)
     assert said.releases[2].notices
+    assert [each.error.partition(" (")[2] for each in said.releases] == [
+        "of a cell, in records)",
+        "of the mean, in units of age)",
+        "",
+    ]
+    assert said.releases[2].error == "none: the exact numbers"
     assert [each.query for each in said.releases] == ["Table of counts of age", "Mean of age", "Table of counts of sex"]
 
 

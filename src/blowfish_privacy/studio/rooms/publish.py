@@ -9,6 +9,7 @@ from nicegui import run, ui
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.statements.accuracy import error_words
 from blowfish_privacy.statements.asked import asked_words
 from blowfish_privacy.statements.budget import budget_words
 from blowfish_privacy.studio.draft import Problem
@@ -22,7 +23,6 @@ from blowfish_privacy.studio.rooms.ledger_history import show_history
 from blowfish_privacy.studio.rooms.publication import show_progress
 from blowfish_privacy.studio.rooms.results_shelf import Shelf
 from blowfish_privacy.studio.workshop import Workshop
-from blowfish_privacy.support.exact import about
 
 
 def publish(workshop: Workshop) -> None:
@@ -105,7 +105,7 @@ def _release(outcome: Outcome, left_out: set[str], retotal: Callable[[], None]) 
                 problem_card(Problem.of(outcome.problem))
             elif outcome.plan is not None and outcome.view is not None:
                 ui.label(asked_words(outcome.plan))
-                error = f"typical error {about(outcome.view['rmse'])}" if outcome.plan.amount else "exact"
+                error = f"typical error {error_words(outcome.plan)}" if outcome.plan.amount else "exact"
                 note(f"{_cost(outcome)}; {error}")
 
 
