@@ -4,8 +4,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from blowfish_privacy.errors import PolicyError
-from blowfish_privacy.support.exact import exact, positive, show
+from blowfish_privacy.errors import PolicyError, QueryError
+from blowfish_privacy.support.exact import about, exact, positive, readable, show, stated_amount
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,20 @@ def test_positive_refuses_zero_and_below():
 def test_numbers_are_shown_the_way_a_person_writes_them(number, shown):
     assert show(number) == shown
     assert Fraction(shown) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("1e400", "epsilon is too large: more than 10"), ("1e-300", "epsilon is too small: less than 10")],
+)
+def test_amounts_that_nobody_means_are_refused(text, message):
+    with pytest.raises(QueryError, match=message):
+        stated_amount(text, "epsilon", error=QueryError)
+    assert stated_amount("1e15", "epsilon", error=QueryError) == 10**15
+    assert stated_amount("1e-15", "epsilon", error=QueryError) == Fraction(1, 10**15)
+
+
+def test_no_number_for_a_reader_is_long():
+    assert (readable(Fraction(1, 3)), readable(Fraction("0.25"))) == ("1/3", "0.25")
+    assert readable(Fraction("0.25" + "0" * 300 + "1")) == "0.25"
+    assert [about(number) for number in (1e15, 1e300, float("inf"), 1e-300)] == [*["more than 10^15"] * 3, "1e-300"]

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from blowfish_privacy.errors import BlowfishError, SpecError, brief, nearest
 from blowfish_privacy.privacy.conversion import epsilon_of, round_down
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Measure
-from blowfish_privacy.support.exact import Number, exact, plain, positive, show
+from blowfish_privacy.support.exact import Number, exact, plain, readable, show, stated_amount
 
 LARGEST_DELTA = Fraction(1, 100)
 """Deltas above this are refused: with that probability a release may reveal anything."""
@@ -31,12 +31,12 @@ class Budget:
         if isinstance(value, Budget):
             return value
         if not isinstance(value, Mapping):
-            return cls(EPSILON, positive(value, what, error=error))
+            return cls(EPSILON, stated_amount(value, what, error=error))
         stated: dict[Any, object] = dict(value)
         _check_keys(stated, what, error)
         if "rho" in stated:
-            return cls(RHO, positive(stated["rho"], f"rho of {what}", error=error))
-        epsilon = positive(stated["epsilon"], f"epsilon of {what}", error=error)
+            return cls(RHO, stated_amount(stated["rho"], f"rho of {what}", error=error))
+        epsilon = stated_amount(stated["epsilon"], f"epsilon of {what}", error=error)
         return cls.approximate(epsilon, checked_delta(stated["delta"], f"delta of {what}", error=error), error=error)
 
     @classmethod
@@ -51,8 +51,9 @@ class Budget:
     def words(self) -> str:
         """Say it the way it was stated: "1", "rho 0.05", "epsilon 1 at delta 1e-9"."""
         if isinstance(self.measure, Approximate):
-            return f"epsilon {show(self.measure.epsilon)} at delta {short(self.measure.delta)}"
-        return show(self.amount) if self.measure is EPSILON else f"{self.measure.unit} {show(self.amount)}"
+            return f"epsilon {readable(self.measure.epsilon)} at delta {short(self.measure.delta)}"
+        shown = readable(self.amount)
+        return shown if self.measure is EPSILON else f"{self.measure.unit} {shown}"
 
     @property
     def kept(self) -> str:

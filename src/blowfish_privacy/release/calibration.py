@@ -17,7 +17,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Asked, Query
 from blowfish_privacy.queries.asked import split
 from blowfish_privacy.release.spending import Spending
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.exact import readable
 from blowfish_privacy.support.progress import task
 
 
@@ -148,7 +148,8 @@ def smallest_amount(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction
         power *= 10
         if power > _LARGEST:
             raise RefusalError(
-                f"no amount up to a million makes the error as small as {show(wanted)}.", hint="allow a larger error."
+                f"no amount up to a million makes the error as small as {readable(wanted)}.",
+                hint="allow a larger error.",
             )
     # Now power / 10 < amount <= power; search among 101, 102, .., 1000 thousandths of power.
     low, high = 100, 1000

@@ -17,7 +17,7 @@ from blowfish_privacy.errors import BlowfishError, QueryError, brief
 from blowfish_privacy.privacy.budget import checked_delta
 from blowfish_privacy.privacy.conversion import rho_of
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
-from blowfish_privacy.support.exact import positive
+from blowfish_privacy.support.exact import stated_amount
 
 Noise: TypeAlias = Literal["laplace", "gaussian"]
 NOISES: tuple[str, ...] = get_args(Noise)
@@ -69,14 +69,14 @@ class Spending:
             raise problem("Gaussian noise loses rho, not epsilon.", hint="give rho, or delta beside epsilon.")
         amount = rho if rho is not None else epsilon
         if amount is not None and not isinstance(amount, Mapping):
-            amount = positive(amount, "rho" if rho is not None else "epsilon", error=problem)
-        wanted = None if error is None else positive(error, "error", error=problem)
+            amount = stated_amount(amount, "rho" if rho is not None else "epsilon", error=problem)
+        wanted = None if error is None else stated_amount(error, "error", error=problem)
         return cls(RHO if concentrated else EPSILON, amount, delta, wanted, noise, ledger)
 
     def of_group(self, amount: Any) -> Spending:
         """Return what one group may spend."""
         name = "rho" if self.unit is RHO else "epsilon"
-        return replace(self, amount=None if amount is None else positive(amount, name, error=QueryError))
+        return replace(self, amount=None if amount is None else stated_amount(amount, name, error=QueryError))
 
     def choices(self, amount: Fraction) -> dict[Measure, Fraction]:
         """Return what may be lost in each measure: any one of them, not all together."""

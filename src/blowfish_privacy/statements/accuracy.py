@@ -20,7 +20,7 @@ from blowfish_privacy.release.public_sizes import PublicSizes
 from blowfish_privacy.release.rival import comparison, rival_of
 from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.statements.budget import lost_on
-from blowfish_privacy.support.exact import about, show
+from blowfish_privacy.support.exact import about, readable, show
 
 MOST_PARTS = 16
 """The most parts of an answer that a picture lists; those with the largest errors are kept."""
@@ -43,7 +43,7 @@ def accuracy_view(plan: Plan) -> dict[str, Any]:
         "exact": not plan.amount,
         "mechanism": plan.certificate.mechanism if plan.amount else None,
         "measure": loss.measure.name,
-        "amount": show(plan.amount),
+        "amount": readable(plan.amount),
         "lost_on": lost_on(loss, plan.policy),
         "draws_on": _draws_on(loss, plan.policy),
         "lost": {name: str(amount) for name, amount in in_words(loss, plan.policy).items() if amount},
@@ -144,7 +144,7 @@ def sketched(
 
     Between two plans both are taken for straight on logarithmic scales, which they nearly are.
     """
-    points = sorted((float(row["amount"]), row["rmse"]) for row in rows if row["rmse"] > 0)
+    points = sorted((float(Fraction(row["amount"])), row["rmse"]) for row in rows if row["rmse"] > 0)
     wanted = amount
     if error is not None:
         points, wanted = sorted((rmse, spent) for spent, rmse in points), error

@@ -10,6 +10,7 @@ from math import log
 _STEPS = tuple(map(Decimal, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))
 _RANGES = {"epsilon": (-3, 1), "rho": (-5, 1), "error": (-1, 6)}
 """Powers of ten between which a slider moves."""
+_LEAST = Fraction(1, 10**300)
 
 
 def amounts(key: str) -> list[Decimal]:
@@ -22,7 +23,7 @@ def amounts(key: str) -> list[Decimal]:
 
 def nearest(amount: Fraction, stops: Sequence[Decimal]) -> int:
     """Return the number of the stop that is nearest to an amount, by their ratio."""
-    wanted = log(max(float(amount), 1e-300))
+    wanted = log(min(max(amount, _LEAST), 1 / _LEAST))
     return min(range(len(stops)), key=lambda number: abs(log(float(stops[number])) - wanted))
 
 

@@ -10,7 +10,7 @@ from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.statements.odds import lost_between
 from blowfish_privacy.studio.workshop import Workshop
-from blowfish_privacy.support.exact import positive, rounded
+from blowfish_privacy.support.exact import rounded, stated_amount
 
 OWN, BUDGET = "own", "budget"
 _RELEASE = "release: "
@@ -58,14 +58,14 @@ class ChosenLoss:
         """Take an epsilon that somebody wrote; say whether it is one."""
         if self.wrong(text) is not None:
             return False
-        self.own = positive(text, "epsilon", error=QueryError)
+        self.own = stated_amount(text, "epsilon", error=QueryError)
         return True
 
     @staticmethod
     def wrong(text: str) -> str | None:
         """Say what is wrong with an epsilon that somebody wrote."""
         try:
-            positive(text, "epsilon", error=QueryError)
-        except QueryError:
-            return "a number above 0"
+            stated_amount(text, "epsilon", error=QueryError)
+        except QueryError as error:
+            return error.message if "too " in error.message else "a number above 0"
         return None

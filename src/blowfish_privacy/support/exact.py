@@ -18,6 +18,8 @@ Number: TypeAlias = int | float | str | Decimal | Fraction
 # A decimal exponent makes a fraction of as many digits: "1e999999999" must not be allowed to fill the memory.
 _MAX_EXPONENT = 400
 _LARGEST = 10**1000
+_MOST_AMOUNT = 10**15
+_LONGEST = 24
 
 
 def exact(value: object, what: str, *, error: type[BlowfishError]) -> Fraction:
@@ -38,6 +40,17 @@ def positive(value: object, what: str, *, error: type[BlowfishError]) -> Fractio
     number = exact(value, what, error=error)
     if number <= 0:
         raise error(f"{what} must be above 0, got {show(number)}.")
+    return number
+
+
+def stated_amount(value: object, what: str, *, error: type[BlowfishError]) -> Fraction:
+    """Like :func:`positive`, for what is spent or an error that is wanted: nobody can mean one far from 1."""
+    number = positive(value, what, error=error)
+    hint = "write a number between 10^-15 and 10^15."
+    if number > _MOST_AMOUNT:
+        raise error(f"{what} is too large: more than 10^15.", hint=hint)
+    if number < Fraction(1, _MOST_AMOUNT):
+        raise error(f"{what} is too small: less than 10^-15.", hint=hint)
     return number
 
 
@@ -64,8 +77,16 @@ def rounded(number: Fraction | int) -> str:
     return scientific(Fraction(number))
 
 
+def readable(number: Fraction | int) -> str:
+    """Write a fraction exactly where that is short, and rounded where nobody would read all its digits."""
+    shown = show(number)
+    return shown if len(shown) <= _LONGEST else rounded(number)
+
+
 def about(number: float) -> str:
     """Write a number with about three digits."""
+    if number >= _MOST_AMOUNT:
+        return "more than 10^15"
     return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 

@@ -6,6 +6,9 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
+
+from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release import spec
 from blowfish_privacy.studio.charts.accuracy import by_amount, by_part, by_size, error_bars
 from blowfish_privacy.studio.charts.balances import balances
@@ -96,3 +99,38 @@ def test_a_preview_is_there_once_other_amounts_are_planned():
     assert planned.preview("epsilon", 0.4).startswith("typical error about ")
     assert planned.preview("error", planned.accuracy["rmse"] * 2).startswith("takes about epsilon 0.2")
     assert planned.preview("rho", 0.1) == ""
+
+
+STATED = (
+    "epsilon: 1e15",
+    "epsilon: 1e-9",
+    "epsilon: '1/3'",
+    f"epsilon: 0.25{'0' * 300}1",
+    "error: 1e-15",
+    "error: 1e15",
+)
+
+
+@pytest.mark.parametrize("stated", STATED)
+def test_pictures_of_amounts_at_the_ends_of_what_is_taken(stated):
+    planning = Planning.of(spec.loads(FILE.replace("epsilon: 0.5", stated)), Path())
+    rows, planned = planning.shares(["ages"]), planning.outcomes[0].said
+    assert isinstance(rows, list)
+    options = [balances(rows, ["ages"], "1", "epsilon")]
+    if planned is not None:
+        view, others = planned.by_size, planned.by_amount
+        options += [
+            error_bars(planned.accuracy),
+            *([by_size(view)] if view else []),
+            *([by_amount(others)] if others else []),
+        ]
+        assert isinstance(planned.preview("error", 25.0), str)
+    for option in options:
+        assert json.dumps(option, allow_nan=False)
+        assert len(description(option)) < 300
+
+
+@pytest.mark.parametrize("stated", ["epsilon: 1e400", "epsilon: 1e-300", "error: 1e400", "error: 1e-300"])
+def test_amounts_that_no_picture_can_show_are_refused_by_the_file(stated):
+    with pytest.raises(SpecError, match="too (large|small)"):
+        spec.loads(FILE.replace("epsilon: 0.5", stated))

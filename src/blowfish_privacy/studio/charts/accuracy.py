@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from math import ceil, floor, log10
 from typing import Any
 
@@ -87,7 +88,7 @@ def by_part(parts: Sequence[Mapping[str, Any]]) -> Option:
 
 def by_amount(rows: Sequence[Mapping[str, Any]]) -> Option:
     """Show the typical error for larger and smaller amounts, and where the plan is."""
-    points = [[float(row["amount"]), row["rmse"]] for row in rows if row["rmse"] > 0]
+    points = [[float(Fraction(row["amount"])), row["rmse"]] for row in rows if row["rmse"] > 0]
     name = rows[0]["measure"]
     curve = {
         **line("typical error", points, 0),
@@ -96,7 +97,7 @@ def by_amount(rows: Sequence[Mapping[str, Any]]) -> Option:
             "symbol": "none",
             "lineStyle": {"color": INK, "type": "dotted"},
             "label": {"formatter": "now", "color": INK, "fontSize": LABEL_SIZE},
-            "data": [{"xAxis": float(row["amount"])} for row in rows if row["stated"]],
+            "data": [{"xAxis": float(Fraction(row["amount"]))} for row in rows if row["stated"]],
         },
     }
     return chart(
