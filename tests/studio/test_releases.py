@@ -73,6 +73,22 @@ def test_a_slider_a_number_and_an_error_say_what_may_be_spent(room, page):
     expect(page.get_by_label("Epsilon", exact=True)).to_have_value("0.77")
 
 
+def test_an_amount_that_is_not_taken_says_why(room, page):
+    room()
+    field = page.get_by_label("Epsilon", exact=True)
+    for typed, why in (("NaN", "a finite number"), ("-1", "above 0, got -1"), ("", "missing"), ("1e400", "too large")):
+        field.fill(typed)
+        field.press("Enter")
+        expect(page.get_by_text(why)).to_contain_text("The file keeps 0.25.")
+        expect(field).to_have_value(typed)
+    assert not violations(page)
+    field.fill("1/3")
+    field.press("Enter")
+    in_file(page, "histogram: [age, sex], epsilon: 1/3}")
+    expect(page.get_by_text("The file keeps")).to_have_count(0)
+    walk(page, "budget")
+
+
 def test_a_release_is_added_asked_otherwise_renamed_and_removed(room, page):
     room()
     page.get_by_role("button", name="Add a release").press("Enter")

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.queries.asked import check_asked, read_asked, split
+from blowfish_privacy.studio.amounts import Amount, in_file
 
 Takes: TypeAlias = Literal["one", "several", "two", "tables", "ways"]
 Entry: TypeAlias = dict[str, Any]
@@ -166,11 +167,12 @@ def with_key(entry: Entry, key: str, value: Any) -> Entry:
     return {**entry, key: value}
 
 
-def with_amount(entry: Entry, key: str, amount: Decimal) -> Entry:
+def with_amount(entry: Entry, key: str, amount: Amount) -> Entry:
     """State what may be spent, or the error to solve for, in the place of what was stated before."""
-    stated = {key if each in AMOUNTS else each: amount if each in AMOUNTS else old for each, old in entry.items()}
+    value = in_file(amount)
+    stated = {key if each in AMOUNTS else each: value if each in AMOUNTS else old for each, old in entry.items()}
     if key not in stated:
-        stated[key] = amount
+        stated[key] = value
     if key == "rho":
         stated.pop("delta", None)
     return stated

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blowfish_privacy.studio.amounts import amounts, nearest, read_amount, rounded_to_stop, written
+from blowfish_privacy.studio.amounts import amounts, in_file, nearest, read_amount, rounded_to_stop, why_not, written
 
 
 @pytest.mark.parametrize("key", ["epsilon", "rho", "error"])
@@ -36,10 +36,33 @@ def test_what_is_written_is_read_back(amount):
     assert read_amount(written(amount)) == amount
 
 
-@pytest.mark.parametrize("text", ["", "no", "0", "-1", "inf", "nan", None, "1/3"])
+@pytest.mark.parametrize("text", ["", "no", "0", "-1", "inf", "nan", None, "1/0", "1e400", "1e-300"])
 def test_what_is_no_amount_is_none(text):
     assert read_amount(text) is None
 
 
 def test_a_comma_is_a_point():
     assert read_amount(" 0,25 ") == Decimal("0.25")
+
+
+def test_a_fraction_is_taken_where_a_file_takes_it():
+    third = read_amount(" 1/3 ")
+    assert third == Fraction(1, 3)
+    assert (written(third), in_file(third), in_file(Decimal("0.5"))) == ("1/3", "1/3", Decimal("0.5"))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "Epsilon is missing: "),
+        ("NaN", "Epsilon must be a finite number, got 'NaN'."),
+        ("-1", "Epsilon must be above 0, got -1."),
+        ("0", "Epsilon must be above 0, got 0."),
+        ("1e400", "Epsilon is too large: more than 10^15."),
+    ],
+)
+def test_what_is_not_taken_says_why(text, why):
+    said = why_not(text, "Epsilon")
+    assert said is not None
+    assert said.startswith(why)
+    assert why_not("1/3", "Epsilon") is None

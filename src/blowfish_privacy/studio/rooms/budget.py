@@ -16,7 +16,7 @@ from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.statements.budget import budget_words
-from blowfish_privacy.studio.amounts import read_amount, written
+from blowfish_privacy.studio.amounts import in_file, read_amount, why_not, written
 from blowfish_privacy.studio.charts.balances import balances
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts.following import follow
@@ -112,21 +112,28 @@ def _budget_field(workshop: Workshop) -> None:
         return
     unit, amount = ("rho", stated["rho"]) if isinstance(stated, dict) else ("epsilon", stated)
     with ui.row().classes("items-center gap-4"):
-        number = ui.input("Budget", value="" if amount is None else written(Decimal(str(amount))))
-        number.props("outlined dense inputmode=decimal").classes("w-32")
+        number = ui.input("Budget", value="" if amount is None else _shown(amount))
+        number.props("outlined dense").classes("w-32")
         counted = ui.select(_COUNTS, label="Counted in", value=unit).props("outlined dense").classes("w-56")
 
     def state() -> None:
+        # Left empty, nothing was stated yet: there is nothing to complain about.
+        number.error = why_not(number.value, "the budget") if number.value else None
         read = read_amount(number.value)
         if read is None:
             return
-        body = workshop.body
-        body["budget"] = read if counted.value == "epsilon" else {"rho": read}
+        body, value = workshop.body, in_file(read)
+        body["budget"] = value if counted.value == "epsilon" else {"rho": value}
         _say(workshop.change(body))
 
     number.on("blur", state)
     number.on("keydown.enter", state)
     counted.on_value_change(state)
+
+
+def _shown(stated: object) -> str:
+    read = read_amount(stated)
+    return str(stated) if read is None else written(read)
 
 
 def _create(workshop: Workshop) -> None:

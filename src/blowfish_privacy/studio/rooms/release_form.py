@@ -12,7 +12,7 @@ from nicegui import ui
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.privacy.measure import EPSILON
-from blowfish_privacy.studio.amounts import read_amount, rounded_to_stop
+from blowfish_privacy.studio.amounts import Amount, read_amount, rounded_to_stop
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.last_good import last_good_body
 from blowfish_privacy.studio.parts.amount_control import AmountControl
@@ -187,12 +187,12 @@ class ReleaseForm:
                 amount = Fraction(outcome.plan.expected_error().rmse)
         self._spend(key, rounded_to_stop(amount, key))
 
-    def _preview(self, key: str, amount: Decimal) -> str:
+    def _preview(self, key: str, amount: Amount) -> str:
         planning = self.workshop.planning
         outcome = None if planning is None else planning.outcome(self.name)
         return "" if outcome is None or outcome.said is None else outcome.said.preview(key, float(amount))
 
-    def _spend(self, key: str, amount: Decimal) -> None:
+    def _spend(self, key: str, amount: Amount) -> None:
         self.change(with_amount(self.entry, key, amount))
 
     def _more(self) -> None:
