@@ -171,7 +171,8 @@ def _totals(plan: Plan) -> Iterator[str]:
         yield f"Published exactly beside it: {public_totals.words(plan.query, blocks)}."
     met = error_left(plan)
     if met is not None:
-        yield f"Tables and pictures will meet every public total, which leaves an error of {about(met)}."
+        left = f"a typical error of {about(met)} for a cell"
+        yield f"Tables and pictures will meet every public total, which leaves {left}."
 
 
 def _chosen(plan: Plan) -> Iterator[str]:

@@ -80,9 +80,9 @@ class HistogramResult(Result):
         """State the error of the counts shown, and that whole counts are biased."""
         if self._constraints is None:
             return []
+        left = f"a typical error of {about(self.error().rmse)} for a cell"
         return [
-            f"Tables and pictures meet every public total: {about(self.error().rmse)}. "
-            "Whole counts (“consistent”) are biased."
+            f"Tables and pictures meet every public total, which leaves {left}. Whole counts (“consistent”) are biased."
         ]
 
     @property
