@@ -9,6 +9,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.results import Result
+from blowfish_privacy.studio.charts.counts import counts_picture
 from blowfish_privacy.studio.charts.look import MOST_POINTS
 from blowfish_privacy.studio.charts.picture import with_interval
 from blowfish_privacy.studio.charts.results import pictures_of
@@ -150,3 +151,30 @@ def test_a_number_has_as_many_digits_as_its_interval_leaves(bounds, said):
 
 def test_one_number_is_also_written_out(drawn):
     assert drawn["mean"][0].note.startswith("mean: ")
+
+
+def test_values_without_an_order_are_bars_and_others_lines(session):
+    names = session.release(bp.Histogram("region", "sex"), epsilon=1)
+    (picture,) = pictures_of(names)
+    kinds = [each["type"] for each in picture.option["series"]]
+    assert kinds == ["bar", "bar", "boxplot", "boxplot"]
+    assert "Whiskers" in picture.note
+    (picture,) = pictures_of(session.release(bp.Histogram("age", "sex"), epsilon=1))
+    assert {each["type"] for each in picture.option["series"]} == {"line"}
+
+
+def test_many_values_without_an_order_are_bars_too():
+    domain = bp.Domain(place=bp.Categorical([f"place {number}" for number in range(70)]))
+    counts = np.arange(70.0)
+    picture = counts_picture("places", domain, counts, counts - 1, counts + 1)
+    assert [each["type"] for each in picture.option["series"]] == ["bar", "boxplot"]
+    wide = bp.Domain(place=domain.attributes[0], sex=bp.Categorical(["Female", "Male"]))
+    picture = counts_picture("places", wide, np.ones(140), np.zeros(140), np.ones(140))
+    assert [each["type"] for each in picture.option["series"]] == ["heatmap"]
+
+
+def test_numbers_on_a_map_grow_upwards_and_names_are_a_list(session):
+    (numbers,) = pictures_of(session.release(bp.Histogram("age", "wage"), epsilon=1))
+    assert numbers.option["yAxis"]["inverse"] is False
+    (names,) = pictures_of(session.release(bp.Histogram("region", "sex", "weight"), epsilon=1))
+    assert names.option["yAxis"]["inverse"] is True

@@ -22,6 +22,7 @@ from blowfish_privacy.studio.charts.look import (
     margins,
     point,
     telling,
+    upwards,
     value_axis,
 )
 from blowfish_privacy.studio.charts.picture import Picture, number, sentences, shorten, with_interval
@@ -45,7 +46,7 @@ def heat_map(
     bounds: Bounds | None = None,
     said: str = "",
 ) -> Picture:
-    """Draw counts in colours, the shorter of two attributes downwards; of more, the first downwards.
+    """Draw counts in colours, the shorter of two attributes upright; of more, the first.
 
     Every count is within ``half`` in 95 of 100; where neighbours are added up, ``bounds`` bounds each sum.
     """
@@ -63,6 +64,9 @@ def heat_map(
     cells = _blocks(table, rows, columns)
     texts = _texts(cells, bounds and bounds(_corners((rows, tall), (columns, wide), turned=turned)))
     option = _option(title, cells, texts, (down, across), (names[0], " x ".join(names[1:])))
+    if domain.project(names[:1]).attributes[0].ordered:
+        # Names are a list, read from the top; numbers grow upwards, as in every other picture.
+        option["yAxis"] |= upwards(option["yAxis"]) | {"inverse": False}
     return Picture(title, option, sentences(said, interval, below, merged), _height(len(down)))
 
 
