@@ -223,3 +223,20 @@ def test_without_a_ledger_the_way_to_one_is_shown(begin, page):
     expect(button(page, REVIEW)).to_be_disabled()
     page.get_by_role("link", name="Make it under Budget").click()
     page.wait_for_url("**/budget")
+
+
+def test_on_a_narrow_page_the_history_scrolls_and_show_stays_in_sight(begin, page):
+    begin()
+    agree(page)
+    show = button(page, "Show entry 1 again")
+    expect(show).to_be_visible()
+    page.set_viewport_size({"width": 420, "height": 800})
+    expect(show).to_be_visible()
+    region = page.locator(".studio-scroll").filter(has=show)
+    assert region.evaluate("element => element.scrollWidth > element.clientWidth")
+    for scrolled in (0, 10_000):
+        region.evaluate("(element, to) => { element.scrollLeft = to; }", scrolled)
+        box, around = show.bounding_box(), region.bounding_box()
+        assert around["x"] <= box["x"]
+        assert box["x"] + box["width"] <= min(420, around["x"] + around["width"]) + 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420

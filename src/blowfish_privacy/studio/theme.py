@@ -54,6 +54,7 @@ body { background: var(--ground); color: var(--ink); }
     linear-gradient(transparent, var(--paper) 60%) bottom / 100% 40px no-repeat local,
     linear-gradient(#c3cad4, transparent) top / 100% 12px no-repeat scroll,
     linear-gradient(transparent, #c3cad4) bottom / 100% 12px no-repeat scroll; }
+.studio-acting tr > :last-child { position: sticky; right: 0; background: var(--paper); padding: 7px 0 7px 10px; }
 .studio-scroll { width: 100%; overflow-x: auto; flex: none; }
 a:focus-visible, button:focus-visible, .q-btn:focus-visible, [tabindex]:focus-visible {
   outline: 3px solid #1a5f9e; outline-offset: 2px; }
@@ -97,6 +98,7 @@ a:focus-visible, button:focus-visible, .q-btn:focus-visible, [tabindex]:focus-vi
 @media (max-width: 900px) { .studio-halves, .studio-card-halves { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 700px) { .studio-columns li { grid-template-columns: minmax(0, 1fr) auto; }
   .studio-columns li > :nth-child(2) { grid-column: 1; grid-row: 2; } }
+@media (max-width: 700px) { .studio-acting tr > :last-child { box-shadow: inset 2px 0 var(--line); } }
 @media (max-width: 700px) { .studio-room { padding: 18px 14px 60px; } }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; } }
 """

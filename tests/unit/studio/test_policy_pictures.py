@@ -3,11 +3,13 @@
 import json
 from fractions import Fraction
 
+import pytest
+
 import blowfish_privacy as bp
 from blowfish_privacy.statements.facts import FactEffect, Outlook
 from blowfish_privacy.statements.secret_graph import graph_view, reach
 from blowfish_privacy.studio.charts.facts import facts_chart
-from blowfish_privacy.studio.charts.secrets import graph_chart, steps_chart
+from blowfish_privacy.studio.charts.secrets import graph_chart, graph_height, steps_chart
 from blowfish_privacy.studio.value_text import declared, position_of
 
 DOMAIN = bp.Domain(
@@ -40,6 +42,15 @@ def test_a_graph_has_a_dot_for_each_value_and_a_line_for_each_pair() -> None:
     sizes = [node["symbolSize"] for node in series["data"]]
     assert sizes[0] == sizes[2] > sizes[1]
     json.dumps(option)
+
+
+def test_a_small_graph_takes_little_space() -> None:
+    assert graph_height(2) < graph_height(3) < graph_height(9) == graph_height(24)
+    # Two values, a pair or not, are level, so that little height is enough.
+    for secrets in (bp.FullDomain(), bp.Public()):
+        pair = bp.Policy(bp.Domain(sex=bp.Categorical(["Female", "Male"])), secrets=secrets, size="unknown")
+        nodes = graph_chart(graph_view(pair, "sex"), 0, 1)["series"][0]["data"]
+        assert nodes[0]["value"][1] == pytest.approx(nodes[1]["value"][1])
 
 
 def test_steps_are_bars_and_what_is_open_is_hatched() -> None:

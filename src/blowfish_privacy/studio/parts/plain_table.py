@@ -15,10 +15,10 @@ def plain_table(
     caption: str = "",
     actions: Callable[[int], None] | None = None,
 ) -> None:
-    """Show rows below a header; ``actions`` fills a last cell of each row, given its number."""
+    """Show rows below a header; ``actions`` fills a last cell of each row, which stays in sight, given its number."""
     with (
         ui.element("div").classes("studio-scroll").props("tabindex=0 role=region") as region,
-        ui.element("table").classes("studio-table"),
+        ui.element("table").classes("studio-table" if actions is None else "studio-table studio-acting"),
     ):
         region.props["aria-label"] = caption or ", ".join(header)
         if caption:

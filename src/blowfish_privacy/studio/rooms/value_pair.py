@@ -10,7 +10,7 @@ from blowfish_privacy.domain import Attribute
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.statements.odds import odds_between
 from blowfish_privacy.statements.secret_graph import MOST_VALUES, GraphView, graph_view, reach
-from blowfish_privacy.studio.charts.secrets import graph_chart, steps_chart
+from blowfish_privacy.studio.charts.secrets import graph_chart, graph_height, steps_chart
 from blowfish_privacy.studio.chosen_loss import ChosenLoss
 from blowfish_privacy.studio.parts.chart import chart
 from blowfish_privacy.studio.parts.following import follow
@@ -62,7 +62,7 @@ class ValuePair:
 
     def _chart(self) -> None:
         ordered = self._attribute.ordered
-        drawn = self._drawn = chart(self._options(self._policy), 260)
+        drawn = self._drawn = chart(self._options(self._policy), 260 if ordered else graph_height(self._attribute.size))
         drawn.on_point_click(self._clicked)
         with ui.column().classes("gap-0 w-full"):
             note("Press a bar to choose the other value." if ordered else "Press one value, then another.")
