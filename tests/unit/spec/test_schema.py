@@ -49,7 +49,7 @@ BEYOND_A_SCHEMA = {
         r"must increase|lower bound .* above|ends are reversed|holds no bin|width of a block|too close|within \+-1e300",
         r"known count must be a whole number|too many digits for a common unit",
         r"must be (a finite number|above 0)|lies between 0 and 1|a common lattice",
-        r"delta stands beside|loses rho|delta must be|is too small for any",
+        r"delta stands beside|loses rho|delta must be|is too small for any|more than 10\^15|less than 10\^-15",
     ),
     "letters and printable characters beyond ASCII are told from others": (
         r"the name .* must begin|printable text|not valid text|name of an attribute must be text",
