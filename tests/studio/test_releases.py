@@ -76,7 +76,12 @@ def test_a_slider_a_number_and_an_error_say_what_may_be_spent(room, page):
 def test_an_amount_that_is_not_taken_says_why(room, page):
     room()
     field = page.get_by_label("Epsilon", exact=True)
-    for typed, why in (("NaN", "a finite number"), ("-1", "above 0, got -1"), ("", "missing"), ("1e400", "more than 10")):
+    for typed, why in (
+        ("NaN", "a finite number"),
+        ("-1", "above 0, got -1"),
+        ("", "missing"),
+        ("1e400", "more than 10"),
+    ):
         field.fill(typed)
         field.press("Enter")
         expect(page.get_by_text(why)).to_contain_text("The file keeps 0.25.")
