@@ -186,7 +186,7 @@ def test_without_a_seed_the_noise_is_real(tmp_path, capsys):
     [
         (["--epsilon", "0"], "above 0"),
         (["--epsilon", "much"], "finite number"),
-        (["--epsilon", "1e-30"], "noise scale"),
+        (["--epsilon", "1e-30"], "too small"),
         (["--runs", "0"], "range"),
         (["--seed", "x"], "integer"),
     ],

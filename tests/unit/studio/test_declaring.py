@@ -146,8 +146,13 @@ def test_a_table_beside_the_file_is_named_without_its_folder(tmp_path: Path):
         assert from_folder(data, tmp_path) == data
 
 
+def test_an_address_without_a_password_is_taken():
+    pytest.importorskip("psycopg")
+    check_place("postgresql://me@host/db?table=t")
+
+
 def test_a_password_gets_into_no_file():
-    for data in ("people.csv", "postgresql://me@host/db?table=t", "spark:/lake"):
+    for data in ("people.csv", "spark:/lake"):
         check_place(data)
     for data in ("postgresql://me:hunter2@host/db?table=t", "mysql://me:hunter2@host/db", "host=h password=hunter2"):
         with pytest.raises(DataError) as caught:
