@@ -254,7 +254,7 @@ def test_what_is_typed_fast_stays_as_it_is_typed(studio, page):
     assert running.file.read_text() == typed + SMALL
 
 
-def test_two_tabs_that_write_at_once_end_up_alike(studio, page, new_page):
+def test_two_tabs_write_into_one_text(studio, page, new_page):
     running = studio(SMALL)
     other = new_page()
     for each in (page, other):
@@ -262,6 +262,7 @@ def test_two_tabs_that_write_at_once_end_up_alike(studio, page, new_page):
     editor(page).click()
     page.keyboard.press("Control+End")
     page.keyboard.type("# from the first\n", delay=20)
+    expect(editor(other)).to_contain_text("# from the first")
     editor(other).click()
     other.keyboard.press("Control+End")
     other.keyboard.type("# from the second\n", delay=20)

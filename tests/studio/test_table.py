@@ -142,10 +142,11 @@ def test_a_table_is_found_in_the_folders_with_the_keyboard_alone(studio, page, w
     for name in ("inner", "others.csv"):
         entry = dialog(page).get_by_role("button", name=name)
         expect(entry).to_be_visible()
-        for _ in range(12):
+        for _ in range(60):
+            page.keyboard.press("Tab")
             if entry.evaluate("element => element === document.activeElement"):
                 break
-            page.keyboard.press("Tab")
+        expect(entry).to_be_focused()
         page.keyboard.press("Enter")
     expect(dialog(page)).to_have_count(0)
     expect(page.get_by_text("0 of 2 declared")).to_be_visible()

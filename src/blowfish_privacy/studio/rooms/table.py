@@ -56,6 +56,8 @@ class _TableRoom:
             self._wanted = ui.input("Find a column").classes("w-full").props("outlined dense clearable")
             self._wanted.on_value_change(self._looked.fire)
             live(self._columns, self._workshop.changed, self._looked, shows=self._shows).classes("studio-stack")
+            # Outside of what is built anew, so that no press comes to nothing.
+            self._by_name()
         data_check(self._workshop)
 
     def _data(self) -> str | None:
@@ -105,7 +107,6 @@ class _TableRoom:
             note(f"{len(shown):,} of {len(rows):,} columns are shown.")
         if rows and not declared:
             note("Columns that are not declared are left out: nothing is ever published about them.")
-        self._by_name()
 
     def _waiting(self) -> None:
         if self._looking:
