@@ -19,7 +19,7 @@ from blowfish_privacy.support.limits import FILE_CHARACTERS
 _PAUSE = 120
 """Milliseconds: what is written after a pause is handed over at once, what is written faster at the next pause."""
 _SENT = f"""
-() => {{
+(event) => {{
   const box = getHtmlElement(%(id)d);
   const send = () => {{
     clearTimeout(box.pending);
@@ -38,6 +38,8 @@ _TYPED = f"""
   box.pending = setTimeout(send, {_PAUSE});
 """
 _LEFT = "if (box.pending !== undefined) send();"
+_COMMANDED = "if (box.pending !== undefined && (event.ctrlKey || event.metaKey)) send();"
+"""Whoever saves by a key saves what was typed before it."""
 _GIVE = """
 const box = getHtmlElement(%d);
 clearTimeout(box.pending);
@@ -57,7 +59,7 @@ class TextEditor(ui.codemirror):
         self._given = 0
         self._typed = typed
         self._shown = text
-        for event, act in ((_BUILT_IN, _TYPED), ("focusout", _LEFT)):
+        for event, act in ((_BUILT_IN, _TYPED), ("focusout", _LEFT), ("keydown", _COMMANDED)):
             super().on(event, self._take, js_handler=_SENT % {"id": self.id, "act": act})
 
     def on(self, type: str, *arguments: Any, **options: Any) -> Self:  # noqa: A002
