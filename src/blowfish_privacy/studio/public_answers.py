@@ -51,16 +51,23 @@ class Asking:
 
     def rows(self) -> int:
         """Return the number of rows."""
-        return self._answers.answer((*self._stamp, "rows"), lambda: self._engine().rows())
+        return self._answers.answer((*self._stamp, "rows"), lambda: self._asked(lambda engine: engine.rows()))
 
     def counts(self, domain: Domain, sets: AttributeSets) -> list[npt.NDArray[np.int64]]:
         """Return the table of each set of attributes."""
         # What is counted depends on how the attributes are declared, treatment of undeclared values included.
         declared = tuple((tuple(names), repr([domain.project([name]) for name in names])) for names in sets)
-        return self._answers.answer((*self._stamp, declared), lambda: self._engine().counts(domain, sets))
+        return self._answers.answer(
+            (*self._stamp, declared), lambda: self._asked(lambda engine: engine.counts(domain, sets))
+        )
 
-    def _engine(self) -> Engine:
-        return open_engine(self._data)
+    def _asked(self, ask: Callable[[Engine], Any]) -> Any:
+        """Open the data for one question, and let go of files, memory and connections after it."""
+        engine = open_engine(self._data)
+        try:
+            return ask(engine)
+        finally:
+            engine.close()
 
 
 def is_remote(data: str) -> bool:
