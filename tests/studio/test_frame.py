@@ -228,8 +228,8 @@ def test_the_page_finds_the_studio_again_after_the_line_was_lost(studio, page, t
     says_saved(page, saved=False)
 
 
-def test_the_first_page_is_there_within_two_seconds_of_the_start(studio, page):
-    """Measured once in a browser that has been started, on whatever machine this is: the bound is generous."""
+def test_the_first_page_does_not_hang(studio, page):
+    """That it comes at all, on whatever machine this is; how fast it is, ``first_page.py`` measures."""
     page.goto("about:blank")
     running = studio(SMALL)
     begun = time.monotonic()
