@@ -4,12 +4,14 @@
 # make test-engines  the engine servers' tests: PostgreSQL and Spark, started and stopped by the tests
 # make test-studio  the studio's tests, in a browser
 # make check      format, lint, types, imports
+# make dist       build the wheel and the source distribution, and try both in empty environments
 # make bench      every performance claim beside its peers, as one table of ratios
 # make bench-synthetic  synthetic records of Adult (DATA=FOLDER) beside published ways and SmartNoise, about half an hour
 # make bench-scale  how a release grows with rows and cells, on every engine
 # make audit      a black-box audit of every mechanism, and the oracle checks on many more random policies
 # make reproduce  the 2014 paper's figures, examples and counterexamples (REPRODUCE=--quick for minutes)
 # make docs       the documentation site, its Python and console blocks run, into site/
+# make pictures   draw the pictures of the guides anew, by running the guides
 # make map        draw the rooms of the library and what they import, into docs/pictures/rooms.svg
 # make schema     write the JSON Schema of the policy file to docs/
 PYTHON ?= python3
@@ -18,13 +20,15 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 SMARTNOISE := .venv-smartnoise
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraints.txt
+# Written here, so that commands start as fast where Python is told to leave no bytecode behind.
+BYTECODE := $(BIN)/python -m compileall -q src
 WORKERS ?= auto
 EFFORT ?= 5
 INSTANCES ?= 6000
 FILES ?= 3000
 REPRODUCE ?=
 
-.PHONY: help demo studio test test-engines test-studio check bench bench-synthetic bench-scale audit reproduce docs map schema clean
+.PHONY: help demo studio test test-engines test-studio check dist bench bench-synthetic bench-scale audit reproduce docs pictures map schema clean
 .DEFAULT_GOAL := help
 
 help:
@@ -38,6 +42,7 @@ $(BIN)/python:
 $(VENV)/.base: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up the environment in $(VENV) (once) ..."
 	@$(PIP) -e .
+	@$(BYTECODE)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.base
@@ -89,6 +94,7 @@ studio: $(VENV)/.studio
 	@$(BIN)/blowfish studio --demo
 
 test: $(VENV)/.test
+	@$(BYTECODE)
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 # The servers are started by the tests themselves, on the loopback interface.
@@ -107,6 +113,11 @@ check: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/pyright
+	$(BIN)/python -m pytest tests/typed
+
+# Builds and tries in environments of its own, in a temporary folder.
+dist:
+	$(PYTHON) tests/distribution/check.py
 
 bench: $(PEERS)/.peers
 	$(PEERS)/bin/python benchmarks/run.py
@@ -133,9 +144,14 @@ reproduce: $(VENV)/.test
 docs: $(VENV)/.test
 	$(BIN)/python -m blowfish_privacy.results.pictures.secret_graph docs/pictures
 	$(BIN)/python -m blowfish_privacy.results.pictures.balances docs/pictures
+	$(BIN)/python examples/guide_pictures.py docs/pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python -m pytest -n $(WORKERS) tests/docs
 	@echo "The site is in site/: open site/index.html, or python3 -m http.server -d site for the search."
+
+# Noise repeats itself here, so that a picture changes only where its code does.
+pictures: $(VENV)/.test
+	cd tests && ../$(BIN)/python -m docs.draw
 
 map: $(VENV)/.base
 	$(BIN)/python -m blowfish_lab.rooms . docs/pictures/rooms.svg

@@ -5,13 +5,14 @@ Names are imported when they are first used, so that ``import blowfish_privacy``
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from blowfish_privacy.support.on_demand import attributes_of
 from blowfish_privacy.version import __version__
 
 if TYPE_CHECKING:
     from blowfish_privacy.batch import Batch
-    from blowfish_privacy.domain import Bin, Binned, Categorical, Domain, Hierarchy, Integer
+    from blowfish_privacy.domain import Bin, Binned, Categorical, Date, Decimal, Domain, Hierarchy, Integer
     from blowfish_privacy.engines import Counts
     from blowfish_privacy.errors import (
         BlowfishError,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "batch": ["Batch"],
-    "domain": ["Bin", "Binned", "Categorical", "Domain", "Hierarchy", "Integer"],
+    "domain": ["Bin", "Binned", "Categorical", "Date", "Decimal", "Domain", "Hierarchy", "Integer"],
     "estimator": ["KMeansEstimator"],
     "engines": ["Counts"],
     "errors": [
@@ -109,8 +110,6 @@ _HOME = {
     "session": ["Session"],
     "support.progress": ["progress_to"],
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
-
 __all__ = [
     "AddRemove",
     "Attributes",
@@ -125,6 +124,8 @@ __all__ = [
     "Counts",
     "Cumulative",
     "DataError",
+    "Date",
+    "Decimal",
     "DistanceThreshold",
     "Domain",
     "DomainError",
@@ -165,13 +166,8 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+__getattr__ = attributes_of(__name__, _HOME)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})
+    return sorted({*globals(), *__all__})

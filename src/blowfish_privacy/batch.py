@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.engines import located
-from blowfish_privacy.errors import BlowfishError, SpecError
+from blowfish_privacy.errors import BlowfishError, DataError, SpecError
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.noise import BitSource
@@ -20,15 +20,17 @@ from blowfish_privacy.queries.asked import looked_at
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe
+from blowfish_privacy.release.file_places import release_words
 from blowfish_privacy.release.keys import content_key, may_be_paid
 from blowfish_privacy.release.plan import Plan, make_plan
-from blowfish_privacy.release.planned_release import PlannedRelease
+from blowfish_privacy.release.planned_release import PlannedRelease, Unplanned
 from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import Session
 from blowfish_privacy.support.postgresql import is_address
 
 _WHAT = "the releases cost"
+_OTHERS = "the others can be released without it, if they are named: --only NAME."
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,8 @@ class Batch:
     """The ledger's entries that paid for some of the plans before this batch, by key."""
     quote: Quote
     """What the plans that are due will cost together, and what they will leave."""
+    outcomes: tuple[Plan | Unplanned, ...] = ()
+    """The plans and, in their places, the releases that cannot be planned: none where the batch was checked."""
 
     @property
     def cost(self) -> Fraction:
@@ -53,12 +57,13 @@ class Batch:
         return self.quote.cost
 
     @classmethod
-    def open(cls, path: str | Path, *, fresh: bool = False) -> Batch:
+    def open(cls, path: str | Path, *, fresh: bool = False, only: Collection[str] = ()) -> Batch:
         """Plan the releases of a policy file; ``fresh`` spends again on those that the ledger holds, with new noise.
 
-        Nothing is spent and no value is read. What exceeds the budget is refused here.
+        Nothing is spent and no value is read. What exceeds the budget is refused here, and so is a file in which some
+        release cannot be planned, unless ``only`` names those that are meant.
         """
-        file = spec.load(path)
+        file = spec.load_in_part(path).only(only) if only else spec.load(path)
         return cls.of(file, open_session(file, Path(path).parent), fresh=fresh)
 
     @classmethod
@@ -73,20 +78,25 @@ class Batch:
     ) -> Batch:
         """Plan the releases of a file in a session; ``ask`` asks for public numbers of rows, where they are needed.
 
-        ``check=False`` plans what exceeds the budget too; :attr:`quote` says that it does.
+        ``check=False`` plans what exceeds the budget too; :attr:`quote` says that it does. What cannot be planned is
+        then among :attr:`outcomes`, and does not stop the others.
         """
         entries = session.ledger.entries()
         if check:
             _refuse_unaffordable(file, session, [] if fresh else entries)
         ask = ask or PublicNumbers(file.policy, lambda: session.engine)
-        plans = plan_releases(file, ask, session.ledger.measure)
-        plans = plans if fresh else [keyed(plan, file) for plan in plans]
+        outcomes = plan_each(file, ask, session.ledger.measure)
+        if check:
+            refuse_unplanned(outcomes)
+        if not fresh:
+            outcomes = [keyed(each, file) if isinstance(each, Plan) else each for each in outcomes]
+        plans = [each for each in outcomes if isinstance(each, Plan)]
         keys = {plan.key for plan in plans}
         earlier = {entry.key: entry for entry in entries if entry.key in keys}
         quote = session.quote(*(plan for plan in plans if plan.key not in earlier))
         if check:
             quote.check(_WHAT)
-        return cls(session, tuple(plans), earlier, quote)
+        return cls(session, tuple(plans), earlier, quote, tuple(outcomes))
 
     @property
     def due(self) -> list[Plan]:
@@ -115,7 +125,30 @@ def ledger_location(file: PolicyFile, folder: Path) -> str | Path | None:
 
 def plan_releases(file: PolicyFile, ask: PublicNumbers, ledger: Measure | None = None) -> list[Plan]:
     """Plan every release of a file, for a ledger that counts like this; by default as the file's budget does."""
-    return [plan_release(release, file, ask, ledger) for release in file.releases]
+    outcomes = plan_each(file, ask, ledger)
+    refuse_unplanned(outcomes)
+    return [each for each in outcomes if isinstance(each, Plan)]
+
+
+def plan_each(file: PolicyFile, ask: PublicNumbers, ledger: Measure | None = None) -> list[Plan | Unplanned]:
+    """Plan every release of a file that can be planned; the others are in their places, with the reason."""
+    outcomes: list[Plan | Unplanned] = []
+    for release in file.releases:
+        planned = try_release(release, file, ask, ledger)
+        outcomes.append(planned if isinstance(planned, Plan) else Unplanned(release.name, planned, release.query))
+    for number in sorted(file.wrong):
+        outcomes.insert(number, file.wrong[number])
+    return outcomes
+
+
+def refuse_unplanned(outcomes: Sequence[object]) -> None:
+    """Refuse the first of a file's releases that cannot be read or planned, if there is one."""
+    for each in outcomes:
+        if isinstance(each, Unplanned):
+            error = each.error
+            if len(outcomes) > 1 and not isinstance(error, DataError):
+                error = error.hinting(_OTHERS)
+            raise error
 
 
 def try_release(
@@ -124,8 +157,11 @@ def try_release(
     """Plan one release of a file, or say within its name why it cannot be planned: the others can be all the same."""
     try:
         return plan_release(release, file, ask, ledger)
+    except DataError as error:
+        # Of the table, whichever release asks for its rows first.
+        return error
     except BlowfishError as error:
-        return error.within(release.name)
+        return error.within(release_words(release.name))
 
 
 def plan_release(release: PlannedRelease, file: PolicyFile, ask: PublicNumbers, ledger: Measure | None = None) -> Plan:

@@ -41,6 +41,10 @@ class BlowfishError(Exception):
         found.line = self.line if line is None else line
         return found
 
+    def hinting(self, hint: str) -> BlowfishError:
+        """Return the same error with one more hint."""
+        return type(self)(self.message, hint=hint if self.hint is None else f"{self.hint} {hint}", line=self.line)
+
 
 class DomainError(BlowfishError):
     """A domain is declared wrongly, or a value is not in it."""

@@ -19,6 +19,7 @@ from blowfish_privacy.errors import DataError, PolicyError, QueryError, brief
 from blowfish_privacy.mechanisms.clusters.centres import nearest_centre
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import KMeans
+from blowfish_privacy.results import ClustersResult
 from blowfish_privacy.session import Session
 from blowfish_privacy.support.exact import positive
 
@@ -91,7 +92,7 @@ class KMeansEstimator(BaseEstimator):
         session = Session(engine, policy, budget=budget, ledger=self.ledger)
         query = KMeans(domain.names, self.n_clusters)
         # Arrays have no name by which to know them again, and every fit must learn from the X that it is given.
-        self.release_ = session.release(query, epsilon=self.epsilon, mechanism=self.mechanism, new=True)
+        self.release_: ClustersResult = session.release(query, epsilon=self.epsilon, mechanism=self.mechanism, new=True)
         engine.close()
         self.cluster_centers_: Floats = self.release_.centers
         self.cluster_sizes_: Floats = self.release_.sizes

@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 import weakref
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, Unpack, overload
 from warnings import warn
 
 from blowfish_privacy import results
@@ -17,30 +18,46 @@ from blowfish_privacy.errors import (
     LedgerError,
     PolicyError,
     QueryError,
-    RefusalError,
     brief,
 )
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
 from blowfish_privacy.ledger.ledger import check_same_budget
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.noise import BitSource, SystemSource
+from blowfish_privacy.parallel import Parallel
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.budget import Budget, BudgetLike
 from blowfish_privacy.privacy.classes import classes_met
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.queries import Asked, Selected
+from blowfish_privacy.queries import (
+    Asked,
+    Cumulative,
+    Histogram,
+    KMeans,
+    Linear,
+    Quantiles,
+    Query,
+    RangeGrid,
+    Ranges,
+    Sum,
+    Synthetic,
+    Tables,
+)
 from blowfish_privacy.queries.asked import looked_at, split
-from blowfish_privacy.queries.selection import checked_groups
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe
 from blowfish_privacy.release.data_check import PolicyCheck, check_data
 from blowfish_privacy.release.keys import MADE_BEFORE, SessionKeys, may_be_paid
+from blowfish_privacy.release.options import Options
 from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.release.run import ReleaseRunner
 from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.results.comparison import Comparison, compare
+from blowfish_privacy.statements.card_layout import Card
+
+Asks = TypeVar("Asks", bound=Query)
 
 
 class Session:
@@ -69,13 +86,13 @@ class Session:
         if not isinstance(policy, Policy):
             raise PolicyError(f"a session needs a Policy, got {type(policy).__name__}.")
         self.policy = policy
-        self.ledger = self._open_ledger(budget, ledger, create=create)
+        self.ledger: Ledger = self._open_ledger(budget, ledger, create=create)
         self._data = data
         self._engine: Engine | None = None
         if source is not None and not hasattr(source, "words"):
             raise QueryError(f"a source of random bits is needed, got {brief(source)}.")
         self._source: BitSource = SystemSource() if source is None else source
-        self.keys = SessionKeys(data)
+        self.keys: SessionKeys = SessionKeys(data)
 
     def _open_ledger(self, budget: BudgetLike | None, ledger: str | Path | Ledger | None, *, create: bool) -> Ledger:
         terms = None if budget is None else Budget.read(budget, "budget", error=LedgerError)
@@ -99,6 +116,9 @@ class Session:
         weakref.finalize(self, folder.cleanup)
         return SqliteLedger.create(Path(folder.name) / "session.ledger", budget=terms, load_policy=load_policy)
 
+    def __repr__(self) -> str:
+        return f"<Session of policy {self.policy.hash[:12]}, {self.ledger!r}>"
+
     @property
     def engine(self) -> Engine:
         """The data engine; opening it reads no row."""
@@ -107,10 +127,14 @@ class Session:
         return self._engine
 
     @property
-    def remaining(self) -> Any:
+    def remaining(self) -> Fraction:
         """What is left of the budget."""
         return self.ledger.remaining
 
+    @overload
+    def plan(self, query: Asks, **options: Unpack[Options]) -> Plan[Asks]: ...
+    @overload
+    def plan(self, query: Asked, *, mechanism: str | None = None, **options: Unpack[Options]) -> Plan: ...
     def plan(
         self,
         query: Asked,
@@ -154,6 +178,28 @@ class Session:
         )
         return replace(plan, key=self.keys.choose(self.policy, describe(plan), key=key, new=new))
 
+    @overload
+    def release(self, query: Histogram | Plan[Histogram], **options: Unpack[Options]) -> results.HistogramResult: ...
+    @overload
+    def release(self, query: Quantiles | Plan[Quantiles], **options: Unpack[Options]) -> results.QuantilesResult: ...
+    @overload
+    def release(self, query: Ranges | Plan[Ranges], **options: Unpack[Options]) -> results.RangesResult: ...
+    @overload
+    def release(self, query: Cumulative | Plan[Cumulative], **options: Unpack[Options]) -> results.CumulativeResult: ...
+    @overload
+    def release(self, query: RangeGrid | Plan[RangeGrid], **options: Unpack[Options]) -> results.GridResult: ...
+    @overload
+    def release(self, query: Sum | Plan[Sum], **options: Unpack[Options]) -> results.NumberResult: ...
+    @overload
+    def release(self, query: Linear | Plan[Linear], **options: Unpack[Options]) -> results.VectorResult: ...
+    @overload
+    def release(self, query: KMeans | Plan[KMeans], **options: Unpack[Options]) -> results.ClustersResult: ...
+    @overload
+    def release(self, query: Tables | Plan[Tables], **options: Unpack[Options]) -> results.TablesResult: ...
+    @overload
+    def release(self, query: Synthetic | Plan[Synthetic], **options: Unpack[Options]) -> results.SyntheticResult: ...
+    @overload
+    def release(self, query: Plan | Asked, *, mechanism: str | None = None, **options: Unpack[Options]) -> Any: ...
     def release(self, query: Plan | Asked, **options: Any) -> Any:
         """Certify, charge, read, perturb, record, and hand out; options are those of :meth:`plan`.
 
@@ -178,6 +224,17 @@ class Session:
         if not all(isinstance(plan, Plan) for plan in plans):
             raise QueryError("a quote is for plans.", hint="session.quote(session.plan(query, epsilon=..)).")
         return self.ledger.quote([plan.certificate.loss for plan in plans], self.policy)
+
+    def card(self, *, title: str | None = None, publisher: str | None = None, folder: str | Path | None = None) -> Card:
+        """State for publication what all releases of the session's ledger protect together, and what they do not.
+
+        Earlier releases of the ledger are in it. ``markdown`` and ``page`` of ``blowfish_privacy.statements.card_page``
+        write it; files of the releases in the folder, where the page will be, are offered for download.
+        """
+        from blowfish_privacy.statements.product_card import make_product_card
+
+        where = None if folder is None else Path(folder)
+        return make_product_card(self.ledger, title=title, publisher=publisher, folder=where)
 
     def runner(self) -> ReleaseRunner:
         """Return what runs plans over this session's data, policy and ledger."""
@@ -220,26 +277,6 @@ class Session:
             return
         if quotes and not any(entry.key == key for entry in entries) and costs(query, self.policy):
             quotes[0].check()
-
-
-class Parallel:
-    """Releases for groups of records that no secret pair meets two of: ``session.release(query.by(..))``, checked."""
-
-    def __init__(self, session: Session, attributes: tuple[str, ...]) -> None:
-        self._session, self._by = session, checked_groups(attributes)
-        for name in self._by:
-            _ = session.policy.domain[name]
-            if session.policy.graph.changes(name):
-                raise RefusalError(
-                    f"releases for each value of {name} cannot be charged their maximum: {name} is secret, so a "
-                    "person may move between groups.",
-                    hint="release the query by(..) it: the noise then covers both groups.",
-                )
-
-    def release(self, query: Asked, **options: Any) -> Any:
-        """Release a query for each group; options are those of :meth:`Session.release`."""
-        plain, selection = split(query)
-        return self._session.release(Selected(plain, selection).by(*self._by), **options)
 
 
 def _read(text: str, folder: Path | None) -> Any:

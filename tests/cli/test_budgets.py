@@ -24,7 +24,7 @@ releases:
   - {{name: sexes, histogram: sex, epsilon: 0.05}}
 """
 BUDGETS = {
-    "{epsilon: 1, delta: 1e-9}": "epsilon 1 at delta 1e-9 (rho 0.014973)",
+    "{epsilon: 1, delta: 1e-9}": "epsilon 1 at delta 1e-9 (rho 0.01497)",
     "{rho: 0.05}": "rho 0.05",
 }
 

@@ -96,7 +96,7 @@ def test_an_exact_answer_that_shows_what_no_fact_tells_claims_nothing_of_the_kin
 def test_steps_of_several_attributes_together_are_never_left_out(many):
     domain = bp.Domain({f"a{i}": bp.Integer(0, 2) for i in range(many)})
     policy = bp.Policy(domain, secrets=bp.PerAttribute({name: bp.DistanceThreshold(1) for name in domain}))
-    made = card(policy, bp.Histogram("a0"), data=np.ones(domain.shape, dtype=np.int64))
+    made = card(policy, bp.Histogram(*domain), data=np.ones(domain.shape, dtype=np.int64))
     added = "Values that differ in several attributes are as many steps apart as those attributes add up to."
     assert added in made.said("Protected")
     # Two steps for each attribute.
@@ -104,6 +104,40 @@ def test_steps_of_several_attributes_together_are_never_left_out(many):
     assert policy.distance(dict.fromkeys(domain, 0), dict.fromkeys(domain, 2)) == 2 * many
     assert f"are {2 * many} steps apart" in policy.explain()
     assert "more, in the document" not in markdown(made)
+
+
+def test_a_card_speaks_of_the_attributes_that_its_release_looks_at():
+    domain = bp.Domain(age=bp.Integer(0, 9), sex=bp.Categorical(["F", "M"]), zone=bp.Categorical(["A", "B"]))
+    secrets = bp.PerAttribute(age=bp.DistanceThreshold(3), sex=bp.FullDomain(), zone=bp.Public())
+    made = card(bp.Policy(domain, secrets=secrets), bp.Histogram("age"))
+    assert made.said("Values a record can have") == ["“age”: 0 to 9."]
+    assert made.said("Not looked at") == ["Nothing in this answer depends on “sex”, “zone”."]
+    assert "zone" not in " ".join(made.said("Protected", "Unprotected", "Further apart"))
+    # Three steps lead from 0 to 9, and nothing is lost on the sex: no pair of records is further apart for this answer.
+    assert made.said("Further apart") == ["“age” 0 and 9 are 3 secret steps apart and protected less: a factor 4.49."]
+    assert "the publisher's statement about all releases" in made.said("Composition")[0]
+    grouped = make_card(released(bp.Policy(domain, secrets=secrets), bp.Histogram("age").by("zone")).text)
+    assert "“zone”: not protected at all. Releases may show it exactly." in grouped.said("Unprotected")
+    assert grouped.said("Not looked at") == ["Nothing in this answer depends on “sex”."]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        bp.Policy(bp.Domain(a=bp.Integer(0, 2), b=bp.Integer(0, 2)), secrets=bp.DistanceThreshold(2)),
+        bp.Policy(
+            bp.Domain(a=bp.Integer(0, 2), b=bp.Integer(0, 2)),
+            secrets=bp.PerAttribute(a=bp.FullDomain(), b=bp.Public()),
+            known=[bp.KnownCount({"b": 0})],
+        ),
+    ],
+    ids=["joint pairs", "known facts"],
+)
+def test_where_other_attributes_matter_the_whole_policy_is_told(policy):
+    made = card(policy, bp.Histogram("a"))
+    assert made.said("Not looked at") == []
+    assert "“b”" in made.said("Values a record can have")[0]
+    assert [*policy.words().unprotected] == [each for each in made.said("Unprotected") if "“b”" in each]
 
 
 def test_steps_together_are_named_only_where_they_are_more():
@@ -145,7 +179,7 @@ def test_noise_of_unlike_parts_is_told_apart():
 
     # Scales 2 / 0.3 and 2 / 0.1.
     text = mechanism({"A": "0.1", "B": "0.3", "C": "0.3"})
-    assert "For “zone” B and 1 more (epsilon 0.3): laplace. Each number gets Laplace noise of scale 6.66667" in text
+    assert "For “zone” B and 1 more (epsilon 0.3): laplace. Each number gets Laplace noise of scale 6.667" in text
     assert "For “zone” A (epsilon 0.1): laplace. Each number gets Laplace noise of scale 20" in text
     assert "other groups" not in text
     assert "For the other groups: as the document says." in mechanism({"A": "0.1", "B": "0.2", "C": "0.3"})
@@ -213,10 +247,10 @@ def test_a_large_epsilon_is_called_what_it_is(epsilon, words):
 def test_ordinary_cards_read_well_on_a_terminal():
     domain = bp.Domain(capital_gain=bp.Binned([0, 10, 20, 40]), age=bp.Integer(0, 99))
     policy = bp.Policy(domain, secrets=bp.PerAttribute(capital_gain=bp.FullDomain(), age=bp.DistanceThreshold(1)))
-    text = markdown(card(policy, bp.Histogram("capital_gain"), epsilon=2))
+    text = markdown(card(policy, bp.Histogram("capital_gain", "age"), epsilon=2))
     assert "&" not in text
     assert "“capital_gain”: 3 bins, [0, 10) to [20, 40)" in text
-    assert "a factor 10^" in text
+    assert re.search(r"a factor [\d.]+ x 10\^86", text)
     assert re.search(r"In the documentation of blowfish-privacy \S+: docs/proofs/laplace\.md", text)
 
 

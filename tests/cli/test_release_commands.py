@@ -332,7 +332,14 @@ def test_data_that_do_not_fit_cost_once_and_it_is_said(folder, capsys):
     right = (folder / "people.csv").read_text()
     (folder / "people.csv").write_text(right.replace("9,", "99,"))
     assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 5
-    assert "Its cost, 0.5, was charged (entry 1 of the ledger). Once" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Its cost, 0.5, was charged (entry 1 of the ledger) and stays spent. Correct the data, and" in said
+    assert "Change the declaration, and it is a release under another policy" in said
+    # As it says: a changed declaration is another policy, here one that does not add up, which the plan says at once.
+    (folder / "people.yaml").write_text(FILE.replace("[0, 9]", "[0, 99]"))
+    assert blowfish(folder, "plan", "{folder}/people.yaml") == 3
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 3
+    (folder / "people.yaml").write_text(FILE)
     (folder / "people.csv").write_text(right)
     assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
     assert spent(folder, capsys)["remaining"] == "1/4"
@@ -401,7 +408,13 @@ def test_data_check_counts_for_the_custodian(folder, capsys):
     captured = capsys.readouterr()
     report = json.loads(captured.out)
     assert [(c["name"], c["missing"], c["outside"]) for c in report["columns"]] == [("age", 1, 1), ("sex", 0, 1)]
+    assert [(c["smallest"], c["undeclared"]) for c in report["columns"]] == [("987654", []), (None, [["CANARY", 1]])]
     assert "do not publish" in captured.err
+    # The values are shown to the custodian, and a release that stops at them shows none.
+    assert not any(canary in captured.err for canary in CANARIES)
+    assert blowfish(folder, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 5
+    captured = capsys.readouterr()
+    assert "correct the data, or declare the category too" in captured.err or "widen the declaration" in captured.err
     assert not any(canary in captured.out + captured.err for canary in CANARIES)
 
 
@@ -488,6 +501,21 @@ def test_the_demo_runs_and_leaves_a_folder_to_look_around_in(tmp_path, capsys):
     out = capsys.readouterr().out
     for said in ("steps apart", "typical error", "is sound", "not protected"):
         assert said in out
+    summing_up = " ".join(out[out.rindex("In two sentences") :].split())
+    # A mean under a threshold of 20 gains as much as the 200 declared wages are longer; a single count gains nothing.
+    assert "Gained: “mean wage” is 10 times as exact as under plain differential privacy" in summing_up
+    assert "nothing is gained for “ages”" in summing_up
+    assert summing_up.endswith("“region”: not protected at all.")
+
+
+def test_a_made_up_table_is_written_once(tmp_path, capsys):
+    file = tmp_path / "people.csv"
+    assert run(["demo", "table", str(file), "--rows", "30"]) == 0
+    assert len(file.read_text().splitlines()) == 31
+    assert "30 people, all made up" in capsys.readouterr().out
+    before = file.read_bytes()
+    assert run(["demo", "table", str(file)]) == 2
+    assert file.read_bytes() == before
 
 
 def test_everything_speaks_json(folder, capsys):
@@ -539,6 +567,14 @@ def test_very_many_values_get_a_file_of_their_own(tmp_path, capsys, monkeypatch)
     document = "{folder}/out/pairs.release.json"
     assert blowfish(tmp_path, "verify", document) == 0
     assert blowfish(tmp_path, "card", document) == 0
+    # The statement about all releases offers the file, and shows no picture of so many numbers.
+    assert blowfish(tmp_path, "card", "{folder}/people.yaml", "-o", "{folder}/out/index.html") == 0
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert f'href="{written[1]}"' in page
+    assert "<img" not in page
+    (tmp_path / "out" / written[1]).unlink()
+    assert blowfish(tmp_path, "release", "{folder}/people.yaml", "--yes", "--out", "{folder}/out") == 0
+    capsys.readouterr()
     (tmp_path / "out" / written[1]).unlink()
     assert blowfish(tmp_path, "verify", document) == 2
     assert written[1] in capsys.readouterr().out

@@ -34,8 +34,11 @@ from synthetic_steps import drawing
 
 ROOT = Path(__file__).parents[2]
 EVERY = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=lambda kind: kind.name)
+SELDOM = ("weighted-offsets",)
+"""Few random policies have numbers to weight records with: tests/contracts/test_weights.py makes some that do."""
+OFTEN = [kind for kind in MECHANISMS.values() if kind.name not in SELDOM]
 INDEPENDENT = pytest.mark.parametrize(
-    "kind", [kind for kind in MECHANISMS.values() if kind.independent_rows], ids=lambda kind: kind.name
+    "kind", [kind for kind in OFTEN if kind.independent_rows], ids=lambda kind: kind.name
 )
 """Flows and what is measured in two steps are checked in tests/unit/mechanisms: test_grid.py, test_soft_grid.py."""
 NOISY = [
@@ -62,7 +65,8 @@ def query_for(kind, domain):
     tables = [bp.Tables([marked[:1], *combinations(marked, 2)])]
     plain = (q(name) for q in (Histogram, Cumulative, Sum, Mean) for name in domain.names)
     synthetic = [bp.Synthetic(domain.names)] if len(domain.names) > 1 else []
-    for query in (*plain, *grids, *clusters, *tables, *synthetic):
+    weighted = [Mean(a).weighted(b) for a in domain.names for b in domain.names if a != b]
+    for query in (*plain, *grids, *clusters, *tables, *synthetic, *weighted):
         try:
             query.on(domain)
         except bp.QueryError:
@@ -123,7 +127,7 @@ def test_the_docstring_has_its_lines_and_the_proof_exists(kind):
     assert kind.proof in kind.__doc__
 
 
-@EVERY
+@pytest.mark.parametrize("kind", OFTEN, ids=lambda kind: kind.name)
 @given(policy=policies(most_cells=12, most_attributes=2, sizes=SIZES), epsilon=EPSILONS)
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_calibrated_certifies_exactly_what_was_asked(kind, policy, epsilon):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from math import inf
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -254,3 +256,33 @@ def test_the_same_pairs_have_the_same_error_however_they_are_written():
         errors.add((policy.hash, plan.expected_error().mse, plan.epsilon))
     assert len(pairs) == 224
     assert len(errors) == 1
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_the_steepest_edge_is_that_of_exhaustive_search(kind, data):
+    graph = data.draw(policies(most_cells=30, kind=kind)).graph
+    heights = st.lists(st.integers(-9, 9), min_size=graph.domain.size, max_size=graph.domain.size)
+    rows = np.array(data.draw(st.lists(heights, min_size=1, max_size=3)), dtype=np.int64)
+    found = graph.steepest(rows.reshape(-1, *graph.domain.shape))
+    if found is None:
+        return  # bins that move together with other attributes: there is no quick way
+    flat = [(graph.domain.flat(x), graph.domain.flat(y)) for x, y in graph.edges()]
+    assert found.rise == max((abs(int(row[x] - row[y])) for row in rows for x, y in flat), default=0)
+    assert (found.edge is None) == (found.rise == 0)
+    if found.edge is not None:
+        x, y = found.edge
+        assert graph.adjacent(x, y)
+        assert abs(rows[found.row, graph.domain.flat(x)] - rows[found.row, graph.domain.flat(y)]) == found.rise
+
+
+@KINDS
+@given(data=st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_the_edges_are_all_adjacent_pairs(kind, data):
+    graph = data.draw(policies(most_cells=30, kind=kind)).graph
+    pairs = combinations(graph.domain.cells(), 2)
+    edges = [*graph.edges()]
+    assert len({*edges}) == len(edges)
+    assert {frozenset(edge) for edge in edges} == {frozenset(pair) for pair in pairs if graph.adjacent(*pair)}

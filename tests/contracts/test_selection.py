@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
+from blowfish_privacy.domain import Numeric
 from blowfish_privacy.privacy import population
 from blowfish_privacy.privacy.loss import NOTHING
 from blowfish_privacy.queries.asked import split
@@ -36,6 +37,9 @@ def askeds(draw, domain):
     names = [draw(views(domain, name)) for name in chosen]
     query = draw(st.sampled_from([bp.Histogram(*names), bp.Linear(weights, attributes=names)]))
     others = [name for name in domain.names if name not in chosen]
+    heavy = [name for name in others if isinstance(domain[name], Numeric) and domain[name].lowest >= 0]
+    if heavy and draw(st.booleans()):
+        query = bp.Histogram(*names).weighted(others.pop(others.index(draw(st.sampled_from(heavy)))))
     where = {}
     for attribute in draw(st.sets(st.sampled_from(domain.names), max_size=2)):
         name = draw(views(domain, attribute))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.domain import Integer
+from blowfish_privacy.domain import Binned, Numeric
 from blowfish_privacy.privacy.squared_sensitivity import squared_by_class, squared_sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.testing.oracle import largest_changes, linear_sensitivity
@@ -42,11 +42,11 @@ def make_query(data, kind, domain):
         chosen = [name for name in chosen if domain[name].size > 1]
         return bp.Synthetic(chosen) if len(chosen) > 1 else None
     if kind is bp.KMeans:
-        chosen = [name for name in names if domain[name].ordered]
+        chosen = [name for name in names if isinstance(domain[name], Numeric | Binned)]
         return bp.KMeans(chosen, k=1) if chosen else None
     if issubclass(kind, bp.Cumulative) and kind is not bp.Cumulative:
         return None  # they are the cumulative histogram, shown differently
-    fitting = [n for n in names if (domain[n].ordered if kind is bp.Cumulative else isinstance(domain[n], Integer))]
+    fitting = [n for n in names if (domain[n].ordered if kind is bp.Cumulative else isinstance(domain[n], Numeric))]
     return kind(data.draw(st.sampled_from(fitting))) if fitting else None
 
 
@@ -85,10 +85,14 @@ def test_a_bound_is_never_too_small_and_says_so(monkeypatch):
     monkeypatch.setattr("blowfish_privacy.queries.linear.MOST_PAIRS", 0)
     domain = bp.Domain(v=bp.Integer(0, 9))
     query = bp.Linear(lambda v: [v, v * v, -v], ["v"])
+    exact = bp.sensitivity(query, bp.Policy(domain, secrets=bp.DistanceThreshold(1)))
+    assert (exact.value, exact.exact) == (Fraction(1 + 17 + 1), True)
+    # As for a graph that does not know its steepest pair.
+    monkeypatch.setattr("blowfish_privacy.queries.linear.steepest_of", lambda found: None)
     full = bp.sensitivity(query, bp.Policy(domain, secrets=bp.FullDomain()))
     assert (full.value, full.exact) == (Fraction(9 + 81 + 9), False)
-    near = bp.sensitivity(query, bp.Policy(domain, secrets=bp.DistanceThreshold(1)))
-    assert near.value == full.value
+    near = bp.sensitivity(bp.Linear(query.weights, ["v"]), bp.Policy(domain, secrets=bp.DistanceThreshold(2)))
+    assert (near.value, near.exact) == (full.value, False)
     with pytest.raises(bp.QueryError, match="too large to calibrate"):
         bp.sensitivity(bp.Linear([[1] * 10] * 11, ["v"]), bp.Policy(domain, secrets=bp.FullDomain()))
 

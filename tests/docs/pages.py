@@ -11,6 +11,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+from blowfish_privacy.cli.census import synthetic_census
 from blowfish_privacy.cli.main import run
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +19,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+)?(?P<options>[^\n]*)\n(?P<body>.*?)^(?P=indent)```", re.M | re.S
 )
+PICTURE = re.compile(r"!\[[^\]]*\]\((?:docs/)?pictures/([\w-]+\.(?:svg|png))\)")
 LANGUAGES = {"python", "console", "yaml", "sh", "text", "csv"}
 """`text` is output; everything else runs or is written to a file."""
 
@@ -45,6 +47,14 @@ def blocks_of(page: Path) -> list[Block]:
 
 def blocks(page: Path, language: str) -> list[str]:
     return [block.body for block in blocks_of(page) if block.language == language]
+
+
+def prepare(page: Path, folder: Path) -> None:
+    """Fill the folder that a reader works in: a table and the policy file of the README, or nothing."""
+    if "$ blowfish demo table people.csv" in page.read_text():
+        return
+    (folder / "people.csv").write_text("\n".join(synthetic_census(5000)) + "\n")
+    (folder / "people.yaml").write_text(blocks(ROOT / "README.md", "yaml")[0])
 
 
 def run_page(page: Path, folder: Path) -> int:
@@ -116,7 +126,24 @@ def _captured(do) -> str:
     return out.getvalue()
 
 
+LEEWAY = 0.02
+"""How far a number after `about` may be off: what a search finds can depend on how a machine rounds."""
+NUMBER = r"(\d[\d,]*(?:\.\d+)?)"
+
+
 def matches(shown: str, printed: str) -> bool:
-    """Compare what a page shows with what came out: `...` stands for anything, and blanks count as one."""
-    pattern = r".*?".join(re.escape(" ".join(part.split())) for part in shown.split("..."))
-    return re.fullmatch(pattern, " ".join(printed.split()), re.S) is not None
+    """Compare what a page shows with what came out.
+
+    Blanks count as one, `...` stands for anything, and `about 370` for a number nearby.
+    """
+    parts = re.split(rf"(?<=\babout ){NUMBER}", " ".join(shown.split()))
+    pattern = NUMBER.join(r".*?".join(map(re.escape, part.split("..."))) for part in parts[::2])
+    found = re.fullmatch(pattern, " ".join(printed.split()), re.S)
+    return found is not None and all(
+        abs(_number(came) / _number(given) - 1) <= LEEWAY
+        for given, came in zip(parts[1::2], found.groups(), strict=True)
+    )
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))

@@ -12,24 +12,30 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_lab.rooms import draw
-from blowfish_privacy.cli.census import synthetic_census
+from blowfish_privacy.batch import plan_releases
+from blowfish_privacy.cli.census import make_census
 from blowfish_privacy.cli.main import GROUPS, cli
+from blowfish_privacy.engines import open_engine
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
+from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.results.pictures.secret_graph import CHOICES, draw_all, draw_secret_graph
 from blowfish_privacy.support import yaml_text
-from docs.pages import LANGUAGES, PAGES, ROOT, blocks, blocks_of, matches, run_console, run_page
+from docs.pages import LANGUAGES, PAGES, PICTURE, ROOT, blocks, blocks_of, matches, prepare, run_page
 
 
 def name(page):
     return str(page.relative_to(ROOT))
 
 
+README = ROOT / "README.md"
+NAVIGATION = (ROOT / "mkdocs.yml").read_text()
+GUIDES = [ROOT / "docs" / page for page in re.findall(r"\S+\.md", NAVIGATION.split("- Guides:")[1].split("\n  - ")[0])]
+
+
 @pytest.fixture
-def people(tmp_path, monkeypatch):
-    """The folder a reader works in: a table, and the policy file of the README."""
-    (tmp_path / "people.csv").write_text("\n".join(synthetic_census(5000)) + "\n")
-    (tmp_path / "people.yaml").write_text(blocks(ROOT / "README.md", "yaml")[0])
+def reader(tmp_path, monkeypatch):
+    """The folder a reader works in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -40,18 +46,49 @@ def test_every_block_is_of_a_kind_that_runs_or_is_output(page):
     assert page.read_text().count("```") == 2 * len(blocks_of(page)), "a block is not closed, or not found"
 
 
+COLUMNS = {ROOT: 100}
+"""Columns of code that fit: of the README in a browser, of pages as docs/theme makes room for them."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=name)
+def test_no_line_of_code_is_cut_off(page):
+    widest = COLUMNS.get(page.parent, 104)
+    indented = re.findall(r"\n\n((?:    .+\n)+)", page.read_text()) if page.parent.name == "proofs" else []
+    for body in (*indented, *(block.body for block in blocks_of(page))):
+        for line in body.splitlines():
+            assert len(line) <= widest, f"{len(line)} columns: {line}"
+
+
 RUNNABLE = [page for page in PAGES if blocks(page, "python") or blocks(page, "console")]
 
 
-@pytest.mark.parametrize("page", [page for page in RUNNABLE if page.name != "README.md"], ids=name)
-def test_pages_run_from_top_to_bottom(page, people):
-    assert run_page(page, people)
+@pytest.mark.parametrize("page", RUNNABLE, ids=name)
+def test_pages_run_from_top_to_bottom(page, reader):
+    prepare(page, reader)
+    assert run_page(page, reader)
+    if page in GUIDES:
+        text = page.read_text()
+        for shown in PICTURE.finditer(text):
+            drawn = (reader / shown[1]).exists() or "drawn by `" in text[shown.end() : shown.end() + 250].lower()
+            assert drawn, f"{page.name} does not say what draws {shown[1]}"
 
 
-def test_the_python_of_the_readme_runs(people):
-    names: dict[str, object] = {}
-    for body in blocks(ROOT / "README.md", "python"):
-        exec(compile(body, "README.md", "exec"), names)
+@pytest.mark.parametrize("page", GUIDES, ids=name)
+def test_every_guide_shows_a_picture_of_its_result(page):
+    assert PICTURE.search(page.read_text())
+
+
+def test_the_readme_needs_nothing_but_what_it_makes():
+    commands = "".join(blocks(README, "console"))
+    assert commands.startswith("$ blowfish demo table people.csv")
+    assert [block.file for block in blocks_of(README) if block.language == "yaml"] == ["people.yaml"]
+
+
+def test_the_readme_opens_with_a_picture_and_two_commands():
+    opening = README.read_text().split("\n## ")[0].splitlines()
+    assert len(opening) <= 40
+    assert next(line for line in opening[2:] if line.startswith("!["))
+    assert [line.split("#")[0].strip() for line in blocks(README, "sh")[0].splitlines()] == ["make demo", "make test"]
 
 
 WITHOUT_EXTRAS = """
@@ -64,21 +101,18 @@ sys.meta_path.insert(0, Nowhere())
 """
 
 
-def test_the_python_of_the_readme_needs_no_package_that_it_does_not_name(people):
-    (body,) = blocks(ROOT / "README.md", "python")
+def test_the_first_python_needs_no_package_that_it_does_not_name(reader):
+    page = ROOT / "docs/python.md"
+    prepare(page, reader)
+    body = "".join(blocks(page, "python"))
     without, lines = re.subn(r"^.*pip install pandas$", "", body, flags=re.M)
     assert lines == 1
     done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS + without], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_commands_of_the_readme_run(people):
-    (body,) = blocks(ROOT / "README.md", "console")
-    assert body.count("$ blowfish") >= 7
-    run_console(body)
-
-
-def test_the_runner_sees_what_is_wrong(people, tmp_path):
+def test_the_runner_sees_what_is_wrong(reader, tmp_path):
+    prepare(ROOT / "docs/index.md", tmp_path)
     page = tmp_path / "page.md"
     for wrong in (
         "```python\n1 / 0\n```\n",
@@ -94,6 +128,9 @@ def test_the_runner_sees_what_is_wrong(people, tmp_path):
     assert run_page(page, tmp_path) == 1
     assert matches("a ... c", "a  b\nc")
     assert not matches("a ... c", "a b c d")
+    assert matches("errors: about 1,000 and ...", "errors:\nabout 1,019.5 and about 7")
+    assert not matches("errors: about 1,000 and ...", "errors: about 1,021 and about 7")
+    assert not matches("errors: 1,000", "errors: 1,001")
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=name)
@@ -122,13 +159,21 @@ def _parse(command: click.Command, called: str, arguments: list[str]) -> None:
         _parse(found, first, rest)
 
 
-def test_numbers_in_the_readme_are_what_the_code_gives(people):
-    policy = spec.load("people.yaml").policy
-    plan = bp.Session("people.csv", policy, budget=1).plan(bp.Histogram("age", "sex"), epsilon="0.3")
-    assert f"{plan.expected_error().rmse:.2f} persons in a cell" in (ROOT / "README.md").read_text()
-    assert policy.distance({"age": 30}, {"age": 34}) == 1
-    assert policy.distance({"age": 30}, {"age": 60}) == 6
-    assert bp.sensitivity(bp.Sum("wage"), policy).value == 20
+def test_the_errors_in_the_readme_are_those_that_the_demo_plans(tmp_path):
+    loaded = spec.load(make_census(tmp_path))
+    plans = plan_releases(loaded, PublicNumbers(loaded.policy, lambda: open_engine(tmp_path / "census.csv")))
+    rows = [row for row in README.read_text().splitlines() if row.startswith("| ")][1:]
+    for plan, row in zip(plans, rows, strict=False):
+        _, _, error, beside, _ = row.split("|")
+        expected, plain = plan.expected_error().rmse, plan.plain_error()
+        if plain is None:
+            assert expected == 0
+            assert "exact: " in beside
+            continue
+        stated = error.split()[0]
+        assert stated == f"{expected:.{len(stated.partition('.')[2])}f}", plan.name
+        ratio = f"{plain.rmse / expected:.2g} times as exact"
+        assert beside.strip() == ("the same" if ratio == "1 times as exact" else ratio), plan.name
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "yaml")], ids=name)

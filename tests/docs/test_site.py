@@ -123,3 +123,19 @@ def test_the_reference_has_docstrings_and_no_markup_of_another_kind(site):
     mechanisms = (site / "reference/mechanisms.html").read_text()
     for claim in ("Privacy", "Sensitivity", "Error", "Cost", "Numerics", "Proof"):
         assert mechanisms.count(f"<strong>{claim}</strong>: ") >= 6
+
+
+INTERNAL = {"door", "draw", "text", "kinds", "header", "rows", "reads", "to_file", "from_file", "runner", "engine"}
+LISTED = re.compile(r"^::: [\w.]+\.(\w+)\n +options: \{members: \[([^\]]*)\]", re.M)
+
+
+def test_the_reference_lists_what_users_call_and_hides_what_they_do_not(site):
+    for page in (ROOT / "docs/reference").glob("*.md"):
+        if page.stem == "extending":
+            continue
+        html = (site / "reference" / f"{page.stem}.html").read_text()
+        shown = set(re.findall(r'<h\d id="blowfish_privacy\.[\w.]+?\.(\w+\.\w+)"', html))
+        for owner, members in LISTED.findall(page.read_text()):
+            missing = {f"{owner}.{member}" for member in members.split(", ")} - shown
+            assert not missing, f"{page.name} lists what is not there: {missing}"
+        assert {name for name in shown if name.split(".")[1] in INTERNAL} == set(), page.name

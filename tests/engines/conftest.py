@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ def as_csv(table: pa.Table, folder: Path) -> Any:
 def _field(value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, datetime):
+        value = value.replace(tzinfo=None)
     return '"' + value.replace('"', '""') + '"' if isinstance(value, str) else str(value)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal as Exact
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Date, Decimal, Domain, Integer
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -40,7 +41,13 @@ def judge(attribute: Attribute, value: Any) -> int | str:
     if isinstance(attribute, Categorical):
         found = [p for p, c in enumerate(attribute.categories) if c == value and type(c) is type(value)]
         return found[0] if found else "outside"
-    place = _place(attribute, value)
+    if isinstance(attribute, Date):
+        return _step(attribute, value)
+    if isinstance(attribute, Integer) and 0 < value - attribute.low < attribute.size - 1 and value != int(value):
+        return "malformed"
+    place = _steps(attribute, value) if isinstance(attribute, Decimal) else _place(attribute, value)
+    if place is None:
+        return "malformed"
     if 0 <= place < attribute.size:
         return place
     return "outside" if attribute.outside == "error" else (0 if place < 0 else attribute.size - 1)
@@ -48,11 +55,55 @@ def judge(attribute: Attribute, value: Any) -> int | str:
 
 def _place(attribute: Attribute, value: Any) -> int:
     if isinstance(attribute, Integer):
-        return value - attribute.low
+        return math.floor(value) - attribute.low if value < attribute.low else math.ceil(value) - attribute.low
     assert isinstance(attribute, Binned)
     if isinstance(value, float):
         return sum(value >= float(edge) for edge in attribute.bounds) - 1
     return sum(Fraction(value) >= edge for edge in attribute.bounds) - 1
+
+
+def _step(attribute: Date, value: Any) -> int | str:
+    if isinstance(value, str):
+        try:
+            day = (
+                datetime.fromisoformat(value).date()
+                if value[4:5] == value[7:8] == "-" and value.isprintable()
+                else None
+            )
+        except ValueError:
+            day = None
+        if day is None:
+            return "malformed"
+    else:
+        day = value.date() if isinstance(value, datetime) else value
+    if attribute.start <= day <= attribute.end:
+        starts = sorted({_started(attribute, attribute.start + timedelta(days=n)) for n in range(attribute.size * 31)})
+        return starts.index(_started(attribute, day))
+    clamped = 0 if day < attribute.start else attribute.size - 1
+    return "outside" if attribute.outside == "error" else clamped
+
+
+def _started(attribute: Date, day: date) -> date:
+    if attribute.step == "month":
+        return day.replace(day=1)
+    return day - timedelta(days=day.weekday()) if attribute.step == "week" else day
+
+
+def _steps(attribute: Decimal, value: Any) -> int | None:
+    """Go through the values of a decimal attribute one by one; None for a number between them that is not rounded."""
+
+    def floats(mark: Fraction) -> set[float]:
+        return {float(mark), float(np.float32(float(mark)))} if isinstance(value, float) else {mark}
+
+    values = [attribute.number(position) for position in range(attribute.size + 1)]
+    given = value if isinstance(value, float) else Fraction(value)
+    if attribute.round == "error":
+        found = [position for position, each in enumerate(values[:-1]) if given in floats(each)]
+        if found or values[0] < given < values[-2]:
+            return found[0] if found else None
+        return -1 if given < values[0] else attribute.size
+    shift = attribute.spacing / 2 if attribute.round == "nearest" else 0
+    return sum(any(given >= each for each in floats(mark - shift)) for mark in values) - 1
 
 
 def expected(domain: Domain, rows: Rows) -> Any:
@@ -78,8 +129,36 @@ def integers(draw: st.DrawFn) -> tuple[Attribute, pa.DataType, st.SearchStrategy
     high = low + draw(st.integers(0, 9))
     attribute = Integer(low, high, outside=draw(_OUTSIDE), missing=draw(st.sampled_from(["error", low, high])))
     values = st.integers(low, high)
+    if abs(low) < 100 and draw(st.booleans()):
+        make, kind = draw(st.sampled_from([(float, pa.float64()), (Exact, pa.decimal128(12, 3))]))
+        odd = st.sampled_from([low - 1, high + 1, low - 0.5, low + 0.5, high + 0.25, 10**6])
+        return attribute, kind, st.one_of(values.map(make), values.map(make), odd.map(make), st.none())
     beyond = st.sampled_from([low - 1, high + 1, 2**63 - 1, -(2**63)])
     return attribute, pa.int64(), st.one_of(values, values, values, beyond, st.none())
+
+
+@st.composite
+def decimals(draw: st.DrawFn) -> tuple[Attribute, pa.DataType, st.SearchStrategy[Any]]:
+    step = Fraction(draw(st.sampled_from(["0.1", "0.25", "0.3", "2"])))
+    low = draw(st.sampled_from([Fraction(0), Fraction(-7, 10), Fraction(12345)]))
+    attribute = Decimal(
+        low, low + step * draw(st.integers(0, 9)), step,
+        round=draw(st.sampled_from(["error", "error", "nearest", "down"])),
+        outside=draw(_OUTSIDE), missing=draw(st.sampled_from(["error", low])),
+    )  # fmt: skip
+    steps = st.integers(-1, attribute.size).map(lambda n: low + n * step)
+    between = st.tuples(steps, st.sampled_from([Fraction(1, 2), Fraction(1, 1000)])).map(
+        lambda made: made[0] + made[1] * (step if made[1].denominator == 2 else 1)
+    )
+    marks = st.one_of(steps, steps, steps, between) if attribute.round == "error" else st.one_of(steps, between)
+    exact = marks.map(lambda mark: Exact(mark.numerator) / mark.denominator)
+    floats = st.one_of(marks.map(float), st.sampled_from([math.inf, -math.inf, 1e300, math.nan]))
+    narrow = marks.map(lambda mark: float(np.float32(float(mark))))
+    kind, values = draw(st.sampled_from([
+        (pa.int64(), marks.map(math.floor)), (pa.decimal128(12, 4), exact), (pa.decimal128(38, 10), exact),
+        (pa.float64(), floats), (pa.float64(), narrow), (pa.float32(), narrow),
+    ]))  # fmt: skip
+    return attribute, kind, st.one_of(values, values, values, st.none())
 
 
 @st.composite
@@ -94,10 +173,32 @@ def categories(draw: st.DrawFn) -> tuple[Attribute, pa.DataType, st.SearchStrate
 
 
 @st.composite
+def dates(draw: st.DrawFn) -> tuple[Attribute, pa.DataType, st.SearchStrategy[Any]]:
+    first = draw(st.sampled_from([date(2019, 12, 30), date(2020, 2, 27), date(1969, 12, 25), date(1900, 2, 3)]))
+    last = first + timedelta(days=draw(st.sampled_from([0, 3, 40])))
+    step = draw(st.sampled_from(["day", "week", "month"]))
+    missing = draw(st.sampled_from(["error", first]))
+    attribute = Date(first, last, step=step, outside=draw(_OUTSIDE), missing=missing)
+    days = st.one_of(st.dates(first, last), st.dates(first, last), st.dates(date(1600, 1, 1), date(2200, 1, 1)))
+    days = st.one_of(days, st.sampled_from([first, last, first - timedelta(days=1), last + timedelta(days=1)]))
+    hours = st.sampled_from([time(0), time(23, 59, 59, 999_999), time(12, 30)])
+    timed = st.tuples(days, hours).map(lambda made: datetime.combine(*made))
+    odd = st.sampled_from(
+        ["2020-02-30", "2020-1-05", " 2020-01-05", "2020-01-05\n", "20200105", "2020-01-05 24:00", "x"]
+    )
+    text = st.one_of(days.map(str), days.map(str), timed.map(str), odd)
+    kind, values = draw(st.sampled_from([
+        (pa.date32(), days), (pa.timestamp("us"), timed), (pa.string(), text),
+        (pa.timestamp("us", "UTC"), timed.map(lambda each: each.replace(tzinfo=UTC))),
+    ]))  # fmt: skip
+    return attribute, kind, st.one_of(values, values, values, st.none())
+
+
+@st.composite
 def bins(draw: st.DrawFn) -> tuple[Attribute, pa.DataType, st.SearchStrategy[Any]]:
     edges = sorted(draw(st.sets(st.sampled_from(_EDGES), min_size=2)))
     attribute = Binned(edges, outside=draw(_OUTSIDE), missing=draw(st.sampled_from(["error", edges[0]])))
-    whole, decimal = st.integers(-5, 1000), st.integers(-5000, 1_000_000).map(lambda n: Decimal(n).scaleb(-3))
+    whole, decimal = st.integers(-5, 1000), st.integers(-5000, 1_000_000).map(lambda n: Exact(n).scaleb(-3))
     floats = st.one_of(
         st.floats(), st.floats(0, 999), st.sampled_from([float(e) for e in edges]), st.sampled_from([0.1, math.inf])
     )
@@ -113,7 +214,7 @@ _EDGES = [Fraction(0), Fraction(1, 10), Fraction(1, 3), Fraction(1, 2), Fraction
 def tables(draw: st.DrawFn) -> tuple[Domain, pa.Table, Rows]:
     """A domain of one to three attributes with awkward names, and rows most of which fit it."""
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
-    columns = {name: draw(st.one_of(integers(), categories(), bins())) for name in names}
+    columns = {name: draw(st.one_of(integers(), categories(), bins(), decimals(), dates())) for name in names}
     rows = draw(
         st.lists(st.fixed_dictionaries({name: values for name, (_, _, values) in columns.items()}), max_size=12)
     )

@@ -19,7 +19,7 @@ from effort import examples
 from engines.conftest import Way, as_csv, as_parquet
 from engines.reference import Rows, expected, tables, to_table
 
-WORDS = {"missing": "missing values", "outside": "outside the declared"}
+WORDS = {"missing": "missing values", "outside": "outside the declared", "malformed": "values that are not"}
 
 
 @settings(max_examples=examples(18), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -73,7 +73,8 @@ def test_the_check_counts_every_problem_apart(way: Way, tmp_path: Path) -> None:
     ]
     assert all(column.present and column.type_fits and not column.malformed for column in check.columns)
     assert not check.fits
-    assert engine.reads == 1
+    # One scan counts; further ones find out which values these are, and which categories do not occur.
+    assert engine.reads == 7
 
 
 def test_the_check_reports_columns_that_are_absent_or_of_another_type(way: Way, tmp_path: Path) -> None:

@@ -52,6 +52,10 @@ def test_decimals_and_floats(spark: Session) -> None:
     clamp = Binned([0, 1, 2], outside="clamp", missing=0)
     for kind in ("FLOAT", "DOUBLE"):
         assert count(column(spark, kind, "inf", "-inf", "nan", None, "-0.0"), clamp) == [4, 1]
+    for kind in ("FLOAT", "DOUBLE", "DECIMAL(9, 1)"):
+        assert count(column(spark, kind, "1.0", "2.0", "2"), Integer(0, 2)) == [0, 1, 2]
+        with pytest.raises(DataError, match="not plain whole numbers"):
+            count(column(spark, kind, "1.0", "1.5"), Integer(0, 2))
 
 
 @pytest.mark.parametrize("kind", ["DECIMAL(12, 3)", "DOUBLE", "BIGINT"])
@@ -76,8 +80,8 @@ def test_text_is_compared_byte_for_byte_whatever_its_collation(spark: Session) -
     [
         ("DATE", "2020-01-01", Integer(0, 2)), ("STRING", "1", Integer(0, 2)), ("BOOLEAN", "true", Integer(0, 2)),
         ("INT", 1, Categorical(["1"])), ("BINARY", "a", Categorical(["a"])), ("INT", 1, Categorical([True])),
-        ("DECIMAL(9, 0)", 1, Integer(0, 2)), ("TIMESTAMP", "2020-01-01", Binned([0, 2])),
-        ("DOUBLE", 1, Integer(0, 2)), ("STRING", "true", Categorical([True])), ("STRING", "1", Binned([0, 2])),
+        ("TIMESTAMP", "2020-01-01", Binned([0, 2])), ("TIMESTAMP", "2020-01-01", Integer(0, 2)),
+        ("STRING", "true", Categorical([True])), ("STRING", "1", Binned([0, 2])),
     ],
 )  # fmt: skip
 def test_other_types_are_refused_without_a_read(spark: Session, kind: str, value: object, attribute: Attribute) -> None:

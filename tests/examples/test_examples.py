@@ -116,6 +116,29 @@ def test_synthetic_census(tmp_path):
     assert (tmp_path / "quality.png").stat().st_size > 1000
 
 
+def test_survey_weights(tmp_path):
+    out = run("survey_weights.py", tmp_path)
+    assert "the noise is 20 times that of an answer without weights" in out
+    asked = rows(tmp_path / "survey.csv")
+    people = bp.load(tmp_path / "people.release.json")
+    ages = people.domain["age"].encode([int(person["age"]) for person in asked])
+    true = np.bincount(ages, weights=[float(person["w"]) for person in asked])
+    # Scale 2 * 20 / 0.3; every weight is between 2 and 20, so nothing was clamped.
+    assert 0 < np.abs(people.counts - true).max() < 133.4 * FAR
+    assert np.allclose(people.counts * 10, np.rint(people.counts * 10))
+    mean = float(out.split("weighted mean of the wage ")[1].split(",")[0])
+    assert mean == pytest.approx(float(out.split("of all people ")[1]), abs=1)
+
+
+def test_guide_pictures(tmp_path):
+    # Those of the documentation, and light enough for a page.
+    run("guide_pictures.py", tmp_path)
+    drawn = {path.name for path in tmp_path.iterdir()}
+    shown = EXAMPLES.parent / "docs" / "pictures"
+    assert "readme.svg" in drawn
+    assert all((shown / name).stat().st_size < 160_000 for name in drawn)
+
+
 def test_location_grid(tmp_path):
     out = run("location_grid.py", tmp_path)
     assert "NO NOISE" in out

@@ -107,8 +107,8 @@ def test_they_are_read_and_are_in_the_schema(kinds):
         ("months: 12", "months: 13", "policy.domain.month.months must be a number of months, up to 12, got 13"),
         ("months: 12", "moths: 12", "did you mean 'months'"),
         ("everything: because", "evrything: 5", "did you mean 'everything'"),
-        ("of: F, ", "", r"policy.known\[0\].of is missing"),
-        ("tally: month", "tally: month, k: 5", r"releases\[0\]: unknown key 'k'"),
+        ("of: F, ", "", r"the first known fact: of is missing"),
+        ("tally: month", "tally: month, k: 5", r"release 'm': unknown key 'k'"),
         ("tally: month", "taly: month", "did you mean 'tally'"),
     ],
 )

@@ -28,7 +28,7 @@ def exhausted(*_: Any, **__: Any) -> Any:
         (document, "dumps", "Its cost, 0.5, was charged"),
         (results, "from_text", "is recorded"),
         (HistogramResult, "csv", "is recorded"),
-        (HistogramResult, "draw", "is recorded"),
+        (HistogramResult, "_figure", "is recorded"),
         (SqliteLedger, "record", "too little memory"),
     ],
     ids=["writing the document", "reading it", "table", "picture", "recording"],

@@ -1,4 +1,4 @@
-"""What a release writes: over nothing but its own earlier output, whole or not at all, readable as the umask says."""
+"""What a release writes: over nothing that is there, whole or not at all, readable as the umask says."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def test_outputs_that_somebody_changed_are_kept(project: Project, ending: str) -
     path = project.path(ending)
     path.write_bytes(path.read_bytes().replace(b"wages", b"mine!") if ending == "release.json" else b"annotated")
     before = project.contents()
-    assert project.release("--new") == 2
+    assert project.release() == 2
     assert project.contents() == before
     assert project.spent == 0.25
 
 
-def test_the_same_release_is_written_again_and_anew(project: Project) -> None:
+def test_the_same_release_is_written_again_as_it_was(project: Project) -> None:
     assert project.release() == 0
     first = project.contents()
     assert set(first) == {f"wages.{ending}" for ending in ENDINGS}
@@ -85,36 +85,63 @@ def test_the_same_release_is_written_again_and_anew(project: Project) -> None:
         project.path(ending).unlink()
     assert project.release() == 0
     assert project.contents() == first
-    # Fresh noise of the same release, and the same release at another price, take the place of the first.
-    assert project.release("--new") == 0
-    project.write(epsilon=0.125)
-    assert project.release() == 0
-    assert project.spent == 0.625
-    assert project.contents()["wages.release.json"] != first["wages.release.json"]
+    assert project.spent == 0.25
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "options"),
     [
-        {"query": "mean", "epsilon": 0.25},
-        {"policy": {**BODY, "secrets": {"threshold": 1}}, "epsilon": 0.125},
+        ({"epsilon": 0.25}, ["--new"]),
+        ({"epsilon": 0.125}, []),
+        ({"query": "mean", "epsilon": 0.25}, []),
+        ({"policy": {**BODY, "secrets": {"threshold": 1}}, "epsilon": 0.125}, []),
     ],
-    ids=["query", "policy"],
+    ids=["noise", "epsilon", "query", "policy"],
 )
-def test_another_release_of_the_same_name_is_refused(project: Project, change: dict[str, Any]) -> None:
+def test_another_release_of_the_same_name_is_kept_beside_it(
+    project: Project, change: dict[str, Any], options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert project.release() == 0
-    before = project.contents()
+    project.path("csv").write_bytes(b"annotated")
+    first = project.contents()
     project.write(**change)
-    assert project.release() == 2
-    assert project.contents() == before
-    assert project.spent == 0.25
+    assert project.release(*options) == 0
+    said = capsys.readouterr().out
+    assert f"{project.path('release.json')} is another release of this name, and is kept" in said
+    assert str(project.out / "wages-2.csv") in said
+    both = project.contents()
+    assert set(both) == {f"{name}.{ending}" for name in ("wages", "wages-2") for ending in ENDINGS}
+    assert {name: both[name] for name in first} == first
+    assert both["wages-2.release.json"] != both["wages.release.json"]
+    if not options:
+        # Again it is found where it was written, also once the first is gone.
+        for path in project.out.glob("wages.*"):
+            path.unlink()
+        assert project.release() == 0
+        assert project.contents() == {name: both[name] for name in both if name.startswith("wages-2.")}
+    assert project.spent == 0.5 if options else project.spent > 0.25
+
+
+def test_a_number_is_no_name_that_another_release_has(project: Project) -> None:
+    assert project.release() == 0
+    body = json.loads((project.folder / "p.yaml").read_text())
+    body["releases"] = [
+        {"name": "wages", "histogram": ["x"], "epsilon": 0.125},
+        {"name": "Wages-2", "mean": "x", "epsilon": 0.25},
+    ]
+    (project.folder / "p.yaml").write_text(json.dumps(body))
+    assert project.release() == 0
+    found = {path.name: json.loads(path.read_text())["name"] for path in project.out.glob("*.json")}
+    assert found == {
+        "wages.release.json": "wages", "wages-3.release.json": "wages", "Wages-2.release.json": "Wages-2",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("broken", [1, 2, 3], ids=["document", "table", "picture"])
 def test_a_release_broken_off_while_it_writes_can_go_on(
     project: Project, broken: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever file it was at, in a first run and in one that replaces another."""
+    """Whichever file it was at, in a first run and in one beside another."""
     replace = os.replace
 
     def fail(at: int) -> None:
@@ -128,13 +155,16 @@ def test_a_release_broken_off_while_it_writes_can_go_on(
 
         monkeypatch.setattr(files.os, "replace", stop)
 
-    for options in ((), ("--new",)):
+    for name, epsilon in (("wages", 0.25), ("wages-2", 0.125)):
+        project.write(epsilon=epsilon)
         fail(broken)
-        assert project.release(*options) == 130
+        assert project.release() == 130
         assert not [path for path in project.out.iterdir() if path.suffix == ".part"]
         monkeypatch.setattr(files.os, "replace", replace)
         assert project.release() == 0
-        assert set(project.contents()) == {f"wages.{ending}" for ending in ENDINGS}
+        assert {path.name for path in project.out.glob(f"{name}.*")} == {f"{name}.{ending}" for ending in ENDINGS}
+    assert len(project.contents()) == 2 * len(ENDINGS)
+    assert project.spent == 0.375
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664), (0o027, 0o640)])

@@ -25,7 +25,8 @@ PASSWORD = "CANARY-password-5d1e"
 DATABASE = "postgres"
 _TYPES = {
     pa.int64(): "bigint", pa.string(): "text", pa.bool_(): "boolean", pa.float64(): "double precision",
-    pa.decimal128(12, 3): "numeric(12, 3)",
+    pa.float32(): "real", pa.date32(): "date", pa.timestamp("us"): "timestamp",
+    pa.timestamp("us", "UTC"): "timestamptz",
 }  # fmt: skip
 
 
@@ -124,13 +125,17 @@ class PostgresServer:
     def load(self, table: pa.Table) -> str:
         """Store an Arrow table and return its name."""
         name = self.name("a table")
-        columns = ", ".join(f"{quoted(each.name)} {_TYPES[each.type]}" for each in table.schema)
+        columns = ", ".join(f"{quoted(each.name)} {_type(each.type)}" for each in table.schema)
         with self.connect() as connection:
             connection.execute(f"CREATE TABLE {quoted(name)} ({columns})".encode())
             with connection.cursor().copy(f"COPY {quoted(name)} FROM STDIN".encode()) as copy:
                 for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
                     copy.write_row(row)
         return name
+
+
+def _type(kind: pa.DataType) -> str:
+    return f"numeric({kind.precision}, {kind.scale})" if pa.types.is_decimal(kind) else _TYPES[kind]
 
 
 def quoted(name: str) -> str:

@@ -116,7 +116,7 @@ def test_a_release_is_added_asked_otherwise_renamed_and_removed(room, page):
     in_file(page, "where: {age: [3, 9]}")
     page.get_by_label("Values of age").fill("300")
     page.get_by_label("Values of age").press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("Where: age: 300")
+    expect(page.get_by_role("alert")).to_contain_text("where: age: 300 is outside")
     in_file(page, "where: {age: [3, 9]}")
     page.get_by_text("More: name, noise, mechanism").click()
     page.get_by_label("Name", exact=True).fill("quarters")

@@ -64,3 +64,9 @@ def test_a_name_that_is_taken_is_refused():
             keyword = "full"
 
     assert FullDomain.kinds["full"] is FullDomain
+
+
+def test_what_is_no_text_is_no_release_document(tmp_path):
+    (tmp_path / "t.ledger").write_bytes(b"\xff\xfe\x80")
+    with pytest.raises(bp.SpecError, match=r"not text\. Hint: give a release document: name\.release\.json\."):
+        bp.load(tmp_path / "t.ledger")

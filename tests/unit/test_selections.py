@@ -177,7 +177,7 @@ def test_a_condition_on_the_attribute_itself_holds_for_what_is_shown(table):
     session = opened(table)
     young = session.release(bp.Median("wage").where(wage=(20, 25)), epsilon="0.1")
     assert 20 <= young.quantile("0.5") <= 25
-    assert young.counts()[:20].sum() == 0 == young.counts()[26:].sum()
+    assert young.counts[:20].sum() == 0 == young.counts[26:].sum()
     assert 20 <= session.release(bp.Mean("wage").where(wage=(20, 25)), epsilon="0.1").value <= 25
     grid = session.release(bp.RangeGrid("age", "wage").where(wage=(20, 25)), epsilon="0.1")
     assert grid.range((0, 9), (0, 19)) == 0

@@ -206,7 +206,10 @@ def _queries(source: random.Random, domain: Domain, fewest: int) -> Iterator[Que
     tables = [Tables([domain.names[:1], *combinations(domain.names, 2)])]
     # With nothing to choose from, all is lost in two steps, and shows.
     records = [Synthetic(domain.names, workload=ways) for ways in (1, 2) if len(domain.names) > 1]
-    for query in (*singles, *singles, Linear(weights, domain.names), *grids, *clusters, *tables, *records):
+    pairs = [*combinations(domain.names, 2)]
+    weighted = [kind(value).weighted(weight) for kind in (Histogram, Sum, Mean) for value, weight in pairs]
+    general = [*singles, *singles, Linear(weights, domain.names), *weighted]
+    for query in (*general, *grids, *clusters, *tables, *records):
         try:
             query.on(domain)
         except BlowfishError:

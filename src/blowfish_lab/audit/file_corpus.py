@@ -43,6 +43,16 @@ CORPUS: tuple[dict[str, Any], ...] = (
         size="unknown",
     ),
     _file(
+        {"wage": _WAGE, "sex": _SEX, "w": {"decimal": [0.5, 20], "step": 0.1, "outside": "clamp"}},
+        {"per_attribute": {"wage": {"threshold": 20}, "sex": "full", "w": {"threshold": 2}}},
+        [
+            {"histogram": ["sex"], "weight": "w"},
+            {"sum": "wage", "weight": "w", "where": {"sex": "Female"}},
+            {"mean": "wage", "weight": "w", "by": "sex", "mechanism": "weighted-offsets"},
+        ],
+        size=48842,
+    ),
+    _file(
         {"x": _WAGE, **_GRID},
         "add_remove",
         [{"kmeans": ["lat", "lon"], "k": 2, "mechanism": "counted-grid"}, {"median": "x", "by": ["lat"]}],
@@ -193,6 +203,11 @@ CORPUS: tuple[dict[str, Any], ...] = (
         [{"histogram": ["place", "sex"]}],
     ),
     _file({"place": _PLACE, "sex": _SEX}, {"within": {"place": "state"}}, [{"histogram": ["sex"]}]),
+    _file(
+        {"day": {"date": ["2020-01-01", "2020-06-30"], "step": "week"}, "sex": _SEX},
+        {"per_attribute": {"day": {"threshold": 2}, "sex": "full"}},
+        [{"histogram": ["day", "sex"]}, {"median": "day", "where": {"day": ["2020-02-01", "2020-05-31"]}}],
+    ),
     _file({"x": {"integer": [1, 6]}}, "public", [{"histogram": "x"}, {"mean": "x", "error": 0.5}], size=100),
     _file(
         {"x": {"integer": [0, 40]}},

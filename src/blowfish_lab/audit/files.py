@@ -89,7 +89,7 @@ def _plan(planned: spec.PlannedRelease, loaded: spec.PolicyFile) -> None:
     )
     made.expected_error().interval("0.95")
     made.explain()
-    made.notices()
+    list(made.notices)
 
 
 def _read_back(loaded: spec.PolicyFile) -> None:

@@ -12,7 +12,7 @@ from blowfish_privacy.cli.demonstration import new_folder, say, title
 from blowfish_privacy.cli.output import as_json, print_json, print_table
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.support.exact import positive, rounded, rounded_up, show
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
 
@@ -53,7 +53,7 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
         about = {"epsilon": show(amount), "runs": runs, "randomness": source.kind, "picture": str(picture)}
         print_json({**about, **_document(comparisons, example, remedy)})
         return
-    _tell(show(amount), runs, comparisons, example, remedy)
+    _tell(rounded_up(amount), runs, comparisons, example, remedy)
     echo(f"\n{picture}: the attacker's error against the number of cells")
 
 
@@ -93,12 +93,14 @@ def _document(comparisons: list[Comparison], example: list[dict[str, Any]], reme
 
 def _tell(epsilon: str, runs: int, comparisons: list[Comparison], example: list[dict[str, Any]], remedy: Error) -> None:
     last = comparisons[-1]
+    plain, known = (rounded(each.scale) for each in (last.plain, last.known))
+    lost, kept = (rounded_up(each.loss) for each in (last.plain, last.known))
     title("1. What everybody knows")
     say(
         f"A synthetic table has {last.cells} cells of people, the first {_SHOWN} of them below. How many people a cell "
         "has is secret; how many it has together with the next one is public. Two releases add noise to every cell "
-        f"and promise a privacy loss of {epsilon}: plain differential privacy (noise of scale {show(last.plain.scale)})"
-        f", and a Blowfish policy that names the public sums (scale {show(last.known.scale)}). The attacker works out "
+        f"and promise a privacy loss of {epsilon}: plain differential privacy (noise of scale {plain})"
+        f", and a Blowfish policy that names the public sums (scale {known}). The attacker works out "
         f"the first cell from every noisy cell through the public sums, averages those {last.cells} estimates, and "
         "works back to each cell."
     )
@@ -118,7 +120,7 @@ def _tell(epsilon: str, runs: int, comparisons: list[Comparison], example: list[
                 _pair(row.plain.one_cell, row.plain.one_cell_expected),
                 _pair(row.plain.averaged, row.plain.averaged_expected),
                 f"{row.plain.recovered:.0%}",
-                show(row.plain.loss),
+                rounded_up(row.plain.loss),
                 _pair(row.known.averaged, row.known.averaged_expected),
                 f"{row.known.recovered:.0%}",
             ]
@@ -129,11 +131,11 @@ def _tell(epsilon: str, runs: int, comparisons: list[Comparison], example: list[
     say(
         "Plain differential privacy hides one person who moves alone. Under the public sums nobody moves alone: if one "
         "cell changes, every cell does. So k noisy cells tell k times about the same number, averaging cuts the error "
-        f"by sqrt(k), and the promised privacy loss of {epsilon} is really k/2 times as much: {show(last.plain.loss)} "
+        f"by sqrt(k), and the promised privacy loss of {epsilon} is really k/2 times as much: {lost} "
         f"with {last.cells} cells. (With 2 cells the sum is the number of people, which is public anyway.)"
     )
     say(
-        f"The policy that names the sums asks for noise of scale k/epsilon, and its loss is {show(last.known.loss)}, "
+        f"The policy that names the sums asks for noise of scale k/epsilon, and its loss is {kept}, "
         "whatever the attacker computes. From 4 cells on, the averaged guess is no better than one plain count that "
         "nobody can average, and more cells only make it worse."
     )

@@ -1,18 +1,23 @@
-"""``blowfish card``: a one-page statement about a release, for publication."""
+"""``blowfish card``: a statement for publication, about one release or about all of a file or a ledger."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
 from blowfish_privacy.cli.output import as_json, print_json, read_document
+from blowfish_privacy.cli.products import names_product, open_product, write_missing
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.statements.card import make_card
+from blowfish_privacy.statements.card_layout import Card
 from blowfish_privacy.statements.card_page import is_card, markdown, page
 from blowfish_privacy.statements.card_registry import card_view
+from blowfish_privacy.statements.product_card import product_card, product_files
+from blowfish_privacy.statements.product_view import product_view
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
 
@@ -22,31 +27,64 @@ from blowfish_privacy.support.progress import task
 @click.option("--format", "form", type=click.Choice(["md", "html"]), help="As -o ends, or Markdown.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Where to write it, instead of the terminal.")
 @click.option("--publisher", help="Who published the release, for the citation.")
+@click.option("--title", help="What all releases together are called; by default as the file or the ledger.")
+@click.option("--files", is_flag=True, help="Write the files of all releases that are not beside the page.")
 @as_json
-def card(release: str, form: str | None, output: str | None, publisher: str | None, as_json: bool) -> None:  # noqa: FBT001
-    """State on one page what RELEASE protects, how strongly, what it does not, its error, and how to cite it.
+def card(release: str, form: str | None, output: str | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001
+    """State what RELEASE protects, how strongly, what it does not, its error, and how to cite it.
 
-    Everything comes from the document, which is checked first. --json gives the statement, and the fields of the
-    public registry of differential privacy deployments that it can fill.
+    RELEASE is the document of one release; or a policy file, a ledger or its address, for all releases of the ledger
+    together: what they lost in all, with their pictures and downloads. Everything comes from documents, which are
+    checked first, and from the ledger's balances. --json gives the statement, and the fields of the public registry of
+    differential privacy deployments that it can fill.
     """
+    if output is not None:
+        _check_output(output, release)
+    if names_product(release):
+        made, view = _of_product(release, Path("." if output is None else output).parent, **options)
+    else:
+        made = _of_release(release, **options)
+        view = card_view(made)
+    if as_json:
+        print_json(view)
+    elif output is None:
+        echo(page(made) if form == "html" else markdown(made), nl=False)
+    else:
+        wanted = form or ("html" if Path(output).suffix.lower() in (".html", ".htm") else "md")
+        write_atomically(output, (page(made) if wanted == "html" else markdown(made)).encode())
+        echo(f"Wrote {output}.", err=True)
+
+
+def _of_release(release: str, *, publisher: str | None, title: str | None, files: bool) -> Card:
+    if title is not None or files:
+        raise SpecError(
+            "--title and --files are for all releases together.", hint="name the policy file, or the ledger."
+        )
     text = read_document(release)
     with task("Checking the document"):
-        made = make_card(text, publisher=publisher, folder=Path(release).parent)
-    if as_json:
-        print_json(card_view(made))
-        return
-    if output is None:
-        echo(page(made) if form == "html" else markdown(made), nl=False)
-        return
+        return make_card(text, publisher=publisher, folder=Path(release).parent)
+
+
+def _of_product(
+    argument: str, folder: Path, *, publisher: str | None, title: str | None, files: bool
+) -> tuple[Card, dict[str, Any]]:
+    named = open_product(argument)
+    product_card(named.product)
+    if files:
+        write_missing(named.product, folder)
+    beside = product_files(named.product, folder)
+    made = product_card(named.product, title=title or named.title, publisher=publisher, files=beside)
+    return made, product_view(named.product, made, beside)
+
+
+def _check_output(output: str, release: str) -> None:
+    """Refuse to write over anything but a card."""
     if Path(output).resolve() == Path(release).resolve():
         raise SpecError("the card would write over the release.", hint="give another name after -o.")
     if os.path.lexists(output) and not _holds_card(Path(output)):
         raise SpecError(
             f"{output} exists and is no card, so it is kept.", hint="give another name after -o, or move it away."
         )
-    wanted = form or ("html" if Path(output).suffix.lower() in (".html", ".htm") else "md")
-    write_atomically(output, (page(made) if wanted == "html" else markdown(made)).encode())
-    echo(f"Wrote {output}.", err=True)
 
 
 def _holds_card(path: Path) -> bool:

@@ -16,7 +16,13 @@ from blowfish_privacy.results.comparison import NOT_FOR_PUBLICATION
 from blowfish_privacy.results.comparison import compare as compare_records
 from blowfish_privacy.statements.comparison import HEADER as DISTANCES
 from blowfish_privacy.statements.comparison import comparison_cells, comparison_view
-from blowfish_privacy.statements.data_check import HEADER, data_check_cells, data_check_view, fit_in_words
+from blowfish_privacy.statements.data_check import (
+    HEADER,
+    data_check_cells,
+    data_check_view,
+    data_check_words,
+    fit_in_words,
+)
 
 
 @click.group()
@@ -38,9 +44,11 @@ def check(file: str, as_json: bool) -> int:  # noqa: FBT001
     else:
         print_table(HEADER, data_check_cells(checked.domain))
         echo(f"{checked.domain.rows:,} rows. {fit_in_words(checked.domain)}")
+        for sentence in data_check_words(checked.domain):
+            echo(sentence)
         for fact in checked.contradicted:
             echo(f"The data contradict a known fact: {fact}.")
-    warn("these are exact counts of private rows. They are for the data's custodian; do not publish them.")
+    warn("these are exact counts and values of private rows. They are for the data's custodian; do not publish them.")
     return 0 if checked.fits else 5
 
 

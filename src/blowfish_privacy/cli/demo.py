@@ -1,20 +1,26 @@
-"""``blowfish demo``: the whole tour on a synthetic census table; ``blowfish demo attack``: the averaging attack."""
+"""``blowfish demo``: the whole tour on a synthetic census table; its table alone; and the averaging attack."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from blowfish_privacy.cli.attack import attack
-from blowfish_privacy.cli.census import ROWS, SCHOOLS, make_census
+from blowfish_privacy.cli.census import ROWS, SCHOOLS, make_census, synthetic_census
 from blowfish_privacy.cli.demonstration import new_folder, say, title
 from blowfish_privacy.cli.output import load_file
 from blowfish_privacy.cli.terminal import echo
+from blowfish_privacy.errors import SpecError
 from blowfish_privacy.policies.explain import explain_pair
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.support.files import write_atomically
+
+if TYPE_CHECKING:
+    from blowfish_privacy.release.plan import Plan
 
 
 @click.group(invoke_without_command=True)
@@ -30,6 +36,17 @@ def demo(context: click.Context, out: str | None) -> None:
 
 
 demo.add_command(attack)
+
+
+@demo.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--rows", type=click.IntRange(1, 10_000_000), default=ROWS, show_default=True, help="How many people.")
+def table(file: str, rows: int) -> None:
+    """Write a table of made-up people to a new CSV file, to try commands on."""
+    if Path(file).exists():
+        raise SpecError(f"{file} exists already, and is not overwritten.", hint="name a new file.")
+    write_atomically(file, (f"{line}\n".encode() for line in synthetic_census(rows)))
+    echo(f"{file}: {rows:,} people, all made up.")
 
 
 def tour(out: str) -> None:
@@ -51,7 +68,8 @@ def tour(out: str) -> None:
     title("4. The releases, from a ledger that holds the budget")
     run(["ledger", "create", file])
     run(["release", file, "--yes", "--out", str(folder)])
-    _draw_comparison(loaded, folder)
+    plans = _plans(loaded, folder)
+    _draw_comparison(plans, folder)
     title("5. How close is it? (the table is synthetic, so here we may look)")
     _compare_with_truth(folder)
     title("6. What was spent")
@@ -64,18 +82,25 @@ def tour(out: str) -> None:
     say(f"{folder}/ages.release.json: a release with its certificate")
     say(f"edit {folder}/census.yaml, then run: blowfish plan {folder}/census.yaml")
     say("what public sums do to noise that ignores them: blowfish demo attack")
+    title("In two sentences")
+    _sum_up(plans, loaded)
 
 
-def _draw_comparison(loaded: PolicyFile, folder: Path) -> None:
+def _plans(loaded: PolicyFile, folder: Path) -> Sequence[Plan]:
     from blowfish_privacy.batch import plan_releases
     from blowfish_privacy.engines import open_engine
     from blowfish_privacy.release.public_sizes import PublicNumbers
+
+    return plan_releases(loaded, PublicNumbers(loaded.policy, lambda: open_engine(folder / "census.csv")))
+
+
+def _draw_comparison(plans: Sequence[Plan], folder: Path) -> None:
     from blowfish_privacy.results.pictures.errors import compare_plans
     from blowfish_privacy.results.pictures.figure import png
+    from blowfish_privacy.statements.trade import given_up
 
-    ask = PublicNumbers(loaded.policy, lambda: open_engine(folder / "census.csv"))
-    compared = compare_plans([plan for plan in plan_releases(loaded, ask) if plan.amount])
-    write_atomically(folder / "accuracy.png", png(compared))
+    noisy = [plan for plan in plans if plan.amount]
+    write_atomically(folder / "accuracy.png", png(compare_plans(noisy, given_up(noisy[0].policy))))
 
 
 def _compare_with_truth(folder: Path) -> None:
@@ -97,3 +122,10 @@ def _compare_with_truth(folder: Path) -> None:
     whole = tables.whole()["sex", "school"].values[0, SCHOOLS.index("Doctorate")]
     true = sum((record[1], record[4]) == ("Female", "Doctorate") for record in records)
     say(f"women with a doctorate, in tables of whole numbers: {whole:,}, true {true:,}")
+
+
+def _sum_up(plans: Sequence[Plan], loaded: PolicyFile) -> None:
+    from blowfish_privacy.statements.trade import gained, given_up
+
+    say(gained(plans))
+    say(given_up(loaded.policy))

@@ -8,16 +8,14 @@ from pathlib import Path
 import click
 
 from blowfish_privacy.batch import ledger_location
-from blowfish_privacy.cli.output import as_json, load_file, print_json, print_table, warnings_in_words
+from blowfish_privacy.cli.output import as_json, load_in_part, open_by_name, print_json, print_table
 from blowfish_privacy.cli.policy import record
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import LedgerError, SpecError
-from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
-from blowfish_privacy.ledger.postgres import PostgresLedger
+from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger
 from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.session import load_policy
 from blowfish_privacy.statements.budget import terms_words
 from blowfish_privacy.statements.ledger import (
     asked_in_words,
@@ -31,7 +29,6 @@ from blowfish_privacy.statements.ledger import (
     verification_view,
 )
 from blowfish_privacy.support import yaml_text
-from blowfish_privacy.support.exact import show
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.postgresql import is_address
 
@@ -50,20 +47,13 @@ def mention_missing_ledger(file: str, loaded: PolicyFile) -> None:
         echo(f"There is no ledger yet: before the first release, blowfish ledger create {file} makes {path.name}.")
 
 
-def _open(file: str) -> Ledger:
-    if not is_address(file) and not Path(file).exists():
-        raise LedgerError(f"there is no ledger {file}.", hint="give the path that 'ledger:' names in the policy file.")
-    with warnings_in_words():
-        return open_ledger(file, load_policy=load_policy)
-
-
 @ledger.command()
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--budget", help="1.0, '{rho: 0.05}' or '{epsilon: 1, delta: 1e-9}'; FILE is then the ledger itself.")
 def create(file: str, budget: str | None) -> None:
     """Make the ledger that the policy file FILE names, with its budget. A ledger that is there stays as it is."""
     if budget is None:
-        loaded = load_file(file)
+        loaded = load_in_part(file)
         location = ledger_location(loaded, Path(file).parent)
         if location is None or loaded.budget is None:
             raise SpecError("the file names no ledger, or no budget.", hint="add ledger: table.ledger and budget: 1.0.")
@@ -91,11 +81,11 @@ def moved(file: str) -> None:
 @ledger.command("show")
 @click.argument("file", type=click.Path(dir_okay=False))
 @_PAIR
-@click.option("--picture", metavar="PNG", help="Where to draw the balances.")
+@click.option("--picture", metavar="FILE", help="Where to draw the balances: .png, .svg or .pdf.")
 @as_json
 def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, as_json: bool) -> None:  # noqa: FBT001
     """List what was spent, under which policy, on which secret pairs; with --pair, what was lost on two values."""
-    opened = _open(file)
+    opened = open_by_name(file)
     if pair is not None:
         first, second = map(record, pair)
         if as_json:
@@ -115,7 +105,11 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
         [
             [
                 *(e.number, e.made[:19], e.description, e.mechanism, e.policy.hash[:12]),
-                *(asked_in_words(e) if mixed else show(e.epsilon), e.loss.measure.number(e.charged), lost_in_words(e)),
+                *(
+                    asked_in_words(e) if mixed else e.loss.measure.number(e.epsilon),
+                    e.loss.measure.number(e.charged),
+                    lost_in_words(e),
+                ),
             ]
             for e in opened.entries()
         ],
@@ -123,8 +117,9 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
     for number, made in failures(opened).items():
         echo(f"Entry {number}: the data contradicted the facts that its policy states ({made[:19]}).")
     _print_balances(opened)
-    brief = opened.measure.brief
-    echo(f"Budget {opened.terms.kept}, spent {brief(opened.spent)}, left {brief(opened.remaining)}.")
+    measure = opened.measure
+    spent, left = measure.brief(opened.spent), measure.left(opened.remaining)
+    echo(f"Budget {opened.terms.kept}, spent {spent}, left {left}.")
     for sentence in terms_words(opened.terms):
         echo(sentence)
     if mixed and (whole := lost_on_whole_record(opened)) is not None:
@@ -150,12 +145,12 @@ _BAR = 40
 
 def _draw(opened: Ledger, path: str) -> None:
     from blowfish_privacy.results.pictures.balances import draw_balances
-    from blowfish_privacy.results.pictures.figure import png
+    from blowfish_privacy.results.pictures.figure import ending_of, picture
 
     balances = opened.balances
     if not balances:
         raise LedgerError("nothing was charged yet, so there are no balances to draw.")
-    write_atomically(path, png(draw_balances(balances, opened.budget, opened.terms.kept)))
+    write_atomically(path, picture(draw_balances(balances, opened.budget, opened.terms.kept), ending_of(path)))
 
 
 @ledger.command()
@@ -163,7 +158,7 @@ def _draw(opened: Ledger, path: str) -> None:
 @as_json
 def verify(file: str, as_json: bool) -> int:  # noqa: FBT001
     """Recompute the balance and all hashes from the rows."""
-    report = _open(file).verify()
+    report = open_by_name(file).verify()
     if as_json:
         print_json(verification_view(report))
     elif report.ok:
@@ -181,7 +176,9 @@ def verify(file: str, as_json: bool) -> int:  # noqa: FBT001
 @click.argument("role")
 def admit(address: str, role: str) -> None:
     """Let a ROLE of the database spend from the ledger at ADDRESS: it can add rows, and change none."""
-    opened = _open(address)
+    from blowfish_privacy.ledger.postgres import PostgresLedger
+
+    opened = open_by_name(address)
     if not isinstance(opened, PostgresLedger):
         raise LedgerError("only a ledger in PostgreSQL has roles.", hint="a file's permissions say who may use it.")
     opened.admit(role)

@@ -5,6 +5,7 @@ Nothing heavy is imported here: each group of commands lives in a module of its 
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
@@ -28,8 +29,9 @@ GROUPS = {
     "plan": ("blowfish_privacy.cli.release:plan", "Show what releases will cost and how wrong they will be."),
     "release": ("blowfish_privacy.cli.release:release", "Charge the ledger, read the data, write the releases."),
     "ledger": ("blowfish_privacy.cli.ledger:ledger", "Make, show and verify a ledger of what was spent."),
-    "verify": ("blowfish_privacy.cli.verify:verify", "Check a release document."),
-    "card": ("blowfish_privacy.cli.card:card", "State on one page what a release protects, for publication."),
+    "plot": ("blowfish_privacy.cli.plot:plot", "Draw a release: PNG, SVG or PDF."),
+    "verify": ("blowfish_privacy.cli.verify:verify", "Check a release document, or all of a file or a ledger."),
+    "card": ("blowfish_privacy.cli.card:card", "State what a release, or all together, protects, for publication."),
     "reproduce": ("blowfish_privacy.cli.reproduce:reproduce", "The 2014 paper's figures and examples, beside ours."),
 }
 
@@ -76,6 +78,8 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
+    # Idle threads of the linear algebra library otherwise spin on for some time after each product.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     signals.listen()
     for stream in (sys.stdout, sys.stderr):
         # Where a character cannot be shown, a question mark is.

@@ -12,8 +12,10 @@ from typing import Any
 import click
 
 from blowfish_privacy.cli.terminal import echo, warn
-from blowfish_privacy.errors import BlowfishWarning, SpecError
+from blowfish_privacy.errors import BlowfishWarning, LedgerError, SpecError
+from blowfish_privacy.ledger import Ledger, open_ledger
 from blowfish_privacy.release import spec
+from blowfish_privacy.support.postgresql import is_address
 from blowfish_privacy.support.printable import printable
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -41,12 +43,30 @@ def load_file(file: str) -> spec.PolicyFile:
         return spec.load(file)
 
 
+def load_in_part(file: str) -> spec.PolicyFile:
+    """Load a policy file in which some releases may be wrong, showing warnings as sentences."""
+    with warnings_in_words():
+        return spec.load_in_part(file)
+
+
+def open_by_name(where: str) -> Ledger:
+    """Open the ledger at a path or an address of PostgreSQL, showing warnings as sentences."""
+    if not is_address(where) and not Path(where).exists():
+        raise LedgerError(f"there is no ledger {where}.", hint="give the path that 'ledger:' names in the policy file.")
+    from blowfish_privacy.session import load_policy
+
+    with warnings_in_words():
+        return open_ledger(where, load_policy=load_policy)
+
+
 def read_document(path: str) -> str:
     """Read the text of a release document."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise SpecError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
+        why = getattr(error, "strerror", None)
+        hint = None if why else "give a release document: name.release.json."
+        raise SpecError(f"{path} cannot be read: {why or 'not text'}.", hint=hint) from None
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from blowfish_privacy.cli.output import as_json, file_argument, load_file, print
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.errors import RefusalError, SpecError
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.explain import explain_pair
-from blowfish_privacy.statements.policy import pair_view, policy_view
+from blowfish_privacy.policies.explain import explain_pair, explain_policy
+from blowfish_privacy.statements.policy import name_only_after, pair_view, policy_view
+from blowfish_privacy.support.exact import rounded_up
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
 
@@ -25,16 +27,17 @@ def policy() -> None:
 
 @policy.command()
 @file_argument
-@click.option("--picture", metavar="PNG", help="Where to draw the policy graph of known facts; - for nowhere.")
+@click.option("--picture", metavar="FILE", help="Where to draw the policy graph of known facts; - for nowhere.")
 @as_json
 def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT001
     """Say whether FILE is valid, how much common queries can change, and what is left unprotected.
 
     With known facts, the policy graph is drawn beside the file unless --picture says otherwise.
     """
-    loaded = load_file(file).policy
+    opened = load_file(file)
+    loaded = opened.policy
     drawn = _draw(loaded, str(Path(file).with_suffix(".facts.png")) if picture is None else picture)
-    view: dict[str, Any] = {**policy_view(loaded), "picture": drawn}
+    view: dict[str, Any] = {**policy_view(loaded, opened.budget), "picture": drawn}
     if as_json:
         print_json(view)
         return
@@ -44,10 +47,14 @@ def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT00
     for fact in view["known_facts"]:
         echo(f"  public: {fact}")
     left_out = view["unprotected"]
-    for sentence in left_out or ("every two values are joined by a chain of secret pairs",):
-        echo(f"  {'NOT protected' if left_out else 'complete'}: {sentence}")
+    for sentence in left_out:
+        echo(f"  NOT protected: {sentence}")
+    for sentence in view["in_name_only"]:
+        echo(f"  {sentence}")
+    if not left_out and not view["in_name_only"]:
+        echo("  complete: every two values are joined by a chain of secret pairs")
     echo("\nHow much one secret step can change common queries (the noise is that much over epsilon):")
-    rows = [[row["query"], row["sensitivity"] or "refused", row["note"]] for row in view["sensitivities"]]
+    rows = [[row["query"], _bound(row["sensitivity"]), row["note"]] for row in view["sensitivities"]]
     print_table(["query", "sensitivity", ""], rows)
     if loaded.known:
         from blowfish_privacy.policies.fact_words import what_facts_do
@@ -59,15 +66,19 @@ def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT00
         echo(f"\nThe policy graph is drawn in {drawn}.")
 
 
+def _bound(sensitivity: str | None) -> str:
+    return "refused" if sensitivity is None else rounded_up(Fraction(sensitivity))
+
+
 def _draw(loaded: Policy, path: str) -> str | None:
     if not loaded.known or path == "-":
         return None
-    from blowfish_privacy.results.pictures.figure import png
+    from blowfish_privacy.results.pictures.figure import ending_of, picture
     from blowfish_privacy.results.pictures.policy_graph import draw_policy_graph
 
     try:
         with task("Drawing the policy graph"):
-            write_atomically(path, png(draw_policy_graph(loaded)))
+            write_atomically(path, picture(draw_policy_graph(loaded), ending_of(path)))
     except RefusalError:
         warn("the policy graph is too large to draw.")
         return None
@@ -80,9 +91,11 @@ def _draw(loaded: Policy, path: str) -> str | None:
 @as_json
 def explain(file: str, pair: tuple[str, str] | None, as_json: bool) -> None:  # noqa: FBT001
     """Say in plain words what FILE protects, how strongly, and what it does not."""
-    loaded = load_file(file).policy
+    opened = load_file(file)
+    loaded = opened.policy
     if pair is None:
-        print_json({"explanation": loaded.explain()}) if as_json else echo(loaded.explain())
+        explained = explain_policy(loaded, name_only_after(loaded, opened.budget))
+        print_json({"explanation": explained}) if as_json else echo(explained)
         return
     first, second = (record(text) for text in pair)
     if as_json:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from blowfish_privacy.batch import Batch, ledger_location, open_session, plan_releases
+from blowfish_privacy.batch import Batch, ledger_location, open_session, plan_each, refuse_unplanned
 from blowfish_privacy.cli.ledger import mention_missing_ledger
-from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table, warnings_in_words
-from blowfish_privacy.cli.release_files import PARQUET, ReleaseFiles
-from blowfish_privacy.cli.terminal import echo, warn
+from blowfish_privacy.cli.output import (
+    as_json,
+    file_argument,
+    load_in_part,
+    print_json,
+    print_table,
+    warnings_in_words,
+)
+from blowfish_privacy.cli.release_files import EXTRA, ReleaseFiles
+from blowfish_privacy.cli.terminal import echo, say_error, warn
 from blowfish_privacy.engines import Engine, located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, LedgerError, SpecError
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.planned_release import Unplanned
 from blowfish_privacy.release.public_sizes import CautiousNumbers, PublicNumbers
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.results import Result
 from blowfish_privacy.statements.budget import HEADER, budget_rows, budget_words
-from blowfish_privacy.statements.plan import headings, plan_cells, plans_view
+from blowfish_privacy.statements.plan import headings, in_name_only, plan_cells, plans_view, unplanned_cells
 from blowfish_privacy.statements.release import release_view, releases_view
 
 
@@ -29,27 +38,31 @@ from blowfish_privacy.statements.release import release_view, releases_view
 @file_argument
 @click.option("--explain", is_flag=True, help="Say for each release why.")
 @as_json
-def plan(file: str, explain: bool, as_json: bool) -> None:  # noqa: FBT001
+def plan(file: str, explain: bool, as_json: bool) -> int:  # noqa: FBT001
     """Show what the releases of FILE will cost and how wrong they will be. Reads no values, spends nothing.
 
     Where the number of rows is needed, public and not stated in FILE, the data are asked for it, and for nothing else.
+    A release that cannot be planned says why and does not stop the others; its exit code is that of the command.
     """
-    loaded = load_file(file)
-    plans, quote = _planned(file, loaded)
+    loaded = load_in_part(file)
+    outcomes, quote = _planned(file, loaded)
+    plans = [each for each in outcomes if isinstance(each, Plan)]
+    unplanned = [each for each in outcomes if isinstance(each, Unplanned)]
     if quote is not None and not quote.fits:
         _warn_of_budget(quote)
     if as_json:
-        print_json(plans_view(plans, loaded.budget, quote))
-        return
-    if not plans:
+        print_json(plans_view(outcomes, loaded.budget, quote))
+        return _say_unplanned(unplanned)
+    if not outcomes:
         echo("The file lists no releases.")
-        return
-    _print_plans(plans, quote)
+        return 0
+    _print_plans(outcomes, quote)
     mention_missing_ledger(file, loaded)
     if explain:
         for made in plans:
             echo(f"\n{made.explain()}")
     _warn_of_notices(plans)
+    return _say_unplanned(unplanned)
 
 
 @click.command()
@@ -57,20 +70,29 @@ def plan(file: str, explain: bool, as_json: bool) -> None:  # noqa: FBT001
 @click.option("--yes", is_flag=True, help="Do not ask before spending.")
 @click.option("--out", type=click.Path(file_okay=False), default=".", help="The folder for JSON, CSV and PNG files.")
 @click.option("--parquet", is_flag=True, help="Write the tables as Parquet too.")
+@click.option("--svg", is_flag=True, help="Draw the pictures as SVG too.")
+@click.option("--pdf", is_flag=True, help="Draw the pictures as PDF too.")
 @click.option("--new", is_flag=True, help="Spend again on releases that the ledger already holds, with fresh noise.")
+@click.option("--only", metavar="NAME", multiple=True, help="Run this release alone; may be given several times.")
 @as_json
-def release(file: str, yes: bool, out: str, parquet: bool, new: bool, as_json: bool) -> None:  # noqa: FBT001
+def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...], as_json: bool, **extra: bool) -> None:
     """Run the releases of FILE: asks, charges the ledger, reads the data, writes JSON, CSV and PNG.
 
     A release that the ledger already holds is written again as it was and costs nothing. Before the charge no value is
     read; the number of rows may be asked for, where it is public, and not for releases that exceed the budget.
+
+    Where one release cannot be planned, none is run, unless those to be run are named with --only.
     """
-    loaded = load_file(file)
+    loaded = _chosen(file, only)
     with warnings_in_words():
         session = open_session(loaded, Path(file).parent)
     batch = Batch.of(loaded, session, fresh=new, ask=PublicNumbers(loaded.policy, lambda: session.engine, _tell))
-    folder, extra = Path(out), [PARQUET] if parquet else []
-    outputs = {each.name: ReleaseFiles.checked(folder, each, loaded.policy, extra) for each in loaded.releases}
+    folder, wanted = Path(out), [ending for ending in EXTRA if extra[ending]]
+    reserved, held = [each.name for each in loaded.releases], session.ledger.document
+    outputs = {
+        made.name: ReleaseFiles.checked(folder, made.name, held(made.key), reserved=reserved, extra=wanted)
+        for made in batch.plans
+    }
     if as_json and batch.due and not yes:
         raise SpecError("--json does not ask.", hint="add --yes to spend.")
     _confirm(batch, yes=yes)
@@ -79,7 +101,8 @@ def release(file: str, yes: bool, out: str, parquet: bool, new: bool, as_json: b
     for made in batch.plans:
         result, files = batch.release(made), outputs[made.name]
         _write(result, files)
-        written.append(release_view(result, batch.earlier.get(made.key), [str(path) for path in files.holding(result)]))
+        paths = [str(path) for path in files.holding(result)]
+        written.append(release_view(result, batch.earlier.get(made.key), paths, kept=files.kept and str(files.kept)))
     if as_json:
         print_json(releases_view(written, spent=batch.cost, remaining=session.remaining))
         return
@@ -87,12 +110,25 @@ def release(file: str, yes: bool, out: str, parquet: bool, new: bool, as_json: b
         echo(f"{item['name']}: {item['guarantee']}")
         if item["recorded"]:
             echo(f"  paid for before ({item['recorded']}); nothing was spent")
+        if item["kept"]:
+            echo(f"  {item['kept']} is another release of this name, and is kept")
         echo(f"  {', '.join(item['files'])}")
-    brief = session.ledger.measure.brief
-    echo(f"Spent {brief(batch.cost)}; {brief(session.remaining)} is left.")
+    measure = session.ledger.measure
+    echo(f"Spent {measure.brief(batch.cost)}; {measure.left(session.remaining)} is left.")
+    page = shlex.quote(str(folder / "index.html"))
+    echo(f"A page about all of it, with what was lost in all: blowfish card {shlex.quote(file)} -o {page}")
 
 
-def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan], Quote | None]:
+def _chosen(file: str, only: Collection[str]) -> PolicyFile:
+    """Load a file with the releases that are to be run: all, which must then be readable, or those that are named."""
+    loaded = load_in_part(file)
+    if only:
+        return loaded.only(only)
+    refuse_unplanned([*loaded.wrong.values(), *loaded.releases])
+    return loaded
+
+
+def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan | Unplanned], Quote | None]:
     """Plan a file, and ask its ledger what that costs; without one, a new ledger's budget."""
     ask = CautiousNumbers(loaded.policy, _engine(file, loaded), _tell)
     location = ledger_location(loaded, Path(file).parent)
@@ -105,10 +141,10 @@ def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan], Quote | Non
         else:
             batch = Batch.of(loaded, session, ask=ask, check=False)
             _mention_earlier(batch)
-            return batch.plans, batch.quote
-    plans = plan_releases(loaded, ask)
-    losses = [plan.certificate.loss for plan in plans]
-    return plans, None if loaded.budget is None else Quote.fresh(losses, loaded.budget)
+            return batch.outcomes, batch.quote
+    outcomes = plan_each(loaded, ask)
+    losses = [each.certificate.loss for each in outcomes if isinstance(each, Plan)]
+    return outcomes, None if loaded.budget is None else Quote.fresh(losses, loaded.budget)
 
 
 def _mention_earlier(batch: Batch) -> None:
@@ -139,7 +175,7 @@ def _warn_of_budget(quote: Quote) -> None:
 
 def _warn_of_notices(plans: Sequence[Plan]) -> None:
     for made in plans:
-        for notice in made.notices():
+        for notice in made.notices:
             warn(f"{made.name}: {notice}")
 
 
@@ -148,10 +184,10 @@ def _confirm(batch: Batch, *, yes: bool) -> None:
     if not batch.due or yes:
         return
     _print_plans(batch.due, batch.quote)
-    brief = batch.session.ledger.measure.brief
-    after = brief(batch.session.remaining - batch.cost)
+    measure = batch.session.ledger.measure
+    after = measure.left(batch.session.remaining - batch.cost)
     try:
-        click.confirm(f"Spend {brief(batch.cost)} (leaving {after}) and read the data?", abort=True, err=True)
+        click.confirm(f"Spend {measure.brief(batch.cost)} (leaving {after}) and read the data?", abort=True, err=True)
     except click.Abort as stopped:
         if not isinstance(stopped.__context__, EOFError):
             raise
@@ -176,12 +212,24 @@ def _write(result: Result, outputs: ReleaseFiles) -> None:
         raise DataError(f"there is too little memory to write {result.name!r}, which is recorded.", hint=hint) from None
 
 
-def _print_plans(plans: Sequence[Plan], quote: Quote | None) -> None:
-    print_table(headings(plans), [plan_cells(made) for made in plans])
-    echo("The last column compares with plain differential privacy.")
-    if quote is None:
+def _say_unplanned(unplanned: Sequence[Unplanned]) -> int:
+    """Say what cannot be planned and what to do, and return the exit code of the first."""
+    for each in unplanned:
+        say_error(each.error.message, each.error.hint)
+    return unplanned[0].error.exit_code if unplanned else 0
+
+
+def _print_plans(outcomes: Sequence[Plan | Unplanned], quote: Quote | None) -> None:
+    plans = [each for each in outcomes if isinstance(each, Plan)]
+    rows = [plan_cells(each) if isinstance(each, Plan) else unplanned_cells(each) for each in outcomes]
+    print_table(headings(plans), rows)
+    if not plans:
         return
-    echo()
-    print_table(HEADER, budget_rows(quote, plans[0].policy))
-    for sentence in budget_words(quote):
+    echo("The last column compares with plain differential privacy.")
+    if quote is not None:
+        echo()
+        print_table(HEADER, budget_rows(quote, plans[0].policy))
+        for sentence in budget_words(quote):
+            echo(sentence)
+    for sentence in in_name_only(plans, quote):
         echo(sentence)

@@ -1,123 +1,125 @@
-"""The files of a release, written over nothing but what an earlier run of the same release wrote."""
+"""The files of a release: its document, table and picture, written over nothing that is there already."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from glob import escape
+from itertools import count
 from pathlib import Path
-from typing import TypeAlias
 
 from blowfish_privacy import results
-from blowfish_privacy.errors import BlowfishError, SpecError
-from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries.asked import asked_to_file, split
-from blowfish_privacy.release.spec import PlannedRelease
-from blowfish_privacy.results.parquet import written_from
-from blowfish_privacy.results.pictures.figure import drawn_from
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.results.files import DOCUMENT, KINDS, AnyResult, content_of, is_release, values_file
 from blowfish_privacy.support.files import IN_THE_LEDGER
 
-AnyResult: TypeAlias = results.Result | results.GroupsResult
-
-PARQUET = "parquet"
+ALWAYS = ("csv", "png")
+"""The files that every release has beside its document, unless its values have a file of their own."""
+EXTRA = ("parquet", "svg", "pdf")
+"""What is written too if it is asked for."""
 
 
 @dataclass(frozen=True)
 class ReleaseFiles:
-    """Where a release's document, table and picture go, and the document that an earlier run left there."""
+    """Where the files of a release go: under its name, or under the next number where another release has that."""
 
-    document: Path
-    table: Path
-    picture: Path
+    folder: Path
+    stem: str
+    endings: tuple[str, ...] = ALWAYS
     earlier: str | None = None
-    parquet: Path | None = None
-    """Where the table goes as Parquet, if that is wanted."""
+    """The document that is there already, which is that of the release."""
+    kept: Path | None = None
+    """The document of another release of the same name, which is kept."""
 
     @classmethod
     def checked(
-        cls, folder: Path, planned: PlannedRelease, policy: Policy, extra: Collection[str] = ()
+        cls, folder: Path, name: str, held: str | None, *, reserved: Collection[str] = (), extra: Collection[str] = ()
     ) -> ReleaseFiles:
-        """Name the files in a folder; refuse to write over files that this release did not write.
+        """Find a place for a release before anything is spent; refuse a name that other files have.
 
-        A document is the release's own if it is whole and has its name, query and policy; a table if it is what the
-        document there gives; a picture or a table in Parquet if it says that it was made from that document.
-        ``extra`` may have ``parquet``.
+        ``held`` is the document, if the ledger holds one: where it is written already, what lies beside it must have
+        been made from it. Another release under the name, with another epsilon or query, say, or fresh noise, is kept,
+        and this one becomes ``name-2``. ``reserved`` are the names of all releases of the file.
         """
-        document, table, picture = (folder / f"{planned.name}.{ending}" for ending in ("release.json", "csv", "png"))
-        parquet = folder / f"{planned.name}.parquet" if PARQUET in extra else None
-        made = _release(document, planned, policy)
-        if made is None:
-            files = cls(document, table, picture, None, parquet)
-            for path in files.paths:
-                if os.path.lexists(path):
-                    raise _refusal(planned.name, path)
-            return files
-        if os.path.lexists(table) and (_values(made, folder) or _content(table) != made.csv()):
-            raise _refusal(planned.name, table)
-        if os.path.lexists(picture) and not drawn_from(made.text, _content(picture) or b""):
-            raise _refusal(planned.name, picture)
-        if parquet is not None and os.path.lexists(parquet) and not written_from(made.text, _content(parquet) or b""):
-            raise _refusal(planned.name, parquet)
-        return cls(document, table, picture, made.text, parquet)
+        endings = (*ALWAYS, *extra)
+        if held is not None:
+            for stem in _written(folder, name):
+                files = cls(folder, stem, endings, held)
+                if content_of(files.document) == held.encode():
+                    files._check_own(name)
+                    return files
+        first = cls(folder, name, endings)
+        if first._taken is None:
+            return first
+        if not is_release(first.document):
+            raise _refusal(name, first._taken)
+        taken = {each.casefold() for each in reserved}
+        stems = (f"{name}-{number}" for number in count(2))
+        places = (cls(folder, stem, endings, kept=first.document) for stem in stems if stem.casefold() not in taken)
+        return next(files for files in places if files._taken is None)
+
+    @property
+    def document(self) -> Path:
+        """The path of the document."""
+        return self.path(DOCUMENT)
 
     @property
     def paths(self) -> list[Path]:
-        """The document, the table and the picture, and the table as Parquet."""
-        return [self.document, self.table, self.picture, *([] if self.parquet is None else [self.parquet])]
+        """The document, the table and the picture, and what else is wanted."""
+        return [self.document, *map(self.path, self.endings)]
+
+    def path(self, ending: str) -> Path:
+        """Return the path of one file."""
+        return self.folder / f"{self.stem}.{ending}"
 
     def holding(self, result: AnyResult) -> list[Path]:
         """The files that are written of a result: where the values have a file of their own, no table or picture."""
-        values = _values(result, self.document.parent)
-        return [self.document, values] if values else self.paths
+        values = values_file(result)
+        return [self.document, self.folder / values] if values else self.paths
 
     def write(self, result: AnyResult) -> None:
-        """Write what is not there yet; what an interruption leaves belongs together, so that it can be written over."""
+        """Write what is not there yet, the document first: whatever an interruption leaves can be completed."""
+        values = values_file(result)
         if self.earlier is None:
             self._check_still_free()
-        if result.text != self.earlier:
-            for path in self.paths[1:]:
-                path.unlink(missing_ok=True)
+        if self.earlier is None or values:
             result.save(self.document)
-        if _values(result, self.document.parent):
+        if values:
             return
-        if not self.table.exists():
-            result.to_csv(self.table)
-        if not self.picture.exists():
-            result.plot(self.picture)
-        if self.parquet is not None and not self.parquet.exists():
-            result.to_parquet(self.parquet)
+        for ending in self.endings:
+            if not self.path(ending).exists():
+                KINDS[ending].write(result, self.path(ending))
+
+    @property
+    def _taken(self) -> Path | None:
+        """A file that is there already."""
+        return next((path for path in self.paths if os.path.lexists(path)), None)
+
+    def _check_own(self, name: str) -> None:
+        """Refuse files beside the document that were not made from it."""
+        there = [ending for ending in self.endings if os.path.lexists(self.path(ending))]
+        made: AnyResult | None = results.load(self.document) if there else None
+        for ending in there:
+            content = content_of(self.path(ending))
+            own = made is not None and content is not None and KINDS[ending].belongs(made, content)
+            if not own or (made is not None and values_file(made)):
+                raise _refusal(name, self.path(ending))
 
     def _check_still_free(self) -> None:
-        for path in self.paths:
-            if os.path.lexists(path):
-                hint = f"{IN_THE_LEDGER} Run the command again with --out FOLDER."
-                raise SpecError(f"{path} appeared while the data were read, and is kept.", hint=hint)
+        taken = self._taken
+        if taken is not None:
+            hint = f"{IN_THE_LEDGER} Run the command again with --out FOLDER."
+            raise SpecError(f"{taken} appeared while the data were read, and is kept.", hint=hint)
 
 
-def _values(result: AnyResult, folder: Path) -> Path | None:
-    kept = result.kept if isinstance(result, results.Result) else None
-    return None if kept is None else folder / kept.file
-
-
-def _release(document: Path, planned: PlannedRelease, policy: Policy) -> AnyResult | None:
-    if _content(document) is None:
-        return None
-    try:
-        made = results.load(document)
-    except BlowfishError:
-        return None
-    release = made.release if isinstance(made, results.Result) else next(iter(made.values())).release
-    asked = (planned.name, policy.hash, asked_to_file(*split(planned.query), policy.domain))
-    written = (release.name, release.policy.hash, release.plan().asked())
-    return made if written == asked else None
-
-
-def _content(path: Path) -> bytes | None:
-    """Read a file; what is no file, or a link to one, is not ours."""
-    try:
-        return None if path.is_symlink() or not path.is_file() else path.read_bytes()
-    except OSError:
-        return None
+def _written(folder: Path, name: str) -> Iterator[str]:
+    """Go through the names under which a release may have been written."""
+    yield name
+    for path in sorted(folder.glob(f"{escape(name)}-*.{DOCUMENT}")):
+        stem = path.name.removesuffix(f".{DOCUMENT}")
+        if stem[len(name) + 1 :].isdecimal():
+            yield stem
 
 
 def _refusal(name: str, path: Path) -> SpecError:

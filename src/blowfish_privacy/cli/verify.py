@@ -1,4 +1,4 @@
-"""``blowfish verify``: check a release document."""
+"""``blowfish verify``: check a release document, or all of a file or a ledger."""
 
 from __future__ import annotations
 
@@ -7,15 +7,30 @@ from pathlib import Path
 import click
 
 from blowfish_privacy.cli.output import as_json, print_json, read_document
+from blowfish_privacy.cli.products import file_problems, names_product, open_product
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.release import reading, verification
+from blowfish_privacy.release.product import Product
+from blowfish_privacy.statements.notices import to_a_reader
+from blowfish_privacy.statements.product_releases import loss_words
+from blowfish_privacy.statements.product_view import product_verification_view
+
+_UNSOUND = 2
+_UNSOUND_LEDGER = 5
 
 
 @click.command()
 @click.argument("release", type=click.Path(dir_okay=False))
+@click.option("--out", type=click.Path(file_okay=False), default=".", help="The folder that releases were written to.")
 @as_json
-def verify(release: str, as_json: bool) -> int:  # noqa: FBT001
-    """Check RELEASE: its schema, its hashes, and its certificate recomputed from the noise scales it states."""
+def verify(release: str, out: str, as_json: bool) -> int:  # noqa: FBT001
+    """Check RELEASE: its schema, its hashes, and its certificate recomputed from the noise scales it states.
+
+    RELEASE is a document; or a policy file, a ledger or its address: then the ledger and every document that it handed
+    out are checked, that their losses add up to its balances, and that the documents in the folder are the same.
+    """
+    if names_product(release):
+        return _verify_product(release, Path(out), as_json=as_json)
     text = read_document(release)
     problems = verification.problems(text, Path(release).parent)
     body = reading.parse(text)
@@ -25,7 +40,36 @@ def verify(release: str, as_json: bool) -> int:  # noqa: FBT001
         for problem in problems:
             echo(f"Problem: {problem}")
     else:
-        echo(f"{release} is sound: {body['guarantee']['statement']}.")
+        echo(f"{release} is sound: {reading.upgraded(body)['guarantee']['statement']}.")
         for notice in body["notices"]:
-            echo(f"Notice: {notice}")
-    return 2 if problems else 0
+            echo(f"Notice: {to_a_reader(notice)}")
+    return _UNSOUND if problems else 0
+
+
+def _verify_product(argument: str, folder: Path, *, as_json: bool) -> int:
+    product = open_product(argument).product
+    beside = [*file_problems(product, folder)]
+    if as_json:
+        print_json(product_verification_view(product, beside))
+    elif product.problems or beside:
+        for problem in (*product.problems, *beside):
+            echo(f"Problem: {problem}")
+    else:
+        _say_sound(argument, product)
+    if not product.report.ok:
+        return _UNSOUND_LEDGER
+    return _UNSOUND if product.problems or beside else 0
+
+
+def _say_sound(argument: str, product: Product) -> None:
+    entries = f"{product.report.entries} {'entry' if product.report.entries == 1 else 'entries'}"
+    documents = f"{product.documents} document{'' if product.documents == 1 else 's'}"
+    proved = "add up to the balances" if product.adds_up else "are covered by the balances"
+    echo(f"{argument} is sound: {entries} and {documents}, whose losses {proved}.")
+    for each in product.released:
+        echo(f"  entry {each.entry.number}, {each.name}: {loss_words(each.entry.loss)}")
+        for notice in each.body["notices"]:
+            echo(f"    Notice: {to_a_reader(notice)}")
+    for entry in product.unreleased:
+        echo(f"  entry {entry.number}: {loss_words(entry.loss)}; nothing was handed out for it, and it counts")
+    echo(f"In all: {loss_words(product.lost)}, of a budget of {product.terms.kept}.")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain.subset import Subset
 from blowfish_privacy.errors import DataError, DomainError, brief
+from blowfish_privacy.support.exact import show
 from blowfish_privacy.support.file_forms import Wanted
 from blowfish_privacy.support.file_kinds import kind_of, register
 
@@ -43,6 +44,12 @@ class Attribute(ABC):
     """Whether the values have an order and distances."""
     column_type: ClassVar[str]
     """The type a data column must have, in words."""
+
+    instead_of_sums: ClassVar[str] = "give each value a number: Linear(function, attributes=[..])."
+    """What to ask for where values cannot be added up."""
+
+    instead_of_rounding: ClassVar[str] = ""
+    """What to declare where the data have values between the declared ones, which are never rounded unasked."""
 
     outside: Outside
     missing: object
@@ -110,6 +117,15 @@ class Attribute(ABC):
         """Read an attribute of whatever kind a policy file names; without a folder, it refers to no other files."""
         kind = kind_of(Attribute.kinds, body)
         return kind.from_file(body if folder is None else kind.gathered(body, folder))
+
+    def distance(self, amount: Fraction) -> str:
+        """Write a distance in the units of the values."""
+        return show(amount)
+
+    @property
+    def plain(self) -> str:
+        """What values look like in data, for whoever finds others."""
+        return f"plain {self.column_type}"
 
     @property
     def missing_position(self) -> int | None:
@@ -210,6 +226,8 @@ def _absent(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     plain = np.asarray(array)
     if plain.dtype.kind == "f":
         return masked | np.isnan(plain)
+    if plain.dtype.kind == "M":
+        return masked | np.isnat(plain)
     if plain.dtype.kind == "O":
         empty = (_is_absent(value) for value in plain.tolist())
         return masked | np.fromiter(empty, dtype=np.bool_, count=plain.size)
@@ -217,8 +235,10 @@ def _absent(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def _is_absent(value: object) -> bool:
-    if value is None or type(value).__name__ == "NAType":
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
+    if isinstance(value, np.datetime64):
+        return bool(np.isnat(value))
     if isinstance(value, Decimal):
         return value.is_nan()
     # A number that is not equal to itself is a NaN, whichever library it comes from.

@@ -96,6 +96,11 @@ class Categorical(Attribute):
         return self._lookup
 
     @property
+    def plain(self) -> str:
+        """Text, truth values or whole numbers, as the categories are."""
+        return {str: "text", bool: "true or false", int: "plain whole numbers"}[self.kind]
+
+    @property
     def size(self) -> int:
         """The number of categories."""
         return len(self.categories)

@@ -7,6 +7,7 @@ attribute stand for the range between them; ``{range: [a, b]}`` and ``{values: [
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
@@ -65,4 +66,6 @@ def _value_to_file(value: Any) -> Any:
         return [_value_to_file(end) for end in value]
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, date):
+        return value.isoformat()[:10]
     return plain(exact(value, "a value", error=SpecError)) if isinstance(value, Fraction | Decimal | float) else value

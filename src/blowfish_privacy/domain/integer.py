@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
 from fractions import Fraction
+from math import inf
 from numbers import Integral
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Interval, Len
 
-from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, OUTSIDE_FORM, Attribute, Outside, Positions
+from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, OUTSIDE_FORM, Outside, Positions
+from blowfish_privacy.domain.declaring_hints import DATES_HINT, DECIMALS_HINT
+from blowfish_privacy.domain.spaced import Numeric
 from blowfish_privacy.domain.subset import Subset
 from blowfish_privacy.errors import DataError, DomainError, brief
 from blowfish_privacy.support.file_forms import Form, Wanted
@@ -22,12 +26,15 @@ _MOST_LISTED = 1_000_000
 _BOUNDS: TypeAlias = Annotated[
     list[Annotated[int, Interval(ge=-_LARGEST, le=_LARGEST)]],
     Len(2, 2),
-    Wanted("two whole numbers within +-2^61", "write integer: [17, 90]."),
+    Wanted(
+        "two whole numbers within +-2^61",
+        f"write integer: [17, 90]; {DATES_HINT} {DECIMALS_HINT[0].upper()}{DECIMALS_HINT[1:]}",
+    ),
 ]
 
 
 @dataclass(frozen=True)
-class Integer(Attribute):
+class Integer(Numeric):
     """Whole numbers from ``low`` to ``high``, both included.
 
     >>> Integer(17, 90).size
@@ -46,8 +53,8 @@ class Integer(Attribute):
         {"outside": OUTSIDE_FORM, "missing": Annotated[Literal["error"] | int, MISSING_WANTED]},
         example="{integer: [17, 90]}",
     )
-    ordered = True
     column_type = "whole numbers"
+    instead_of_rounding = f"{DECIMALS_HINT[0].upper()}{DECIMALS_HINT[1:]} {DATES_HINT[0].upper()}{DATES_HINT[1:]}"
 
     def __post_init__(self) -> None:
         for bound in (self.low, self.high):
@@ -84,42 +91,35 @@ class Integer(Attribute):
         """Write all numbers between the bounds as text."""
         return [*map(str, range(self.low, self.high + 1))]
 
-    def gap(self, first: int, second: int) -> Fraction:
-        """Return the distance between two whole numbers."""
-        return Fraction(abs(first - second))
+    @property
+    def spacing(self) -> Fraction:
+        """One: the distance of whole numbers."""
+        return Fraction(1)
+
+    @property
+    def lowest(self) -> Fraction:
+        """The lower bound."""
+        return Fraction(self.low)
 
     def subset(self, chosen: object) -> Subset:
         """Read one number, an inclusive pair, a range or a list of numbers."""
-        if isinstance(chosen, tuple):
-            if len(chosen) != 2:
-                raise DomainError(
-                    f"a pair (low, high) is needed, got {brief(chosen)}.", hint="use a list for a set of values."
-                )
-            low, high = self.position(chosen[0]), self.position(chosen[1])
-            if low > high:
-                raise DomainError(f"the range {brief(chosen)} is empty: its ends are reversed.")
-            return Subset.span(low, high + 1)
         if isinstance(chosen, range) and chosen.step == 1 and chosen.start < chosen.stop:
             return Subset.span(self.position(chosen.start), self.position(chosen.stop - 1) + 1)
         if isinstance(chosen, range) and abs(chosen.stop - chosen.start) > _MOST_LISTED * abs(chosen.step):
             raise DomainError(f"a range with steps may list at most {_MOST_LISTED:,} values.", hint="use (low, high).")
-        if isinstance(chosen, list | set | frozenset | range):
-            return Subset.of(self.position(value) for value in chosen)
-        return Subset.of([self.position(chosen)])
+        return super().subset([*chosen] if isinstance(chosen, range) else chosen)
 
     def _encode(self, column: npt.NDArray[Any]) -> Positions:
         if column.dtype.kind == "O":
-            if not all(_whole(value) for value in column.tolist()):
-                raise DataError(
-                    "the column must hold whole numbers.",
-                    hint="no conversion is guessed; convert it yourself.",
-                )
-            beyond = [min(max(int(value), self.low - 1), self.high + 1) for value in column.tolist()]
+            beyond = [min(max(_as_whole(value), self.low - 1), self.high + 1) for value in column.tolist()]
             column = np.array(beyond, dtype=np.int64)
+        if column.dtype.kind == "f":
+            if not (column == np.floor(column)).all():
+                raise _not_whole()
+            # Beyond the bounds, which a float reaches without rounding them, only the side counts.
+            column = np.clip(column.astype(np.float64), -(2.0**62), 2.0**62).astype(np.int64)
         if column.dtype.kind not in "iu":
-            raise DataError(
-                "the column must hold whole numbers.", hint="no conversion is guessed; convert it yourself."
-            )
+            raise _not_whole()
         if column.dtype == np.uint64:
             # 2^64 - 1 does not fit the signed integers used from here on; the bounds do.
             column = np.minimum(column, np.uint64(2**62))
@@ -133,6 +133,22 @@ class Integer(Attribute):
     def from_file(cls, body: Mapping[str, Any]) -> Integer:
         """Read ``{integer: [low, high]}``."""
         return cls(*body["integer"], **cls._rules_from_file(body))
+
+
+def _as_whole(value: object) -> int:
+    """Return a whole number of whatever type; an infinite one is far outside the bounds."""
+    if _whole(value):
+        return int(cast(Any, value))
+    if isinstance(value, float | np.floating | Decimal):
+        if value in (inf, -inf):
+            return 4 * _LARGEST if value > 0 else -4 * _LARGEST
+        if value == int(value):
+            return int(value)
+    raise _not_whole()
+
+
+def _not_whole() -> DataError:
+    return DataError("the column must hold whole numbers.", hint="no rounding is guessed; round it yourself.")
 
 
 def _whole(value: object) -> bool:

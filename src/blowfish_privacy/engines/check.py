@@ -1,12 +1,13 @@
 """What the custodian learns about data and declaration before any release.
 
-This report carries exact counts of private rows: it is for the person who holds the data, and no part of it
-may enter a release. It never carries a value.
+This report carries exact counts of private rows, and values that are not declared: it is for the person who holds the
+data, and no part of it may enter a release, a document, an error or a log. Its ``repr`` leaves the values out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,19 @@ class ColumnCheck:
     declared: tuple[str, ...] = ()
     """Which of missing and outside the declaration says how to count, so that they are no problem."""
 
+    undeclared: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+    """The most frequent values that are not declared, or not of the declared kind, with their numbers of rows."""
+    hints: tuple[str, ...] = ()
+    """How such values are declared, where they look like another kind."""
+    smallest: str | None = field(default=None, repr=False)
+    """The smallest number outside the declared range."""
+    largest: str | None = field(default=None, repr=False)
+    """The largest number outside the declared range."""
+    unused: tuple[str, ...] = field(default=(), repr=False)
+    """Categories that are declared and do not occur; the first few of them."""
+    similar: tuple[str, ...] = field(default=(), repr=False)
+    """Columns with a name much like that of an attribute that has none."""
+
     @property
     def fits(self) -> bool:
         """Whether every row has a value that the declaration covers."""
@@ -47,3 +61,18 @@ class DataCheck:
     def fits(self) -> bool:
         """Whether every row has a declared value for every attribute."""
         return all(column.fits for column in self.columns)
+
+
+_LONGEST, _MOST_NAMES = 100, 1_000
+"""Comparing takes time that grows with the lengths of the names and with their number."""
+
+
+def near_columns(name: str, names: Sequence[str]) -> list[str]:
+    """Name up to three columns that may be meant by a name which no column has."""
+    from difflib import get_close_matches
+
+    folded = {each[:_LONGEST].casefold(): each for each in names[:_MOST_NAMES]}
+    wanted = name[:_LONGEST].casefold()
+    close = get_close_matches(wanted, folded, n=3, cutoff=0.6)
+    parts = [each for each in folded if len(wanted) > 2 and wanted in each and each not in close]
+    return [folded[each] for each in [*close, *parts][:3]]

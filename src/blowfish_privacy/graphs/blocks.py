@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-from blowfish_privacy.domain import Attribute, Bin, Binned, Integer, Subset
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Attribute, Bin, Binned, Spaced, Subset
 from blowfish_privacy.errors import PolicyError, brief
 from blowfish_privacy.support.exact import show
 
@@ -114,10 +117,13 @@ def cut_by_width(attribute: Attribute, width: Any) -> Blocks:
     from blowfish_privacy.support.exact import positive
 
     number = positive(width, "a width", error=PolicyError)
-    if isinstance(attribute, Integer):
-        if number.denominator != 1:
-            raise PolicyError(f"the width of a block of whole numbers must be whole, got {show(number)}.")
-        return EqualBlocks(attribute.size, min(int(number), attribute.size))
+    if isinstance(attribute, Spaced):
+        steps = number / attribute.spacing
+        if steps.denominator != 1:
+            raise PolicyError(
+                f"the width of a block must be a multiple of {show(attribute.spacing)}, got {show(number)}."
+            )
+        return EqualBlocks(attribute.size, min(int(steps), attribute.size))
     if isinstance(attribute, Binned):
         origin = attribute.bounds[0]
         labels = [(low - origin) // number for low in attribute.bounds[:-1]]
@@ -157,6 +163,15 @@ def cut_by_list(attribute: Attribute, listed: Any) -> Blocks:
             hint="blocks must cover every declared value.",
         )
     return ListedBlocks(tuple(sorted(blocks, key=lambda block: block.first)))
+
+
+def labels(cuts: Sequence[Blocks], shape: Sequence[int]) -> npt.NDArray[np.intp]:
+    """Number the blocks of several attributes together, for every cell."""
+    numbers = np.zeros((), dtype=np.intp)
+    for cut, size in zip(cuts, shape, strict=True):
+        own = np.array([cut.label(position) for position in range(size)], dtype=np.intp)
+        numbers = numbers[..., None] * cut.count + own
+    return numbers
 
 
 def canonical(attribute: Attribute, blocks: Blocks) -> Any:

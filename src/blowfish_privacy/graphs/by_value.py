@@ -41,7 +41,7 @@ class ByValue(Secrets):
                 hint='ByValue("consent", {"strict": FullDomain(), "open": Public()}).',
             )
         self.column = column
-        self.secrets = MappingProxyType(dict(secrets))
+        self.secrets: Mapping[Any, Secrets] = MappingProxyType(dict(secrets))
         for value, choice in self.secrets.items():
             if not isinstance(choice, Secrets):
                 raise PolicyError(f"the secrets of {column} {brief(value)} must be a graph, got {brief(choice)}.")

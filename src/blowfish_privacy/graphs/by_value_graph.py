@@ -21,6 +21,7 @@ from blowfish_privacy.graphs.graph import MOST_PAIRS, Edge, Hops, SecretGraph
 from blowfish_privacy.graphs.partition import PartitionGraph
 from blowfish_privacy.graphs.per_attribute import CartesianGraph
 from blowfish_privacy.graphs.public import Public
+from blowfish_privacy.graphs.steepest import Rows, Steepest, steepest_of
 from blowfish_privacy.graphs.stretches import Stretches, merged
 from blowfish_privacy.graphs.union import union, widest_of
 from blowfish_privacy.graphs.words import Words
@@ -202,6 +203,19 @@ class ByValueGraph(SecretGraph):
         if super().covers(other) or not isinstance(other, ByValueGraph) or other.column != self.column:
             return super().covers(other)
         return all(self.parts[a].covers(other.parts[b]) for a, b in {*zip(self.chosen, other.chosen, strict=True)})
+
+    def steepest(self, rows: Rows) -> Steepest | None:
+        """Search each part where it is chosen."""
+        return steepest_of(self._steepest_in(number, rows) for number in range(len(self.parts)))
+
+    def _steepest_in(self, number: int, rows: Rows) -> Steepest | None:
+        positions = [position for position, chosen in enumerate(self.chosen) if chosen == number]
+        slices = np.moveaxis(rows, self._axis + 1, 1)[:, positions]
+        found = self.parts[number].steepest(slices.reshape(-1, *slices.shape[2:]))
+        if found is None or found.edge is None:
+            return found
+        row, at = divmod(found.row, len(positions))
+        return Steepest(found.rise, row, self._lift(found.edge, positions[at]))
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
         """Combine what each part joins where it is chosen: values that differ in the column are different ones."""

@@ -35,12 +35,12 @@ class DistanceThreshold(Secrets):
     )
 
     def __init__(self, theta: Number, *, scale: Mapping[str, Number] | None = None) -> None:
-        self.theta = positive(theta, "the threshold theta", error=PolicyError)
+        self.theta: Fraction = positive(theta, "the threshold theta", error=PolicyError)
         if scale is not None and not isinstance(scale, Mapping):
             raise PolicyError(
                 f"scale must map attributes to numbers, got {brief(scale)}.", hint="scale={'lat': 1, 'lon': 1}."
             )
-        self.scale = (
+        self.scale: Mapping[str, Fraction] | None = (
             None
             if scale is None
             else MappingProxyType(

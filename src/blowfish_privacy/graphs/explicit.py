@@ -49,7 +49,7 @@ class ExplicitGraph(Secrets):
             if length != 2 and (length != 3 or listed is edges):
                 raise PolicyError(f"an edge is a pair of values, got {brief(edge)}.")
             pairs.append((deepcopy(edge[0]), deepcopy(edge[1])))
-        self.edges = tuple(pairs)
+        self.edges: tuple[tuple[Any, Any], ...] = tuple(pairs)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ExplicitGraph) and self.edges == other.edges

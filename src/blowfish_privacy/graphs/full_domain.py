@@ -10,6 +10,7 @@ from blowfish_privacy.domain import Cell, Domain, Subset, quoted
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, cliques
 from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph, Secrets, two_different
 from blowfish_privacy.graphs.meetings import Meetings, meetings_along
+from blowfish_privacy.graphs.steepest import Rows, Steepest, among_all
 from blowfish_privacy.graphs.words import Rule, Words
 from blowfish_privacy.support.file_forms import Bare
 
@@ -76,6 +77,10 @@ class FullDomainGraph(SecretGraph):
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
         """Choose any two different positions."""
         return two_different(first, second)
+
+    def steepest(self, rows: Rows) -> Steepest:
+        """Compare the highest number with the lowest."""
+        return among_all(rows)
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
         """Join all classes: one block contains every value."""

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, Pieces, everything, joined_along, listed
+from blowfish_privacy.graphs.steepest import Rows, Steepest, among_listed
 from blowfish_privacy.graphs.stretches import Stretches
 from blowfish_privacy.graphs.words import Words
 from blowfish_privacy.support.file_kinds import Anything, OneOf, kind_of, register
@@ -226,6 +227,13 @@ class SecretGraph(ABC):
     def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
         """Find the pairs of classes that some edge joins, for a graph on one attribute, with the others fixed."""
         return joined_along(self.class_pairs(pieces.along(axis)), axis, pieces)
+
+    def steepest(self, rows: Rows) -> Steepest | None:
+        """Find an edge along which one of several rows of numbers changes most; None if there is no quick way.
+
+        Each row has the shape of the domain.
+        """
+        return None if self.enumerated is None else among_listed(rows, self.enumerated)
 
     @property
     def has_edges(self) -> bool:

@@ -28,6 +28,7 @@ from blowfish_privacy.graphs.blocks import Blocks, EqualBlocks
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, cliques
 from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph, Secrets, two_different
 from blowfish_privacy.graphs.meetings import meetings, meetings_along
+from blowfish_privacy.graphs.steepest import Rows, Steepest, inside_blocks
 from blowfish_privacy.graphs.stretches import Stretches, joined
 from blowfish_privacy.graphs.words import Rule, Words
 from blowfish_privacy.support.file_forms import Form, Wanted
@@ -65,11 +66,12 @@ class Partition(Secrets):
     def __init__(self, *, blocks: Any = None, widths: Any = None) -> None:
         if blocks is None and widths is None:
             raise PolicyError("a partition needs blocks or widths.", hint="Partition(widths={'zone': 10}).")
+        self.blocks: Any
         if isinstance(blocks, Mapping):
             self.blocks = MappingProxyType({name: _listed(given) for name, given in blocks.items()})
         else:
             self.blocks = _listed(blocks)
-        self.widths = MappingProxyType(deepcopy(dict(widths))) if isinstance(widths, Mapping) else widths
+        self.widths: Any = MappingProxyType(deepcopy(dict(widths))) if isinstance(widths, Mapping) else widths
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Partition) and (self.blocks, self.widths) == (other.blocks, other.widths)
@@ -208,6 +210,10 @@ class PartitionGraph(SecretGraph):
         from blowfish_privacy.graphs.explicit_edges import graph_of  # listed pairs may turn out to be a partition
 
         return graph_of(domain, levels.pairs_on(domain, cliques))
+
+    def steepest(self, rows: Rows) -> Steepest:
+        """Compare the highest number of each block with the lowest."""
+        return inside_blocks(rows, cutting.labels(self.cuts, self.domain.shape))
 
     def widest_edge(self, name: str) -> Edge | None:
         """Go from end to end of the widest block."""

@@ -6,8 +6,9 @@ Steps along different attributes therefore add up.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +17,7 @@ from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, across
 from blowfish_privacy.graphs.full_domain import FullDomain
 from blowfish_privacy.graphs.graph import SECRETS_FORM, Edge, Hops, SecretGraph, Secrets, differing
+from blowfish_privacy.graphs.steepest import Rows, Steepest, along_axis, steepest_of
 from blowfish_privacy.graphs.stretches import Stretches
 from blowfish_privacy.graphs.words import Words
 from blowfish_privacy.support.file_forms import Bare, Form, Several
@@ -36,7 +38,7 @@ class PerAttribute(Secrets):
     def __init__(self, secrets: Mapping[str, Secrets] | None = None, /, **named: Secrets) -> None:
         if secrets is not None and not isinstance(secrets, Mapping):
             raise PolicyError(f"secrets must map attributes to graphs, got {brief(secrets)}.")
-        self.secrets = MappingProxyType({**(secrets or {}), **named})
+        self.secrets: Mapping[str, Secrets] = MappingProxyType({**(secrets or {}), **named})
         for name, choice in self.secrets.items():
             if not isinstance(choice, Secrets):
                 raise PolicyError(
@@ -200,6 +202,23 @@ class CartesianGraph(SecretGraph):
         if super().covers(other) or not other.one_at_a_time:
             return super().covers(other)
         return all(graph.covers(other.project(graph.domain.names)) for graph in self.graphs)
+
+    def edges(self) -> Iterator[Edge]:
+        """Yield the edges of each attribute's graph, for all values of the others; refused if the domain is large."""
+        super().edges()
+        return (edge for axis in range(len(self.graphs)) for edge in self._edges_along(axis))
+
+    def _edges_along(self, axis: int) -> Iterator[Edge]:
+        before, after = (
+            [*product(*map(range, part))] for part in (self.domain.shape[:axis], self.domain.shape[axis + 1 :])
+        )
+        others = [*product(before, after)]
+        for x, y in self.graphs[axis].edges():
+            yield from (((*left, *x, *right), (*left, *y, *right)) for left, right in others)
+
+    def steepest(self, rows: Rows) -> Steepest | None:
+        """Search along each attribute, with the others fixed."""
+        return steepest_of(along_axis(rows, axis, graph.steepest) for axis, graph in enumerate(self.graphs))
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
         """Combine the pairs joined along each attribute, with the other attributes fixed."""

@@ -22,7 +22,7 @@ def within(attribute: Attribute, distance: Fraction) -> Iterator[tuple[int, int]
 def widest(attribute: Attribute, distance: Fraction) -> tuple[int, int]:
     """Return two positions at most ``distance`` apart, with as many positions as possible between them."""
     if not isinstance(attribute, Binned):
-        return 0, min(int(distance), attribute.size - 1)
+        return 0, min(int(distance / attribute.gap(0, 1)), attribute.size - 1)
     return max(within(attribute, distance), key=lambda pair: pair[1] - pair[0])
 
 

@@ -81,15 +81,15 @@ def near(domain: Domain, theta: Fraction, weights: Sequence[Fraction], pieces: P
 def _unit(theta: Fraction, weighted: Sequence[tuple[Attribute, Fraction]]) -> int:
     denominators = [theta.denominator]
     for attribute, weight in weighted:
-        bounds = attribute.bounds if isinstance(attribute, Binned) else ()
-        denominators += [(weight * bound).denominator for bound in bounds] or [weight.denominator]
+        bounds = attribute.bounds if isinstance(attribute, Binned) else (attribute.gap(0, 1),)
+        denominators += [(weight * bound).denominator for bound in bounds]
     return lcm(*denominators)
 
 
-def _extent(attribute: Attribute) -> int:
+def _extent(attribute: Attribute) -> Fraction:
     if isinstance(attribute, Binned):
-        return int(max(abs(bound) for bound in attribute.bounds)) + 1
-    return attribute.size
+        return max(abs(bound) for bound in attribute.bounds) + 1
+    return attribute.size * attribute.gap(0, 1)
 
 
 def _runs(groups: Sequence[Subset]) -> tuple[Ints, Ints, Ints]:
@@ -102,7 +102,7 @@ def _axis(attribute: Attribute, weight: Fraction, starts: Ints, stops: Ints) -> 
     if isinstance(attribute, Binned):
         bounds = np.array([int(bound * weight) for bound in attribute.bounds], dtype=np.int64)
         return _Axis(starts, stops, bounds[starts], bounds[stops], bounds[starts + 1], bounds[stops - 1], 0)
-    step = int(weight)
+    step = int(weight * attribute.gap(0, 1))
     left, right = starts * step, (stops - 1) * step
     return _Axis(starts, stops, left, right, left + step, right - step, step)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,15 +10,17 @@ from itertools import combinations, pairwise
 from math import gcd, lcm
 from typing import Any
 
+import numpy as np
+
 from blowfish_privacy.domain import Attribute, Binned, Cell, Domain, Subset, quoted
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, everything, keys_of
 from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph
-from blowfish_privacy.graphs.reach import largest_gap, narrowest, widest
+from blowfish_privacy.graphs.reach import largest_gap, narrowest, widest, within
 from blowfish_privacy.graphs.rectangles import near
 from blowfish_privacy.graphs.spending import PricedAxis, furthest
+from blowfish_privacy.graphs.steepest import Rows, Steepest, along_axis, inside_windows, shifted, steepest_of
 from blowfish_privacy.graphs.stepping import Stride, fewest_steps
 from blowfish_privacy.graphs.words import Rule, Words
-from blowfish_privacy.support.exact import show
 
 _MOST_FREE = 10
 """Of more attributes that may move, the sets that may move together are not listed."""
@@ -151,6 +153,35 @@ class ThresholdGraph(SecretGraph):
         widest = other.widest_edge(self.domain.names[0]) if attribute.gap(0, 1) else None
         return self.hops(*(widest or ((0,), (attribute.size - 1,))))
 
+    def edges(self) -> Iterator[Edge]:
+        """Yield the edges from windows where there is one attribute; refused if the domain is large."""
+        listed = super().edges()
+        if len(self.domain.names) > 1:
+            return listed
+        windows = _windows(self.domain.attributes[0], self.theta / self.weights[0])
+        return (((first,), (other,)) for first, last in windows for other in range(first + 1, last + 1))
+
+    def steepest(self, rows: Rows) -> Steepest | None:
+        """Search windows of an attribute; where several move at once, shift by all the moves that theta allows."""
+        if len(self.weights) == 1:
+            (attribute,), (weight,) = self.domain.attributes, self.weights
+            ends = [last for _, last in _windows(attribute, self.theta / weight)]
+            return inside_windows(rows, np.array(ends, dtype=np.intp))
+        if self.one_at_a_time:
+            alone = [self.project([name]) for name in self.domain.names]
+            return steepest_of(along_axis(rows, axis, graph.steepest) for axis, graph in enumerate(alone))
+        if any(isinstance(attribute, Binned) for attribute in self.domain.attributes):
+            return None
+        prices = [
+            weight * a.gap(0, 1) if a.size > 1 else Fraction(0)
+            for a, weight in zip(self.domain.attributes, self.weights, strict=True)
+        ]
+        return shifted(
+            rows,
+            self._moves,
+            lambda offset: sum(price * abs(step) for price, step in zip(prices, offset, strict=True)) <= self.theta,
+        )
+
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
         """Compare the distances of the rectangles that make up the classes."""
         close = near(self.domain, self.theta, self.weights, pieces)
@@ -170,16 +201,14 @@ class ThresholdGraph(SecretGraph):
         parts = [*zip(self.domain.names, self.domain.attributes, self.weights, strict=True)]
         theta = self.theta
         if not any(isinstance(attribute, Binned) for _, attribute, _ in parts):
-            # Distances between whole numbers are multiples of the weights' greatest common divisor.
-            common = Fraction(gcd(*(int(w * self._denominator) for _, _, w in parts)), self._denominator)
+            # Distances are multiples of the greatest common divisor of the weighted steps.
+            steps = [weight * attribute.gap(0, 1) for _, attribute, weight in parts]
+            denominator = lcm(*(step.denominator for step in steps))
+            common = Fraction(gcd(*(int(step * denominator) for step in steps)), denominator)
             theta = theta // common * common
         elif len(self.domain.names) == 1:
             theta = largest_gap(self.domain.attributes[0], theta / self.weights[0]) * self.weights[0]
         return {"threshold": {name: str(theta / weight) for name, _, weight in parts}}
-
-    @property
-    def _denominator(self) -> int:
-        return lcm(*(weight.denominator for weight in self.weights))
 
     def _words(self) -> Words:
         """State the threshold of each attribute in its own units, with an example."""
@@ -203,11 +232,20 @@ class ThresholdGraph(SecretGraph):
         first, last = (0, 0) if edge is None else (edge[0][axis], edge[1][axis])
         if last - first >= attribute.size - 1:
             return Rule(f"{quoted(name)}: every two values are a secret pair")
+        reach = attribute.distance(self.theta / self.weights[axis])
         return Rule(
-            f"{quoted(name)}: values at most {show(self.theta / self.weights[axis])} apart are secret pairs",
+            f"{quoted(name)}: values at most {reach} apart are secret pairs",
             f"{attribute.say(first)} and {attribute.say(last)}",
             "; values further apart take several steps",
         )
+
+
+def _windows(attribute: Attribute, distance: Fraction) -> Iterable[tuple[int, int]]:
+    """Yield every position with the last one that is near enough."""
+    if isinstance(attribute, Binned):
+        return within(attribute, distance)
+    first, last = widest(attribute, distance)
+    return ((start, min(start + last - first, attribute.size - 1)) for start in range(attribute.size))
 
 
 def _closest(first: Subset, second: Subset) -> Iterator[tuple[int, int]]:

@@ -14,6 +14,7 @@ from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, Pieces,
 from blowfish_privacy.graphs.explicit_edges import graph_of
 from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph
 from blowfish_privacy.graphs.public import Public
+from blowfish_privacy.graphs.steepest import Rows, Steepest, steepest_of
 from blowfish_privacy.graphs.stretches import Stretches, merged
 from blowfish_privacy.graphs.words import Words
 
@@ -124,6 +125,10 @@ class UnionGraph(SecretGraph):
     def covers(self, other: SecretGraph) -> bool:
         """Say whether one of the graphs covers another."""
         return super().covers(other) or any(graph.covers(other) for graph in self.graphs)
+
+    def steepest(self, rows: Rows) -> Steepest | None:
+        """Compare the graphs."""
+        return steepest_of(graph.steepest(rows) for graph in self.graphs)
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
         """Combine what each graph joins."""

@@ -43,7 +43,7 @@ class Within(Secrets):
     def __init__(self, level: str | Mapping[str, str]) -> None:
         if not level or not isinstance(level, str | Mapping):
             raise PolicyError(f"secrets lie within a level, got {brief(level)}.", hint='Within("state").')
-        self.level = level if isinstance(level, str) else MappingProxyType(dict(level))
+        self.level: str | Mapping[str, str] = level if isinstance(level, str) else MappingProxyType(dict(level))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Within, (self._plain,)

@@ -77,7 +77,8 @@ class OverBudgetError(BudgetError):
         """Make the error for a charge to a class that exceeds what is left of its budget, and keep both amounts."""
         brief = budget.measure.brief
         if pairs.kind in ("all", "every"):
-            said = f"{what} {brief(requested)}, but of the budget of {budget.kept} only {brief(remaining)} is left"
+            left = f"of the budget of {budget.kept} only {budget.measure.left(remaining)} is left"
+            said = f"{what} {brief(requested)}, but {left}"
         else:
             lost = f"{pairs.words} have lost {brief(budget.amount - remaining)} of the budget of {budget.kept}"
             said = f"{lost}, and {what} {brief(requested)} on them"

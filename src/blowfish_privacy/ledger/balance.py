@@ -38,16 +38,22 @@ def lost(balances: Iterable[Balance], measure: Measure) -> Loss:
     return Loss.of({balance.pairs: balance.amount for balance in balances}, measure)
 
 
-def in_words(loss: Loss, policy: Policy | None) -> dict[str, Fraction]:
-    """Say for each class of a policy, by the attribute its pairs change, the most that one of them has lost.
+def by_class(loss: Loss, policy: Policy | None) -> dict[PairClass, Fraction]:
+    """Say for each class of a policy the most that one of its pairs has lost.
 
     Classes of other policies are listed if they have lost something; so are all, if the policy cannot be read back.
     """
     own = () if policy is None else classes_met(policy, policy.domain.names)
     others = sorted({pairs.whole for pairs, _ in loss} - {*own, EVERY}, key=lambda pairs: pairs.order)
     classes = (*own, *others) or ((ALL,) if loss.on(EVERY) else ())
-    attributes = {pairs.attribute for pairs in classes}
-    return {_word(pairs, attributes): loss.on(pairs) for pairs in classes}
+    return {pairs: loss.on(pairs) for pairs in classes}
+
+
+def in_words(loss: Loss, policy: Policy | None) -> dict[str, Fraction]:
+    """Say the same, classes by the attribute that their pairs change."""
+    lost = by_class(loss, policy)
+    attributes = {pairs.attribute for pairs in lost}
+    return {_word(pairs, attributes): amount for pairs, amount in lost.items()}
 
 
 def _word(pairs: PairClass, attributes: set[str]) -> str:

@@ -70,6 +70,9 @@ class Entry:
     """The version of the way its hash is computed."""
     loss: Loss = NOTHING
 
+    def __repr__(self) -> str:
+        return f"<Entry {self.number} of {self.made[:19]}: {self.description}; {self.loss.measure.words(self.charged)}>"
+
     @property
     def parts(self) -> Mapping[str, Fraction]:
         """The epsilons of the parts of a release, as earlier versions charged them together; empty otherwise."""

@@ -226,13 +226,21 @@ class Ledger(ABC):
 
     def verify(self) -> Report:
         """Recompute the balance, all hashes and, where policies can be read back, all prices from the rows."""
+        return self.examine()[1]
+
+    def examine(self) -> tuple[Rows, Report]:
+        """Return all rows as they are at one moment, with their verification."""
         with self._reading() as store:
             damage, rows = store.damage(), Rows.of(store)
         report = verify_rows(rows)
         if not damage and report.ok:
             # A new cache, so that policies are read back from what is stored, not from this process's memory.
             report = replace(report, problems=tuple(price_problems(rows, PolicyCache(self._policies.load_policy))))
-        return replace(report, problems=(*damage, *report.problems))
+        return rows, replace(report, problems=(*damage, *report.problems))
+
+    def policy(self, stored: StoredPolicy) -> Policy:
+        """Read back a policy that is stored with an entry."""
+        return self._policies.policy(stored)
 
     def _charge(self, wanted: Entry, policy: Policy) -> Entry:
         self._policies.add(policy)

@@ -89,7 +89,8 @@ def verify_rows(rows: Rows) -> Report:
         *_stray("failure", rows.failures, numbers),
     ]
     problems += _balance_problems(balances, rows.balances)
-    brief = account.measure.brief
+    # Exactly: what does not add up may differ in any digit.
+    brief = show
     if spent != account.spent:
         problems.append(f"the entries add up to {brief(spent)}, but the balance says {brief(account.spent)} is spent.")
     if spent > account.budget:
@@ -98,7 +99,7 @@ def verify_rows(rows: Rows) -> Report:
         isinstance(account.measure, Approximate)
         and account.measure.epsilon_of(account.budget) > account.measure.epsilon
     ):
-        problems.append(f"{brief(account.budget)} does not keep the promise of the budget, {account.terms.words}.")
+        problems.append(f"rho {brief(account.budget)} does not keep the promise of the budget, {account.terms.words}.")
     return Report(tuple(problems), len(rows.entries), len(rows.documents), account.budget, spent, loss)
 
 

@@ -1,52 +1,95 @@
-"""Mechanisms: ways to answer a query with noise, each with its proof."""
+"""Mechanisms: ways to answer a query with noise, each with its proof. They are imported when they are asked for."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from blowfish_privacy.errors import QueryError, RefusalError, nearest
-from blowfish_privacy.mechanisms.clusters.counted_grid import CountedGrid
-from blowfish_privacy.mechanisms.clusters.grid_choice import TooFewError
-from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
-from blowfish_privacy.mechanisms.clusters.soft_grid import SoftGrid
-from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
-from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis
 from blowfish_privacy.mechanisms.error import Error, ExpectedError
-from blowfish_privacy.mechanisms.gaussian import Gaussian
-from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid
-from blowfish_privacy.mechanisms.grid.flow_family import FlowFamily
-from blowfish_privacy.mechanisms.grid.gaussian_flow import GaussianFlow
-from blowfish_privacy.mechanisms.grid.gaussian_grid import GaussianGrid
-from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
-from blowfish_privacy.mechanisms.grid.grid_flow import GridFlow
-from blowfish_privacy.mechanisms.grid.grid_hierarchy import GridHierarchy
-from blowfish_privacy.mechanisms.grid.product_family import ProductFamily
-from blowfish_privacy.mechanisms.laplace import Laplace
-from blowfish_privacy.mechanisms.mean_offsets import MeanOffsets
+from blowfish_privacy.mechanisms.homes import GIVING
 from blowfish_privacy.mechanisms.mechanism import Mechanism
-from blowfish_privacy.mechanisms.ordered.adaptive_leaves import AdaptiveLeaves
-from blowfish_privacy.mechanisms.ordered.gaussian_hierarchy import GaussianHierarchy, GaussianOrdered
-from blowfish_privacy.mechanisms.ordered.ordered import Ordered
-from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
-from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import OrderedHierarchical
-from blowfish_privacy.mechanisms.ordered.smooth_hierarchy import SmoothHierarchy
-from blowfish_privacy.mechanisms.synthetic.synthetic import GaussianSynthetic, LaplaceSynthetic, SyntheticMechanism
-from blowfish_privacy.mechanisms.tables.gaussian.gaussian_marginals import GaussianMarginals
-from blowfish_privacy.mechanisms.tables.marginals import Marginals
+from blowfish_privacy.mechanisms.too_few import TooFewError
 from blowfish_privacy.queries import Query
+from blowfish_privacy.support.on_demand import attributes_of
+
+if TYPE_CHECKING:
+    from blowfish_privacy.mechanisms.clusters.counted_grid import CountedGrid
+    from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
+    from blowfish_privacy.mechanisms.clusters.soft_grid import SoftGrid
+    from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
+    from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis
+    from blowfish_privacy.mechanisms.gaussian import Gaussian
+    from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid
+    from blowfish_privacy.mechanisms.grid.flow_family import FlowFamily
+    from blowfish_privacy.mechanisms.grid.gaussian_flow import GaussianFlow
+    from blowfish_privacy.mechanisms.grid.gaussian_grid import GaussianGrid
+    from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
+    from blowfish_privacy.mechanisms.grid.grid_flow import GridFlow
+    from blowfish_privacy.mechanisms.grid.grid_hierarchy import GridHierarchy
+    from blowfish_privacy.mechanisms.grid.product_family import ProductFamily
+    from blowfish_privacy.mechanisms.laplace import Laplace
+    from blowfish_privacy.mechanisms.mean_offsets import MeanOffsets
+    from blowfish_privacy.mechanisms.ordered.adaptive_leaves import AdaptiveLeaves
+    from blowfish_privacy.mechanisms.ordered.gaussian_hierarchy import GaussianHierarchy, GaussianOrdered
+    from blowfish_privacy.mechanisms.ordered.ordered import Ordered
+    from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
+    from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import OrderedHierarchical
+    from blowfish_privacy.mechanisms.ordered.smooth_hierarchy import SmoothHierarchy
+    from blowfish_privacy.mechanisms.synthetic.synthetic import GaussianSynthetic, LaplaceSynthetic, SyntheticMechanism
+    from blowfish_privacy.mechanisms.tables.gaussian.gaussian_marginals import GaussianMarginals
+    from blowfish_privacy.mechanisms.tables.marginals import Marginals
+    from blowfish_privacy.mechanisms.weighted_mean import WeightedOffsets
 
 MECHANISMS: Mapping[str, type[Mechanism]] = Mechanism.kinds
 """Every mechanism by name, including those defined in other projects."""
+
+
+def considered(answer: str) -> list[type[Mechanism]]:
+    """Return our mechanisms that give one kind of answer, and all that other projects define."""
+    return [MECHANISMS[name] for name in (*GIVING.get(answer, ()), *Mechanism.kinds.foreign)]
 
 
 def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
     """Return the mechanism asked for, or all that may be chosen for a query."""
     if name is not None and name not in MECHANISMS:
         raise QueryError(f"there is no mechanism {name!r}.", hint=nearest(name, MECHANISMS))
-    kinds = [MECHANISMS[name]] if name is not None else MECHANISMS.values()
+    kinds = [MECHANISMS[name]] if name is not None else considered(query.answer)
     fitting = [kind for kind in kinds if (kind.answers(query) if name is not None else kind.default_for(query))]
     if not fitting:
         raise RefusalError(f"{name or 'no mechanism'} cannot answer {query!r}.")
     return fitting
 
+
+__getattr__ = attributes_of(
+    __name__,
+    {
+        "clusters.counted_grid": ["CountedGrid"],
+        "clusters.lloyd": ["NoisyLloyd"],
+        "clusters.soft_grid": ["SoftGrid"],
+        "clusters.soft_mesh": ["SoftMesh"],
+        "clusters.synopsis": ["Points", "Synopsis"],
+        "gaussian": ["Gaussian"],
+        "grid.adaptive_grid": ["AdaptiveGrid"],
+        "grid.flow_family": ["FlowFamily"],
+        "grid.gaussian_flow": ["GaussianFlow"],
+        "grid.gaussian_grid": ["GaussianGrid"],
+        "grid.grid_family": ["GridFamily"],
+        "grid.grid_flow": ["GridFlow"],
+        "grid.grid_hierarchy": ["GridHierarchy"],
+        "grid.product_family": ["ProductFamily"],
+        "laplace": ["Laplace"],
+        "mean_offsets": ["MeanOffsets"],
+        "ordered.adaptive_leaves": ["AdaptiveLeaves"],
+        "ordered.gaussian_hierarchy": ["GaussianHierarchy", "GaussianOrdered"],
+        "ordered.ordered": ["Ordered"],
+        "ordered.ordered_family": ["OrderedFamily"],
+        "ordered.ordered_hierarchical": ["OrderedHierarchical"],
+        "ordered.smooth_hierarchy": ["SmoothHierarchy"],
+        "synthetic.synthetic": ["GaussianSynthetic", "LaplaceSynthetic", "SyntheticMechanism"],
+        "tables.gaussian.gaussian_marginals": ["GaussianMarginals"],
+        "tables.marginals": ["Marginals"],
+        "weighted_mean": ["WeightedOffsets"],
+    },
+)
 
 __all__ = [
     "MECHANISMS",
@@ -83,5 +126,7 @@ __all__ = [
     "Synopsis",
     "SyntheticMechanism",
     "TooFewError",
+    "WeightedOffsets",
     "candidates",
+    "considered",
 ]

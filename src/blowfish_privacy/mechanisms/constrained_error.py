@@ -12,7 +12,7 @@ import numpy as np
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.constraints import Constraints, Floats
-from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.mechanisms.error import ExpectedError, in_short
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.support.exact import Number, exact
 
@@ -30,6 +30,9 @@ class ConstrainedError:
     estimate: Callable[[Floats], Floats]
     """Turns noise, counted in units, into the error that it leaves."""
     precision: float = 0.0
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     @classmethod
     def of_cells(cls, raw: ExpectedError, constraints: Constraints) -> ConstrainedError:

@@ -119,7 +119,7 @@ class Constraints:
             for each in self.totals:
                 sums = np.bincount(each.labels, estimate, len(each.counts))
                 estimate = estimate * np.divide(each.counts, sums, out=np.ones_like(sums), where=sums > 0)[each.labels]
-                estimate = estimate + (np.where(sums > 0, 0, each.counts) / each.sizes)[each.labels]
+                estimate = estimate + (np.where(sums > 0, 0, each.counts) / np.maximum(each.sizes, 1))[each.labels]
         return estimate
 
     @cached_property

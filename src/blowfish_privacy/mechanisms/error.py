@@ -8,7 +8,7 @@ from math import sqrt
 from typing import Protocol
 
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE, Law
-from blowfish_privacy.support.exact import Number
+from blowfish_privacy.support.exact import Number, about
 
 
 class Error(Protocol):
@@ -49,6 +49,11 @@ class Error(Protocol):
         ...
 
 
+def in_short(error: Error) -> str:
+    """Write an error in one line: what it is of, and its typical size."""
+    return f"<{type(error).__name__} of {error.of}: {about(error.rmse)} (root mean squared)>"
+
+
 @dataclass(frozen=True)
 class ExpectedError:
     """The error of one answer with noise of one scale, counted in units. A scale of 0 means an exact answer."""
@@ -58,6 +63,9 @@ class ExpectedError:
     of: str
     """What the error refers to: a cell, the sum, ..."""
     law: Law = DISCRETE_LAPLACE
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     @property
     def distribution(self) -> str:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import sqrt
 
 from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE
 from blowfish_privacy.support.exact import Number, exact
 
@@ -20,19 +21,24 @@ class MeanError:
     """
 
     sum_scale: Fraction
-    """In halves."""
+    """In half steps."""
     count_scale: Fraction
     """0 where the count is exact."""
     width: int
-    """The width of the range of values."""
+    """The width of the range of values, in steps."""
     offset: float | None = None
-    """The released distance of the mean from the middle of the range; None before a release."""
+    """The released distance, in steps, of the mean from the middle of the range; None before a release."""
     records: int = 1
     """The released count."""
+    step: Fraction = Fraction(1)
+    """The distance between neighbouring values."""
 
     distribution = "two discrete Laplace draws, at the count that is released"
     precision = 0.0
     unit = Fraction(1)
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     @property
     def of(self) -> str:
@@ -46,7 +52,7 @@ class MeanError:
         of_sum, of_count = (DISCRETE_LAPLACE.variance(s) if s else 0.0 for s in (self.sum_scale, self.count_scale))
         squares = (of_sum / 4 + squared * of_count) / self.records**2
         # A released mean lies in the range, so it is never further off than that.
-        return squares if self.offset is None else min(squares, float(self.width) ** 2)
+        return float(self.step) ** 2 * (squares if self.offset is None else min(squares, float(self.width) ** 2))
 
     @property
     def rmse(self) -> float:
@@ -67,7 +73,8 @@ class MeanError:
             float(DISCRETE_LAPLACE.quantile(s, each)) if s else 0.0 for s in (self.sum_scale, self.count_scale)
         )
         if self.offset is None:
-            return of_sum / 2 + self.width / 2 * of_count
+            return (of_sum / 2 + self.width / 2 * of_count) * float(self.step)
         if self.records <= of_count:
-            return float(self.width)
-        return min(float(self.width), (of_sum / 2 + self.offset * of_count) / (self.records - of_count))
+            return self.width * float(self.step)
+        steps = (of_sum / 2 + self.offset * of_count) / (self.records - of_count)
+        return min(self.width, steps) * float(self.step)

@@ -37,13 +37,13 @@ class MeanOffsets(Mechanism):
     Error: that of the sum minus the mean offset times that of the count, divided by the noisy count; the split is best
         for a mean that may lie anywhere in the range.
     Cost: time and memory linear in the number of values.
-    Numerics: offsets are whole numbers of halves, noise is an exact integer; floating point only afterwards.
+    Numerics: offsets are whole numbers of half steps, noise is an exact integer; floating point only afterwards.
     Proof: docs/proofs/mean_offsets.md
     """
 
     form: SumForm
     sum_scale: Fraction
-    """In halves of a unit; 0 means no noise."""
+    """In halves of a step; 0 means no noise."""
     count_scale: Fraction | None
     """None where the number of records is public, so that it has no noise."""
 
@@ -60,11 +60,6 @@ class MeanOffsets(Mechanism):
     def answers(cls, query: Query) -> bool:
         """Say whether a query is a mean."""
         return query.divided and super().answers(query)
-
-    @classmethod
-    def default_for(cls, query: Query) -> bool:
-        """Be considered for means."""
-        return cls.answers(query)
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
@@ -104,19 +99,24 @@ class MeanOffsets(Mechanism):
     def _sensitivity(self, policy: Policy, moved: Fraction, *, comes: bool) -> Sensitivity:
         where = "[docs/proofs/mean_offsets.md]"
         if not comes:
-            return Sensitivity(moved, exact=False, theorem=f"the longest secret move {where}", witness=None)
-        change = policy.rows_per_person * (1 + Fraction(self.width, 2))
+            return Sensitivity(moved * self.step, exact=False, theorem=f"the longest secret move {where}", witness=None)
+        change = policy.rows_per_person * (1 + self.width * self.step / 2)
         theorem = f"a record that comes or goes counts one, and its offset is at most half the range {where}"
         return Sensitivity(change, exact=True, theorem=theorem, witness=((), (self.form.domain.record((0,)),)))
 
     @property
     def width(self) -> int:
-        """The width of the range: twice the largest offset."""
+        """The width of the range in steps: twice the largest offset."""
         return _width(self.form)
 
     @property
+    def step(self) -> Fraction:
+        """The distance between neighbouring values."""
+        return self.form.attribute.spacing
+
+    @property
     def rows(self) -> int:
-        """The sum of offsets in halves, and the count."""
+        """The sum of offsets in half steps, and the count."""
         return 2
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
@@ -129,7 +129,7 @@ class MeanOffsets(Mechanism):
         return of_sum + (1 / self.count_scale if self.count_scale else 0)
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Add up offsets in halves, and count; then add the noise."""
+        """Add up offsets in half steps, and count; then add the noise."""
         records = int(counts.sum())
         if records * max(self.width, 1) >= LARGEST_ANSWER:
             raise DataError("the sum may be too large for 64-bit arithmetic.", hint="count in larger units.")
@@ -141,24 +141,25 @@ class MeanOffsets(Mechanism):
 
     def mean(self, noisy: npt.NDArray[np.int64]) -> float:
         """Divide the sum by the count, which is taken to be 1 at least; the mean lies in the range."""
-        low = int(self.form.domain.attributes[0].value(0))
-        middle = low + self.width / 2
-        return min(max(middle + self._offset(noisy), low), low + self.width)
+        steps = min(max(self.width / 2 + self._offset(noisy), 0), self.width)
+        return float(self.form.attribute.lowest) + steps * float(self.step)
 
     def _offset(self, noisy: npt.NDArray[np.int64]) -> float:
         return int(noisy[0]) / 2 / max(int(noisy[1]), 1)
 
     def expected_error(self) -> MeanError:
         """Give the error of the mean times the number of records, since that number is secret."""
-        return MeanError(self.sum_scale, self.count_scale or Fraction(0), self.width)
+        return MeanError(self.sum_scale, self.count_scale or Fraction(0), self.width, step=self.step)
 
     def error_of(self, noisy: npt.NDArray[np.int64]) -> MeanError:
         """Give the error of a mean that was released, at its own count and offset."""
         offset = min(abs(self._offset(noisy)), self.width / 2)
-        return MeanError(self.sum_scale, self.count_scale or Fraction(0), self.width, offset, max(int(noisy[1]), 1))
+        count, count_scale = max(int(noisy[1]), 1), self.count_scale or Fraction(0)
+        return MeanError(self.sum_scale, count_scale, self.width, offset, count, self.step)
 
+    @property
     def notices(self) -> list[str]:
-        """Say on what the error depends."""
+        """On what the error depends."""
         if not self.count_scale:
             return []
         return [
@@ -169,7 +170,8 @@ class MeanOffsets(Mechanism):
     def words(self) -> str:
         """State both scales."""
         of_sum = (
-            f"The sum of offsets from the middle of the range gets Laplace noise of scale {rounded(self.sum_scale / 2)}"
+            "The sum of offsets from the middle of the range gets Laplace noise of scale "
+            f"{rounded(self.sum_scale * self.step / 2)}"
         )
         if not self.count_scale:
             return f"{of_sum}; the number of records is public."
@@ -202,6 +204,6 @@ def _width(form: SumForm) -> int:
 
 
 def _moves(form: SumForm, policy: Policy) -> dict[PairClass, Fraction]:
-    """Bound how far secret pairs of each class move the sum; offsets move as values do."""
+    """Bound by how many steps secret pairs of each class move the sum; offsets move as values do."""
     changes = sensitivity_by_class(form, policy, sensitivity_of(form, policy).value)
-    return {pairs: change for pairs, change in changes.items() if pairs != PRESENCE}
+    return {pairs: change / form.attribute.spacing for pairs, change in changes.items() if pairs != PRESENCE}

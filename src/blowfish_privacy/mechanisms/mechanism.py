@@ -20,6 +20,7 @@ from blowfish_privacy.aggregates import Aggregates, AttributeSets
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError
 from blowfish_privacy.mechanisms.error import Error
+from blowfish_privacy.mechanisms.homes import HOMES
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
@@ -30,6 +31,7 @@ from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import LARGEST_ANSWER as LARGEST_ANSWER
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.file_kinds import enter
+from blowfish_privacy.support.on_demand import KindsOnDemand
 from blowfish_privacy.support.progress import task
 
 NO_NOISE = "this answer depends on secrets and has no noise: it certifies nothing."
@@ -40,7 +42,10 @@ MOST_SECRET_RECORDS = 2**40
 def check_secret_size(policy: Policy, heaviest: int) -> None:
     """Refuse weights for which an overflow while answering would reveal something about a secret number of records."""
     if policy.size == "unknown" and heaviest * MOST_SECRET_RECORDS >= LARGEST_ANSWER:
-        raise RefusalError("the weights are too large for a secret number of records.", hint="use larger units.")
+        raise RefusalError(
+            "the weights are too large for a secret number of records.",
+            hint="use larger units, or declare larger steps.",
+        )
 
 
 class Mechanism(ABC):
@@ -54,7 +59,7 @@ class Mechanism(ABC):
     """The kinds of answers it gives, as queries name them."""
     preferred_for: ClassVar[tuple[str, ...] | None] = None
     """The kinds for which it is considered when no mechanism is named; None means all of them."""
-    kinds: ClassVar[dict[str, type[Mechanism]]] = {}
+    kinds: ClassVar[KindsOnDemand[type[Mechanism]]] = KindsOnDemand("blowfish_privacy.mechanisms", HOMES)
     """Every mechanism defined anywhere, by name."""
     counted_in: ClassVar[Measure] = EPSILON
     """How its loss is counted."""
@@ -78,7 +83,7 @@ class Mechanism(ABC):
     @classmethod
     def default_for(cls, query: Query) -> bool:
         """Say whether it is considered when no mechanism is named; the most accurate of several is chosen."""
-        return query.answer in (cls.gives if cls.preferred_for is None else cls.preferred_for)
+        return cls.answers(query) and (cls.preferred_for is None or query.answer in cls.preferred_for)
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *args: Any, **public: Any) -> bool:
@@ -148,8 +153,9 @@ class Mechanism(ABC):
         """Whether the answer is the same for all data, although different data should give different answers."""
         return False
 
+    @property
     def notices(self) -> list[str]:
-        """List the drawbacks of this choice that a user has to know about."""
+        """The drawbacks of this choice that a user has to know about."""
         return []
 
     def for_free(self) -> str:

@@ -62,6 +62,11 @@ class NoiseAlike(Mechanism):
         """Draw noise of the scale held."""
 
     @classmethod
+    def answers(cls, query: Query) -> bool:
+        """Leave quotients of two noisy numbers to others."""
+        return super().answers(query) and not query.divisor_measured
+
+    @classmethod
     def suits(cls, query: Query, policy: Policy, *args: Any, **public: Any) -> bool:
         """Leave means to others where the number of records is secret."""
         return not (query.divided and policy.size == "unknown")

@@ -132,7 +132,7 @@ class GaussianRows(RowNoise):
 
     def words(self, scale: Fraction, unit: int) -> str:
         """State the standard deviation, in records."""
-        return f"standard deviation {sqrt(scale) / unit:.6g}"
+        return f"standard deviation {sqrt(scale) / unit:.4g}"
 
     def _ratio(self, change: Fraction, scale: Fraction) -> Fraction:
         return change / (2 * scale)

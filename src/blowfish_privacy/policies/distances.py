@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -16,20 +16,25 @@ if TYPE_CHECKING:
 _MOST_NAMED = 4
 
 
-def furthest(policy: Policy) -> Iterator[tuple[Domain, str, Hops]]:
-    """For each attribute, describe two values that are many steps apart but still protected, with their steps."""
-    for domain, first, last, hops in policy.ends:
+def furthest(policy: Policy, names: Collection[str] | None = None) -> Iterator[tuple[Domain, str, Hops]]:
+    """For each attribute, describe two values that are many steps apart but still protected, with their steps.
+
+    Here and below, of some attributes alone if they are named.
+    """
+    for domain, first, last, hops in _ends_of(policy, names):
         if 1 < hops < inf:
             alone = f"{domain.say(first)} and {domain.attributes[0].say(last[0])}"
             pair = alone if len(domain.names) == 1 else f"({domain.say(first)}) and ({domain.say(last)})"
             yield domain, pair, hops
 
 
-def furthest_apart(policy: Policy) -> tuple[dict[str, object], dict[str, object], Hops] | None:
+def furthest_apart(
+    policy: Policy, names: Collection[str] | None = None
+) -> tuple[dict[str, object], dict[str, object], Hops] | None:
     """Find two records that differ in all that is secret and are many steps apart; None if they are no chain apart."""
     one: dict[str, object] = {}
     other: dict[str, object] = {}
-    for domain, first, last, hops in policy.ends:
+    for domain, first, last, hops in _ends_of(policy, names):
         if 0 < hops < inf:
             one.update(domain.record(first))
             other.update(domain.record(last))
@@ -37,10 +42,10 @@ def furthest_apart(policy: Policy) -> tuple[dict[str, object], dict[str, object]
     return (one, other, hops) if 1 < hops < inf else None
 
 
-def furthest_together(policy: Policy) -> tuple[str, Hops] | None:
+def furthest_together(policy: Policy, names: Collection[str] | None = None) -> tuple[str, Hops] | None:
     """Describe two values more steps apart than any that differ in a single attribute; None if there are none."""
-    alone = max((hops for *_, hops in policy.ends if hops < inf), default=0)
-    furthest = furthest_apart(policy)
+    alone = max((hops for *_, hops in _ends_of(policy, names) if hops < inf), default=0)
+    furthest = furthest_apart(policy, names)
     if furthest is None or furthest[-1] <= alone:
         return None
     one, other, hops = furthest
@@ -49,6 +54,10 @@ def furthest_together(policy: Policy) -> tuple[str, Hops] | None:
         return f"({domain.say(domain.cell(one))}) and ({domain.say(domain.cell(other))})", hops
     named = ", ".join(map(quoted, domain.names[:_MOST_NAMED]))
     return f"Values that differ as far in {named} and {len(one) - _MOST_NAMED:,} more together", hops
+
+
+def _ends_of(policy: Policy, names: Collection[str] | None) -> Iterator[tuple[Domain, Cell, Cell, Hops]]:
+    return (end for end in policy.ends if names is None or {*end[0].names} <= {*names})
 
 
 def ends(policy: Policy) -> tuple[tuple[Domain, Cell, Cell, Hops], ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import exp
 from typing import TYPE_CHECKING
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.policies.distances import furthest, furthest_together
+from blowfish_privacy.policies.name_only import is_name_only, promised_in_name_only, times
 from blowfish_privacy.policies.pair_promise import pair_promise
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ BY_CHAINS = (
 EPSILONS = (0.1, 0.5, 1.0)
 
 
-def explain_policy(policy: Policy) -> str:
-    """Explain a policy, section by section."""
+def explain_policy(policy: Policy, name_only: Sequence[str] | None = None) -> str:
+    """Explain a policy, section by section; unless stated, values are in name only after a loss of epsilon 1."""
     words = policy.words()
     sections = [
         ("What is protected", [*words.sentences, hidden(policy, "epsilon")] if words.sentences else [_NOTHING]),
         ("How strongly", list(_strength(policy))),
-        ("What is NOT protected", [*unprotected(policy)] or [COMPLETE]),
+        ("What is NOT protected", [*not_protected(policy, name_only)]),
         ("What is assumed to be public", list(_public(policy))),
         *([("What the known facts do", list(_facts(policy)))] if policy.known else []),
         ("Whose protection", list(_unit(policy))),
@@ -58,13 +58,20 @@ def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[st
     if found.promised == "tables":
         return f"{found.pair} are {found.apart}. {_with_facts(policy)}"
     whose = "The odds of an attacker who knows the facts" if policy.known else "An attacker's odds"
-    return f"{found.pair} are {found.apart}. {whose} between them change by at most {factors(found.hops)}."
+    weak = " At eps = 1 they are protected in name only." if is_name_only(found.hops) else ""
+    return f"{found.pair} are {found.apart}. {whose} between them change by at most {factors(found.hops)}.{weak}"
 
 
-def unprotected(policy: Policy) -> tuple[str, ...]:
-    """List what releases under a policy need not hide."""
+def not_protected(policy: Policy, name_only: Sequence[str] | None = None) -> tuple[str, ...]:
+    """List what releases need not hide, and what they hide in name only; or else say that there is nothing of both."""
+    weak = promised_in_name_only(policy) if name_only is None else name_only
+    return (*unprotected(policy), *weak) or (COMPLETE,)
+
+
+def unprotected(policy: Policy, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """List what releases under a policy need not hide; of some attributes alone, if they are named."""
     by_facts = (BY_THE_FACTS, *(() if policy.steps_add_up else (BY_CHAINS,))) if policy.known else ()
-    return (*policy.words().unprotected, *by_facts)
+    return (*policy.words(names).unprotected, *by_facts)
 
 
 def about_attribute(policy: Policy, name: str) -> tuple[str, ...]:
@@ -114,14 +121,7 @@ def _with_facts(policy: Policy) -> str:
 def factors(hops: Hops) -> str:
     """Write the largest change of the odds for a few values of epsilon."""
     power = "eps" if hops == 1 else f"({hops} eps)"
-    return f"a factor e^{power}: " + ", ".join(f"{_factor(hops * eps)} at eps = {eps:g}" for eps in EPSILONS)
-
-
-def _factor(exponent: float) -> str:
-    if exponent > 20:
-        return f"10^{exponent / 2.302585092994046:.0f}"
-    value = exp(exponent)
-    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+    return f"a factor e^{power}: " + ", ".join(f"{times(hops * eps)} at eps = {eps:g}" for eps in EPSILONS)
 
 
 def _strength(policy: Policy) -> Iterator[str]:

@@ -132,9 +132,9 @@ class Policy:
 
         return steps_add_up(self)
 
-    def words(self) -> Words:
-        """Return sentences about what is protected and what is not."""
-        words = self.graph.words()
+    def words(self, names: Sequence[str] | None = None) -> Words:
+        """Return sentences about what is protected and what is not; of some attributes alone, if they are named."""
+        words = (self.graph if names is None else self.graph.project(names)).words()
         if self.known:
             # The known facts may disclose a secret pair, which would make it a bad example.
             return replace(words, protected=tuple(replace(rule, example=None) for rule in words.protected))

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from blowfish_privacy.errors import BlowfishError, SpecError, brief, nearest
-from blowfish_privacy.privacy.conversion import epsilon_of, round_down
+from blowfish_privacy.privacy.conversion import epsilon_of
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Measure
-from blowfish_privacy.support.exact import Number, exact, plain, readable, show, stated_amount
+from blowfish_privacy.support.exact import Number, exact, plain, readable, rounded_down, rounded_up, show, stated_amount
 
 LARGEST_DELTA = Fraction(1, 100)
 """Deltas above this are refused: with that probability a release may reveal anything."""
@@ -56,18 +56,22 @@ class Budget:
         return shown if self.measure is EPSILON else f"{self.measure.unit} {shown}"
 
     @property
+    def named(self) -> str:
+        """Say it with the name of its measure: "epsilon 1"."""
+        return f"{EPSILON.name} {self.words}" if self.measure is EPSILON else self.words
+
+    @property
     def kept(self) -> str:
         """Say it with the amount that it is kept by, where that is not the same."""
         approximate = isinstance(self.measure, Approximate)
-        return f"{self.words} ({self.measure.words(self.amount)})" if approximate else self.words
+        return f"{self.words} ({self.measure.left(self.amount)})" if approximate else self.words
 
     def left(self, remaining: Fraction) -> str:
         """Say what may still be asked for."""
         if self.measure is EPSILON:
             return "ask for a smaller epsilon."
-        pure = show(self.measure.pure(remaining))
-        rho = show(round_down(remaining))
-        return f"what is left is enough for {self.measure.unit} {rho}, or for a pure epsilon of {pure}."
+        pure = rounded_down(self.measure.pure(remaining))
+        return f"what is left is enough for {self.measure.left(remaining)}, or for a pure epsilon of {pure}."
 
     @property
     def written(self) -> Any:
@@ -114,7 +118,7 @@ def meanings_view(measure: Measure, amount: Fraction) -> list[dict[str, str]]:
 def meaning_words(measure: Measure, amount: Fraction) -> Iterator[str]:
     """Say the same in words."""
     for epsilon, delta in meanings(measure, amount):
-        yield f"epsilon {show(epsilon)} at delta {short(delta)}"
+        yield f"epsilon {rounded_up(epsilon)} at delta {short(delta)}"
 
 
 def checked_delta(value: object, what: str, *, error: type[BlowfishError]) -> Fraction:

@@ -10,7 +10,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.sensitivity import Sensitivity
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.exact import rounded_up
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,9 @@ class Certificate:
     proof: str
     differential_privacy: bool
     """Whether the policy is full domain without known facts, so that this is (bounded) differential privacy."""
+
+    def __repr__(self) -> str:
+        return f"<Certificate of {self.mechanism}: {self.statement}>"
 
     @property
     def amount(self) -> Fraction:
@@ -45,15 +48,15 @@ class Certificate:
 
     @property
     def statement(self) -> str:
-        """The guarantee in one line."""
+        """The guarantee in one line; its amount has four digits, and is never less than what is lost."""
         if self.amount == 0:
             left = "no secret pair that remains possible changes this answer"
             return f"0-loss under Blowfish policy {self.policy_hash[:12]}: {left}"
         bounded = " (which is bounded differential privacy)" if self.differential_privacy else ""
         if self.loss.measure is RHO:
             bounded = " (which is bounded zero-concentrated differential privacy)" if self.differential_privacy else ""
-            return f"(rho {show(self.amount)}, {self.policy_hash[:12]})-zero-concentrated Blowfish{bounded}"
-        return f"({show(self.amount)}, {self.policy_hash[:12]})-Blowfish{bounded}"
+            return f"(rho {rounded_up(self.amount)}, {self.policy_hash[:12]})-zero-concentrated Blowfish{bounded}"
+        return f"({rounded_up(self.amount)}, {self.policy_hash[:12]})-Blowfish{bounded}"
 
 
 def is_differential_privacy(policy: Policy) -> bool:

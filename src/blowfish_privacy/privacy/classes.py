@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.regions import EVERYWHERE, Region
 
@@ -77,6 +78,4 @@ def classes_met(policy: Policy, names: Collection[str]) -> tuple[PairClass, ...]
 
 def one_attribute_at_a_time(policy: Policy) -> bool:
     """Say whether secret pairs are told apart by the attribute they change (docs/proofs/classes.md)."""
-    from blowfish_privacy.known_facts.theorems.dispatch import crosses
-
-    return policy.graph.one_at_a_time and not (policy.known and crosses(policy))
+    return policy.graph.one_at_a_time and not crosses(policy)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.privacy.conversion import best_order, epsilon_at, pure_of, rho_of, round_down, round_up
-from blowfish_privacy.support.exact import rounded, show
+from blowfish_privacy.support.exact import rounded_down, rounded_up
 
 Stretch: TypeAlias = tuple[Fraction, int]
 """Some steps of a chain of secret pairs, each of which loses the amount."""
@@ -75,8 +75,8 @@ class Measure(ABC):
         """Return the largest loss in epsilon, rounded down, that costs no more than an amount."""
 
     def number(self, amount: Fraction) -> str:
-        """Write an amount alone; sums of squares, which may have many digits, with a few."""
-        return show(amount) if self is EPSILON else rounded(amount)
+        """Write an amount that is lost, alone: never less than it is."""
+        return rounded_up(amount)
 
     def words(self, amount: Fraction) -> str:
         """Write an amount with the name of its measure."""
@@ -84,7 +84,11 @@ class Measure(ABC):
 
     def brief(self, amount: Fraction) -> str:
         """Write an amount; epsilon is what a number alone means."""
-        return show(amount) if self is EPSILON else self.words(amount)
+        return self.number(amount) if self is EPSILON else self.words(amount)
+
+    def left(self, amount: Fraction) -> str:
+        """Write what is left like :meth:`brief`, but never more than it is."""
+        return rounded_down(amount) if self is EPSILON else f"{self.unit} {rounded_down(amount)}"
 
 
 class Epsilon(Measure):

@@ -18,6 +18,7 @@ from itertools import product
 
 from blowfish_privacy.domain import Box, Cell, Subset, left, narrowed
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
+from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, changing, one_attribute_at_a_time
@@ -144,7 +145,7 @@ class Populations:
     def _governing(self, box: Box) -> Policy:
         """Return the policy of the records inside a box, the same one for all boxes with the same secrets."""
         whole = self._policy
-        if whole.known and not one_attribute_at_a_time(whole) and _crossing(whole):
+        if not one_attribute_at_a_time(whole) and crosses(whole):
             # No record of another part moves along with one of this part, and what is known of others does not matter.
             return whole
         secrets = whole.secrets.within(whole.domain, box)
@@ -169,7 +170,7 @@ class Populations:
 
     def _check_facts(self, names: Sequence[str]) -> None:
         """Refuse to cut a table where known facts tie records of different parts together."""
-        if not names or not _crossing(self._policy):
+        if not names or not crosses(self._policy):
             return
         apart = self._policy.compensation == "secret-moves" and all(_inside(self._policy, name) for name in names)
         if not apart or self.secret or _borders(self._policy, self._where):
@@ -178,12 +179,6 @@ class Populations:
                 "no release of a part.",
                 hint=f"release the histogram with {', '.join(dict.fromkeys(names))} among its attributes, and select.",
             )
-
-
-def _crossing(policy: Policy) -> bool:
-    from blowfish_privacy.known_facts.theorems.dispatch import crosses
-
-    return bool(policy.known) and crosses(policy)
 
 
 def _inside(policy: Policy, attribute: str) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from blowfish_privacy.graphs import FullDomain, Public, SecretGraph
-from blowfish_privacy.known_facts.theorems.dispatch import most_secret_moves, under_facts
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries.histogram import HistogramForm
 
@@ -31,6 +30,8 @@ def steps(policy: Policy, names: tuple[str, ...]) -> Steps:
     graph = policy.graph.project(names)
     if not policy.known:
         return Steps(graph, policy.rows_per_person, forced=False)
+    from blowfish_privacy.known_facts.theorems.dispatch import most_secret_moves, under_facts
+
     form = HistogramForm(policy.domain.project(names))
     change = under_facts(form, policy)
     if change is None or not change.together:

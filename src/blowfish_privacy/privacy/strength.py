@@ -3,6 +3,8 @@
 A loss in epsilon bounds the change of the odds between the values of a secret pair by a factor exp(epsilon), whatever
 is released. A loss in rho bounds it by exp(rho + 2 sqrt(rho log(1 / delta))) but for a probability delta: that is
 Markov's inequality for the Renyi divergence of the best order [bun2016, Lemma 3.5]. Over d steps rho becomes d^2 rho.
+Under a budget of epsilon and delta amounts are counted at one order a, and bound the divergence of that order alone:
+the same inequality gives exp(a rho + log(1 / delta) / (a - 1)), at the delta of the budget.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, log, sqrt
 
-from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.policies.name_only import times
+from blowfish_privacy.privacy.budget import short
+from blowfish_privacy.privacy.measure import EPSILON, Approximate, Measure
+from blowfish_privacy.support.exact import rounded_up
 
 LARGE = 3
 """Above this exponent odds may change by more than 20 times."""
@@ -32,23 +36,22 @@ class Strength:
     @property
     def words(self) -> str:
         """The amount with its name."""
-        return f"{self.measure.name} {show(self.amount)}"
+        return f"{self.measure.unit} {rounded_up(self.amount)}"
 
     def exponent(self, steps: float = 1, most: Fraction | None = None) -> float:
         """Bound the logarithm of the change of odds over some steps, where no more than ``most`` is lost on them."""
-        lost = float(self.amount)
+        lost = float(self.amount) * (steps if self.measure is EPSILON else steps**2)
+        lost = lost if most is None else min(lost, float(most))
         if self.measure is EPSILON:
-            return steps * lost
-        lost = steps**2 * lost if most is None else min(steps**2 * lost, float(most))
+            return lost
+        if isinstance(self.measure, Approximate):
+            order = float(self.measure.order)
+            return order * lost - log(self.measure.delta) / (order - 1) if lost else 0.0
         return lost + 2 * sqrt(-lost * log(UNLIKELY))
 
     def factor(self, steps: float = 1, most: Fraction | None = None) -> str:
         """Write the largest change of odds over some steps, never less than it is."""
-        exponent = self.exponent(steps, most)
-        if exponent > 20:
-            return f"10^{ceil(exponent / log(10))}"
-        value = exp(exponent)
-        return f"{ceil(100 * value) / 100:.2f}" if value < 10 else f"{ceil(value):,}"
+        return times(self.exponent(steps, most))
 
     @property
     def certainty(self) -> str:
@@ -58,7 +61,10 @@ class Strength:
     @property
     def but(self) -> str:
         """Say with which probability a promise about odds may fail; nothing if it never does."""
-        return ", but for a probability of one in a billion" if self.measure is RHO else ""
+        if self.measure is EPSILON:
+            return ""
+        unlikely = short(self.measure.delta) if isinstance(self.measure, Approximate) else "one in a billion"
+        return f", but for a probability of {unlikely}"
 
     @property
     def grade(self) -> str:

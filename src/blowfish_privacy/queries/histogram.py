@@ -16,7 +16,7 @@ from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import CountingForm, Pattern, Query, named, some_edge
 from blowfish_privacy.queries.selection import checked_attribute
 from blowfish_privacy.support.file_forms import Form
-from blowfish_privacy.support.file_values import Names
+from blowfish_privacy.support.file_values import Name, Names
 
 
 @dataclass(frozen=True, init=False)
@@ -26,7 +26,7 @@ class Histogram(Query):
     attributes: tuple[str, ...]
 
     keyword = "histogram"
-    file_form = Form({"histogram": Names}, example="{histogram: [age, sex]}")
+    file_form = Form({"histogram": Names}, {"weight": Name}, example="{histogram: [age, sex]}")
     result = "histogram"
     error_of = "a cell"
     changed = "the counts"
@@ -43,6 +43,12 @@ class Histogram(Query):
     def on(self, domain: Domain) -> HistogramForm:
         """Bind to a domain."""
         return HistogramForm(self.own_domain(domain))
+
+    def weighted(self, weight: str) -> Query:
+        """Add up the weights of the records in every cell: ``Histogram("age", "sex").weighted("w")``."""
+        from blowfish_privacy.queries.weights import WeightedHistogram
+
+        return WeightedHistogram(self, weight)
 
     def says(self) -> str:
         """Say what is counted."""

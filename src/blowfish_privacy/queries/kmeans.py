@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge
 
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import Binned, Domain, Numeric
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import Query, named
@@ -56,8 +56,9 @@ class KMeans(Query):
         """Bind to a domain; all attributes must be ordered, and there must be at least k values."""
         projected = self.own_domain(domain)
         for name in projected:
-            if not projected[name].ordered:
-                raise QueryError(f"{name} is categorical, and categories have no mean.", hint="leave it out.")
+            if not isinstance(projected[name], Numeric | Binned):
+                kind = "has no numbers, so it has" if projected[name].ordered else "is categorical, and categories have"
+                raise QueryError(f"{name} {kind} no mean.", hint="leave it out.")
         if self.k > projected.size:
             raise QueryError(f"there cannot be {self.k:,} clusters of only {projected.size:,} values.")
         return HistogramForm(projected)

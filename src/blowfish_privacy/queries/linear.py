@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from math import lcm
-from typing import Annotated, Any, TypeAlias
+from itertools import islice, product
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,19 @@ from annotated_types import Len
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.graphs.graph import MOST_PAIRS, Edge, SecretGraph
+from blowfish_privacy.graphs.steepest import among_all, steepest_of
+from blowfish_privacy.queries.contributions import in_common_unit, tabulated, weights_of
 from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Query, named
 from blowfish_privacy.queries.selection import checked_attribute
-from blowfish_privacy.support.exact import exact, plain
+from blowfish_privacy.support.exact import plain
 from blowfish_privacy.support.file_forms import Form, Wanted
 from blowfish_privacy.support.file_values import Exact
+from blowfish_privacy.support.progress import task
 
 _MOST_SIGNS = 10
-_LARGEST = 2**40
+_AT_ONCE, _EDGES = 4_000_000, 20_000
+"""Numbers, and edges, that are looked at together."""
+Found = TypeVar("Found")
 
 _EXAMPLE = "linear: {attributes: [zone], rows: [[0, 1], [1, 0]]}"
 _ATTRIBUTES: TypeAlias = Annotated[list[str], Len(1), Wanted("a list of attributes", "write attributes: [zone].")]
@@ -53,17 +58,20 @@ class Linear(Query):
             )
         self.weights: Any = weights
         self.attributes = tuple(checked_attribute(name) for name in attributes)
+        self._bound: LinearMatrix | None = None
 
     def on(self, domain: Domain) -> LinearMatrix:
-        """Bind to a domain, and work out what each cell adds."""
+        """Bind to a domain, and work out what each cell adds: a function is called once for each."""
         projected = self.own_domain(domain)
-        read = _columns_of if callable(self.weights) else _columns_from
-        columns = read(self.weights, projected)
-        unit = Fraction(1, lcm(*(number.denominator for column in columns for number in column)))
-        whole = [[int(number / unit) for number in column] for column in columns]
-        if any(abs(number) > _LARGEST for column in whole for number in column):
-            raise QueryError("the weights need too many digits for a common unit.", hint="round them.")
-        return LinearMatrix(projected, np.array(whole, dtype=np.int64).T.copy(), unit)
+        if self._bound is None or self._bound.domain != projected:
+            read = tabulated if callable(self.weights) else _whole_rows
+            self._bound = LinearMatrix(projected, *read(self.weights, projected))
+        return self._bound
+
+    @property
+    def measured_in(self) -> str:
+        """Nothing in particular: weights may stand for anything."""
+        return ""
 
     def says(self) -> str:
         """Name the attributes that the weights depend on."""
@@ -81,18 +89,7 @@ class Linear(Query):
         return cls(entry["linear"]["rows"], entry["linear"]["attributes"])
 
 
-def _columns_of(function: Callable[..., Any], domain: Domain) -> list[list[Fraction]]:
-    if domain.size > MOST_NUMBERS:
-        raise QueryError(
-            f"a function of {domain.size:,} values is too large to tabulate.", hint="use fewer attributes."
-        )
-    columns = [_column(function(*domain.record(cell).values())) for cell in domain.cells()]
-    if len({len(column) for column in columns}) != 1:
-        raise QueryError("the function does not return the same number of outputs for every value.")
-    return columns
-
-
-def _columns_from(matrix: Any, domain: Domain) -> list[list[Fraction]]:
+def _whole_rows(matrix: Any, domain: Domain) -> tuple[npt.NDArray[np.int64], Fraction]:
     rows: list[Any] = matrix.tolist() if hasattr(matrix, "tolist") else matrix
     if not isinstance(rows, list | tuple) or not rows or not all(isinstance(row, list | tuple) for row in rows):
         raise QueryError("weights must be a function or a list of rows.", hint="one row for each output.")
@@ -100,18 +97,7 @@ def _columns_from(matrix: Any, domain: Domain) -> list[list[Fraction]]:
         raise QueryError(
             f"every row must have {domain.size:,} numbers, one for each cell of {', '.join(domain.names)}."
         )
-    exact_rows = [_column(row) for row in rows]
-    return [list(column) for column in zip(*exact_rows, strict=True)]
-
-
-def _column(returned: Any) -> list[Fraction]:
-    parts: Iterable[Any] = returned if isinstance(returned, list | tuple | np.ndarray) else [returned]
-    # Conditions are the most common functions: true adds one.
-    numbers = [int(part) if isinstance(part, bool | np.bool_) else part for part in parts]
-    column = [exact(number, "what a record adds", error=QueryError) for number in numbers]
-    if not column:
-        raise QueryError("a record must add to at least one output.")
-    return column
+    return in_common_unit([weights_of(row) for row in rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +107,7 @@ class LinearMatrix(LinearForm):
     domain: Domain
     matrix: npt.NDArray[np.int64]
     unit: Fraction
+    _found: list[tuple[SecretGraph, int, Any]] = field(default_factory=list[Any], init=False, repr=False)
 
     @property
     def outputs(self) -> int:
@@ -136,41 +123,77 @@ class LinearMatrix(LinearForm):
         return self.matrix
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Compare all edges if they are few; otherwise bound them by the worst of all pairs, which is quick to find."""
+        """Ask the graph, or compare all edges if they are few; otherwise bound them by the worst of all pairs."""
+        return self._kept(graph, 1, self._worst_edge)
+
+    def _worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
+        if self.outputs <= _MOST_SIGNS:
+            with task("looking for the secret pair that changes most"):
+                found = steepest_of(graph.steepest(rows) for rows in self._signed_sums())
+            if found is not None:
+                return found.edge, True
         size = self.domain.size
         if size * (size - 1) // 2 <= MOST_PAIRS:
-            return max(graph.edges(), key=lambda edge: self.change(*edge), default=None), True
+            return self._compared(graph, 1)[0], True
         if self.outputs > _MOST_SIGNS:
             raise QueryError(
                 f"a linear query of {self.outputs} outputs over {size:,} cells is too large to calibrate.",
                 hint=f"use at most {_MOST_SIGNS} outputs, or fewer cells.",
             )
-        return self._widest_pair(), False
+        return max((among_all(rows) for rows in self._signed_sums()), key=lambda found: found.rise).edge, False
 
     def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
         """Compare all edges if they are few; otherwise bound them by how far the weights of each output are apart."""
+        return self._kept(graph, 2, self._largest_squares)
+
+    def _largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
+        if self.outputs == 1:
+            edge, is_worst = self.worst_edge(graph)
+            return edge, Fraction(0) if edge is None else self.squared_change(*edge), is_worst
         size = self.domain.size
         if size * (size - 1) // 2 <= MOST_PAIRS:
-            return super().largest_squares(graph)
+            edge, squares = self._compared(graph, 2)
+            return edge, self.unit**2 * squares, True
         spans = self.matrix.max(axis=1) - self.matrix.min(axis=1)
         # No pair moves an output by more than its span.
         widest = self.matrix[int(spans.argmax())]
         edge = self.domain.unflat(int(widest.argmax())), self.domain.unflat(int(widest.argmin()))
         return edge, self.unit**2 * sum(int(span) ** 2 for span in spans), False
 
+    def _signed_sums(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Add the outputs up with all choices of signs, some at a time: one of them changes by the L1 distance."""
+        signs = np.array([[1, *rest] for rest in product((1, -1), repeat=self.outputs - 1)], dtype=np.int64)
+        at_once = max(1, _AT_ONCE // self.domain.size)
+        for start in range(0, len(signs), at_once):
+            yield (signs[start : start + at_once] @ self.matrix).reshape(-1, *self.domain.shape)
+
+    def _kept(self, graph: SecretGraph, power: int, find: Callable[[SecretGraph], Found]) -> Found:
+        """Look for an edge once only: plans, certificates and losses by class all ask for it."""
+        for known, asked, found in self._found:
+            if asked == power and known == graph:
+                return found
+        found = find(graph)
+        self._found.append((graph, power, found))
+        return found
+
+    def _compared(self, graph: SecretGraph, power: int) -> tuple[Edge | None, int]:
+        """Find the edge that changes most by looking at every one; changes are in units, to some power."""
+        most, worst = 0, None
+        wide = self.matrix.astype(object) if power > 1 else self.matrix
+        with task("comparing all secret pairs"):
+            edges = graph.edges()
+            while chunk := [*islice(edges, _EDGES)]:
+                ends = np.array(chunk, dtype=np.intp).reshape(len(chunk), 2, -1)
+                first, second = (np.ravel_multi_index(tuple(ends[:, side].T), self.domain.shape) for side in (0, 1))
+                changes = (np.abs(wide[:, first] - wide[:, second]) ** power).sum(axis=0)
+                at = int(changes.argmax())
+                if changes[at] > most:
+                    most, worst = int(changes[at]), chunk[at]
+        return worst, most
+
     def largest_squared_weight(self) -> Fraction:
         """Compare all cells, in integers of arbitrary precision."""
         return self.unit**2 * max(int(square) for square in (self.matrix.astype(object) ** 2).sum(axis=0))
-
-    def _widest_pair(self) -> Edge:
-        """Find the pair of cells with the largest L1 distance: for some choice of signs it spans the signed sum."""
-        signs = [[1]]
-        for _ in range(self.outputs - 1):
-            signs = [[*row, sign] for row in signs for sign in (1, -1)]
-        projected = np.array(signs, dtype=np.int64) @ self.matrix
-        spans = projected.max(axis=1) - projected.min(axis=1)
-        row = projected[int(spans.argmax())]
-        return self.domain.unflat(int(row.argmax())), self.domain.unflat(int(row.argmin()))
 
     def heaviest(self) -> Cell:
         """Compare all cells."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import Domain, Numeric
 from blowfish_privacy.queries.cumulative import Cumulative
 from blowfish_privacy.queries.histogram import Histogram
 from blowfish_privacy.queries.query import Query
@@ -16,6 +16,6 @@ def overview(domain: Domain) -> list[tuple[str, Query]]:
         queries.append((f"histogram of {name}", Histogram(name)))
         if domain[name].ordered:
             queries.append((f"cumulative histogram of {name}", Cumulative(name)))
-        if domain[name].column_type == "whole numbers":
+        if isinstance(domain[name], Numeric):
             queries.append((f"sum of {name}", Sum(name)))
     return queries

@@ -24,6 +24,7 @@ from blowfish_privacy.support.file_kinds import kind_of, register
 
 LARGEST_ANSWER = 2**61
 """Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added."""
+WEIGHABLE = "weights are for histograms, sums and means."
 MOST_NUMBERS = 5_000_000
 """The largest matrix that is written out."""
 
@@ -52,6 +53,8 @@ class Query(ABC):
     """Whether every record is counted in exactly one output."""
     divided: ClassVar[bool] = False
     """Whether the answer is divided by the number of records."""
+    divisor_measured: ClassVar[bool] = False
+    """Whether the answer is divided by a number that gets noise too, so that its error is not known beforehand."""
     of_some: ClassVar[bool] = False
     """Whether there is an answer only if there are records."""
     instead_of_parts: ClassVar[str | None] = None
@@ -75,6 +78,16 @@ class Query(ABC):
     def noun(self) -> str:
         """What the answer is called in a sentence: the histogram of .., the sum of ..."""
         return self.keyword
+
+    @property
+    def subject(self) -> str:
+        """What it is asked about, in a sentence: the histogram of .."""
+        return ", ".join(self.attributes)
+
+    @property
+    def measured_in(self) -> str:
+        """What its answers and their errors are counted in; nothing where they may stand for anything."""
+        return "records"
 
     def cautions(self) -> Mapping[str, str]:
         """Say, under headings, what whoever uses the answer must know; for cards and download pages."""
@@ -105,7 +118,21 @@ class Query(ABC):
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> Query:
         """Read a query of whatever kind a policy file names."""
-        return kind_of(Query.kinds, entry).from_file(entry)
+        query: Query = kind_of(Query.kinds, entry).from_file(entry)
+        return query.weighted(entry["weight"]) if "weight" in entry else query
+
+    def weighted(self, weight: str) -> Query:
+        """Count every record as often as an attribute says: ``Histogram("age").weighted("w")``."""
+        raise QueryError(f"a {self.noun} cannot be weighted.", hint=WEIGHABLE)
+
+    @property
+    def weighted_by(self) -> str | None:
+        """The attribute that says how many a record stands for; None where each stands for one."""
+        return None
+
+    def unweighted(self) -> Query:
+        """Return the query in which each record stands for one."""
+        return self
 
     def where(self, condition: Mapping[str, Any] | None = None, /, **named: Any) -> Selected:
         """Ask it of some records only: ``Histogram("age").where(sex="Female", wage=(0, 20))``."""
@@ -114,6 +141,10 @@ class Query(ABC):
     def by(self, *names: str) -> Selected:
         """Ask it for each value of some attributes: ``Mean("wage").by("region")``."""
         return Selected(self, Selection(by=checked_groups(names)))
+
+    def cells(self, domain: Domain) -> Domain:
+        """Return the domain that has a cell for each output of a histogram: all attributes but a weight."""
+        return self.own_domain(domain)
 
     def own_domain(self, domain: Domain) -> Domain:
         """Return the domain of the query's attributes, or of levels of them."""
@@ -129,7 +160,7 @@ class Pattern(Enum):
 
     CELLS = "every cell has an output of its own"
     RANKS = "outputs count the positions of one attribute up to the cell"
-    LINE = "one output grows by one unit with every position of one attribute"
+    LINE = "one output grows by as many units with every position of one attribute"
     ANY = "as the columns say"
 
 

@@ -102,6 +102,10 @@ class Selected:
             raise QueryError(f"there is a condition on {twice[0]} already.", hint="state it once.")
         return replace(self, selection=replace(self.selection, where={**self.selection.where, **chosen}))
 
+    def weighted(self, weight: str) -> Selected:
+        """Count every record that is selected as often as an attribute says."""
+        return replace(self, query=self.query.weighted(weight))
+
     def by(self, *names: str) -> Selected:
         """Ask for each value of some attributes."""
         return replace(self, selection=replace(self.selection, by=checked_groups((*self.selection.by, *names))))

@@ -1,4 +1,4 @@
-"""Sums and means of an attribute of whole numbers."""
+"""Sums and means of an attribute of numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, Domain, Integer, quoted
+from blowfish_privacy.domain import Cell, Domain, Numeric, quoted
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import LinearForm, Pattern, Query
@@ -27,7 +27,7 @@ class Sum(Query):
     attributes: tuple[str, ...] = field(init=False)
 
     keyword = "sum"
-    file_form = Form({"sum": Name}, example="{sum: hours}")
+    file_form = Form({"sum": Name}, {"weight": Name}, example="{sum: hours}")
     result = "number"
     error_of = "the sum"
     changed = "the sum"
@@ -36,14 +36,23 @@ class Sum(Query):
         object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
 
     def on(self, domain: Domain) -> SumForm:
-        """Bind to a domain; the attribute must have whole numbers."""
+        """Bind to a domain; the attribute must have numbers that can be added up."""
         projected = self.own_domain(domain)
-        if not isinstance(projected[self.attribute], Integer):
-            raise QueryError(
-                f"{self.attribute} does not have whole numbers to add up.",
-                hint="give each bin or category a number: Linear(function, attributes=[..]).",
-            )
-        return SumForm(projected)
+        attribute = projected[self.attribute]
+        if not isinstance(attribute, Numeric):
+            raise QueryError(f"{self.attribute} does not have numbers to add up.", hint=attribute.instead_of_sums)
+        return SumForm(projected, attribute, attribute.unit)
+
+    def weighted(self, weight: str) -> Query:
+        """Add up the values times the weights: ``Sum("wage").weighted("w")``."""
+        from blowfish_privacy.queries.weights import WeightedSum
+
+        return WeightedSum(self, weight)
+
+    @property
+    def measured_in(self) -> str:
+        """Values of the attribute."""
+        return f"units of {self.attribute}"
 
     def says(self) -> str:
         """Name the sum or mean and its attribute."""
@@ -64,11 +73,17 @@ class Mean(Sum):
     """The mean of an attribute: its sum divided by the number of records, public or, where that is secret, noisy."""
 
     keyword = "mean"
-    file_form = Form({"mean": Name}, example="{mean: hours}")
+    file_form = Form({"mean": Name}, {"weight": Name}, example="{mean: hours}")
     needs_records = True
     error_of = "the mean"
     divided = True
     of_some = True
+
+    def weighted(self, weight: str) -> Query:
+        """Divide the weighted sum by the sum of the weights: ``Mean("wage").weighted("w")``."""
+        from blowfish_privacy.queries.weights import WeightedMean
+
+        return WeightedMean(self, weight)
 
 
 @dataclass(frozen=True)
@@ -76,6 +91,8 @@ class SumForm(LinearForm):
     """A record adds its value to the one output."""
 
     domain: Domain
+    attribute: Numeric
+    unit: Fraction
     pattern = Pattern.LINE
 
     @property
@@ -84,8 +101,8 @@ class SumForm(LinearForm):
         return 1
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Return the value itself."""
-        return [int(self.domain.attributes[0].value(x[0]))]
+        """Return the value itself, in units."""
+        return [int(self.attribute.number(x[0]) / self.unit)]
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
         """Return the widest edge: the change is the distance."""
@@ -106,11 +123,11 @@ class SumForm(LinearForm):
 
     def weight(self, x: Cell) -> Fraction:
         """Return the value's distance from zero."""
-        return Fraction(abs(self.column(x)[0]))
+        return abs(self.attribute.number(x[0]))
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Add up in integers of arbitrary precision: the sum may exceed 64 bits on the way."""
-        low = int(self.domain.attributes[0].value(0))
+        low, step = int(self.attribute.lowest / self.unit), int(self.attribute.spacing / self.unit)
         filled = np.flatnonzero(counts.reshape(-1))
-        total = sum((low + int(position)) * int(counts.reshape(-1)[position]) for position in filled)
+        total = sum((low + step * int(position)) * int(counts.reshape(-1)[position]) for position in filled)
         return np.array([total], dtype=object)

@@ -52,9 +52,11 @@ class Calibration:
 
     def solve(self, error: Fraction) -> Fraction:
         """Find the smallest amount of three digits for a root mean squared error."""
-        if self.query.divided and self.population.policy.size == "unknown":
+        if self.query.divisor_measured or (self.query.divided and self.population.policy.size == "unknown"):
+            weighted = "the sum of the weights, which is not known beforehand."
+            number = weighted if self.query.divisor_measured else "the number of records, which is secret here."
             raise RefusalError(
-                "how wrong a mean is depends on the number of records, which is secret here.",
+                f"how wrong a mean is depends on {number}",
                 hint="state epsilon instead of error.",
             )
         with task("Solving for an error"):

@@ -83,7 +83,7 @@ def describe(plan: Plan) -> str:
 
 def title(name: str, query: Query, selection: Selection) -> str:
     """Begin the description of a release: what can be said before it is planned."""
-    return f"{name}: {query.keyword} of {', '.join(query.attributes)}{selected(selection)}"
+    return f"{name}: {query.keyword} of {query.subject}{selected(selection)}"
 
 
 def selected(selection: Selection) -> str:

@@ -68,7 +68,7 @@ def write(plan: Plan, noisy: Noisy, *, source: Randomness, time: str, entry: int
         },
         "policy": spec.policy_to_section(plan.policy),
         "post_processing": [],
-        "notices": [*plan.notices(), *([] if source.private else [PREDICTABLE])],
+        "notices": [*plan.notices, *([] if source.private else [PREDICTABLE])],
         "randomness": source.kind,
         "package": {"name": PACKAGE, "version": __version__},
         "time": time,

@@ -8,16 +8,16 @@ from math import inf, isclose
 from typing import TYPE_CHECKING, Any
 
 from blowfish_privacy.domain import quoted
-from blowfish_privacy.known_facts.theorems.dispatch import crosses
+from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.privacy.budget import meaning_words
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.sensitivity import Norm, Records
+from blowfish_privacy.privacy.sensitivity import Norm, Records, sensitivity
 from blowfish_privacy.release import public_totals
 from blowfish_privacy.release.error_left import error_left
-from blowfish_privacy.release.rival import comparison
+from blowfish_privacy.release.rival import comparison, kind_of_plain
 from blowfish_privacy.release.whole_record import whole_record
-from blowfish_privacy.support.exact import about, rounded
+from blowfish_privacy.support.exact import about, rounded_up
 
 if TYPE_CHECKING:
     from blowfish_privacy.release.plan import Plan
@@ -28,7 +28,7 @@ _LISTED = 10
 
 def explain_plan(plan: Plan) -> str:
     """Say what will be released, how, at what cost, and how wrong it will be."""
-    return "\n".join([*_what(plan), *_noise(plan), *_error(plan), *_cost(plan), *(f"! {n}" for n in plan.notices())])
+    return "\n".join([*_what(plan), *_noise(plan), *_error(plan), *_cost(plan), *(f"! {n}" for n in plan.notices)])
 
 
 def notices(plan: Plan) -> list[str]:
@@ -45,8 +45,8 @@ def notices(plan: Plan) -> list[str]:
             f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
             "published exactly. If that is not what you want, change the policy."
         )
-    said += plan.mechanism.notices()
-    if plan.policy.known and plan.amount and crosses(plan.policy):
+    said += [*plan.mechanism.notices, *_weights(plan)]
+    if plan.amount and crosses(plan.policy):
         said.append(
             "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
             "a comparison with it is one of accuracy only."
@@ -56,11 +56,28 @@ def notices(plan: Plan) -> list[str]:
     return said
 
 
+def _weights(plan: Plan) -> Iterator[str]:
+    """Say what weights cost: the noise covers the heaviest record that the domain declares."""
+    weight, policy = plan.query.weighted_by, plan.population.policy
+    if weight is None or not plan.amount:
+        return
+    largest = policy.domain[weight].show(policy.domain[weight].size - 1)
+    less = f"A smaller declared range of {weight} (outside: clamp) means less noise."
+    usual = sensitivity(plan.query.unweighted(), policy).value
+    if not usual or plan.query.divisor_measured or policy.known:
+        yield f"Weights reach {largest}, and the noise covers the heaviest record. {less}"
+    else:
+        times = about(float(sensitivity(plan.query, policy).value / usual))
+        yield f"Weights reach {largest}, so the noise is {times} times that of an answer without weights. {less}"
+
+
 _NOTHING = 1e-9
 
 
 def compare(plan: Plan) -> str:
     """Compare the error with that of plain differential privacy at the same epsilon, in a few words."""
+    if plan.amount and (kind := kind_of_plain(plan.policy)) is not None:
+        return f"{kind} differential privacy itself"
     error, plain = plan.expected_error().rmse, plan.plain_error()
     if plain is None or not error:
         return "published exactly" if not plan.amount else "-"
@@ -72,10 +89,9 @@ def compare(plan: Plan) -> str:
 
 
 def _what(plan: Plan) -> Iterator[str]:
-    attributes = ", ".join(plan.query.attributes)
     many = f"{plan.query.amount(plan.policy.domain)}{plan.mechanism.for_free()}"
     selected = plan.selection.words(plan.policy.domain)
-    yield f"Release {plan.name!r}: the {plan.query.noun} of {attributes}{selected} ({many})."
+    yield f"Release {plan.name!r}: the {plan.query.noun} of {plan.query.subject}{selected} ({many})."
     yield from _groups(plan)
     if plan.records is not None and plan.policy.records is None:
         yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."
@@ -99,12 +115,13 @@ def _noise(plan: Plan) -> Iterator[str]:
     if not plan.amount:
         return
     bound = "" if worst.exact else " at most"
-    answer = plan.query.changed if plan.query.divided else "the answer"
+    answer = plan.query.changed if plan.query.divided or plan.query.divisor_measured else "the answer"
     if plan.query.divided and plan.population.policy.size == "unknown":
         answer = "count and sum of offsets together"
     step = "one secret step, with the records that must move along," if plan.policy.known else "one secret step"
     squared = ", squared and added up," if worst.norm is Norm.L2 else ""
-    yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer}{squared} by{bound} {rounded(worst.value)}"
+    most = rounded_up(worst.value)
+    yield f"Mechanism {plan.certificate.mechanism}: {step} changes {answer}{squared} by{bound} {most}"
     if worst.witness is not None:
         how = "for example" if worst.exact else "nothing changes it more than"
         yield f"  ({how} {_moves(*worst.witness)}; {worst.theorem})."
@@ -141,7 +158,7 @@ def _error(plan: Plan) -> Iterator[str]:
         said = ", ".join(f"{about(ratio)} ({shape})" for shape, ratio in ratios.items())
         yield f"Squared distances over those of non-private clusters, simulated on public synthetic points: {said}."
     plain = plan.plain_error()
-    if plain is not None and not plan.certificate.differential_privacy and not presence_only(plan.policy):
+    if plain is not None:
         kind = "plain add-or-remove" if plan.policy.size == "unknown" else "plain"
         yield f"The same under {kind} differential privacy: {about(plain.rmse)}; this policy is {compare(plan)}."
     yield from _chosen(plan)
@@ -193,13 +210,20 @@ def _cost(plan: Plan) -> Iterator[str]:
     yield f"Cost: {cost}. Guarantee: {plan.certificate.statement}{usual}."
     if plan.rho:
         yield from _steps(plan)
+    yield from _name_only(plan)
+
+
+def _name_only(plan: Plan) -> Iterator[str]:
+    from blowfish_privacy.release.far_apart import in_name_only
+
+    yield from in_name_only(plan)
 
 
 def _steps(plan: Plan) -> Iterator[str]:
     """Say what becomes of a loss in rho between values several steps apart, and on a whole record."""
     furthest = max((hops for *_, hops in plan.policy.ends if hops < inf), default=0)
     most = whole_record(plan.mechanism, plan.population.policy, plan.selection)
-    whole = f"rho {rounded(most)} ({next(meaning_words(RHO, most))})" if most else ""
+    whole = f"rho {rounded_up(most)} ({next(meaning_words(RHO, most))})" if most else ""
     if furthest > 1:
         bound = f", but by the numbers measured never more than {whole}" if whole else ""
         yield f"Values d secret steps apart lose up to d^2 times as much, d up to {furthest:,} here{bound}."

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Interval
 
@@ -18,7 +18,10 @@ from blowfish_privacy.errors import SpecError, brief, nearest
 from blowfish_privacy.graphs.graph import SECRETS_FORM, Secrets
 from blowfish_privacy.known_facts.facts.fact import FACT_FORM, Fact
 from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.query import WEIGHABLE
 from blowfish_privacy.queries.selection import SELECTION_FORM
+from blowfish_privacy.release.file_places import Path, at_line, dotted, no_line, part_of
+from blowfish_privacy.release.other_words import ATTRIBUTE_ADVICE, QUERY_ADVICE
 from blowfish_privacy.release.spending import Noise
 from blowfish_privacy.support.file_forms import OUR_ERROR, TAG, Form, Published, Several, Wanted, wrong
 from blowfish_privacy.support.file_kinds import OneOf
@@ -28,7 +31,14 @@ from blowfish_privacy.support.limits import ATTRIBUTES, RECORDS, RELEASES
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-_ATTRIBUTE = OneOf("Attribute", Attribute.kinds, "an attribute", "{integer: [17, 90]}", shared=("outside", "missing"))
+_ATTRIBUTE = OneOf(
+    "Attribute",
+    Attribute.kinds,
+    "an attribute",
+    "{integer: [17, 90]}",
+    shared=("outside", "missing"),
+    advice=ATTRIBUTE_ADVICE,
+)
 _DOMAIN = Several(dict, _ATTRIBUTE, "attributes", "domain: {age: {integer: [17, 90]}}", least=1, most=ATTRIBUTES)
 
 POLICY = Form(
@@ -54,9 +64,9 @@ class _MechanismName:
 
     @property
     def names(self) -> list[str]:
-        from blowfish_privacy.mechanisms import MECHANISMS
+        from blowfish_privacy.mechanisms import considered
 
-        return sorted(name for name, kind in MECHANISMS.items() if self.answer in kind.gives)
+        return sorted(kind.name for kind in considered(self.answer) if self.answer in kind.gives)
 
     def check(self, name: Any) -> Any:
         """Refuse mechanisms that do not exist, or that answer other queries."""
@@ -77,6 +87,7 @@ class _MechanismName:
 
 # As in Python, but only with syntax that all languages agree on: letters beyond ASCII are not told apart.
 _NAME_SCHEMA = {"type": "string", "pattern": r"^[^\x00-/:-@\[-^`{-\x7f][^\x00-\x1f!-,/:-@\[-^`{-\x7f]{0,99}$"}
+_ELSEWHERE = {"weight": WEIGHABLE}
 _SHARED = ("name", "epsilon", "rho", "delta", "error", "noise", "mechanism", *SELECTION_FORM)
 
 
@@ -85,7 +96,7 @@ def query_form(kind: type[Query]) -> Any:
     form = kind.file_form
     if not isinstance(form, Form):
         return form
-    return Form(form.required, {**form.optional, **SELECTION_FORM}, form.example, form.schema)
+    return Form(form.required, {**form.optional, **SELECTION_FORM}, form.example, form.schema, elsewhere=_ELSEWHERE)
 
 
 def release_form(kind: type[Query]) -> Any:
@@ -107,11 +118,12 @@ def release_form(kind: type[Query]) -> Any:
         },
         example=f"{{name: .., {(form.example or '').strip('{}')}, epsilon: 0.1}}",
         schema={**form.schema, "oneOf": [{"required": [key]} for key in ("epsilon", "rho", "error")]},
+        elsewhere=_ELSEWHERE,
     )
 
 
 _RELEASE_EXAMPLE = "{name: ages, histogram: [age], epsilon: 0.1}"
-_RELEASE = OneOf("Release", Query.kinds, "a release", _RELEASE_EXAMPLE, "query", _SHARED, release_form)
+_RELEASE = OneOf("Release", Query.kinds, "a release", _RELEASE_EXAMPLE, "query", _SHARED, release_form, QUERY_ADVICE)
 _QUERY = OneOf("Query", Query.kinds, "a query", "{histogram: [age]}", "query", tuple(SELECTION_FORM), query_form)
 _LOCATION = Annotated[
     str | None, Published({"type": ["string", "null"], "not": {"type": "string", "pattern": "\0"}}), Wanted("text")
@@ -132,8 +144,12 @@ _BUDGET = Annotated[
     ),
 ]
 
+_START = (
+    "a policy file begins with version: 1, names the data and has a policy; blowfish demo writes one to start from."
+)
+_VERSION = "begin the file with the line version: 1; there is no other version yet."
 FILE = Form(
-    {"version": Annotated[int, Interval(ge=1, le=1), Published({"const": 1}), Wanted("1")], "policy": POLICY},
+    {"version": Annotated[int, Interval(ge=1, le=1), Published({"const": 1}), Wanted("1", _VERSION)], "policy": POLICY},
     {
         "data": _LOCATION,
         "ledger": _LOCATION,
@@ -143,29 +159,17 @@ FILE = Form(
         "releases": Several(list, _RELEASE, "releases", f"releases: [{_RELEASE_EXAMPLE}]", most=RELEASES),
     },
     example="version: 1 and a policy: section",
+    missing={"version": _VERSION},
 )
 
 
-Path: TypeAlias = tuple[str | int, ...]
-"""The keys and numbers that lead to a value of a file."""
+def checked(
+    reader: Any, body: Any, line: Callable[[Path], int | None] = no_line, prefix: Path = (), whole: Any = None
+) -> Any:
+    """Check a part of a file with a pydantic ``TypeAdapter``, or say what is wrong with it and where.
 
-
-def dotted(path: Path) -> str:
-    """Write a path: ``releases[0].epsilon``."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
-
-
-def no_line(_path: Path) -> None:
-    """Name no line: what is read is not the text of a file."""
-
-
-def at_line(line: int | None) -> str:
-    """Write a line, for the beginning of a message; nothing where there is none."""
-    return "" if line is None else f"line {line}: "
-
-
-def checked(reader: Any, body: Any, line: Callable[[Path], int | None] = no_line, prefix: Path = ()) -> Any:
-    """Check a part of a file with a pydantic ``TypeAdapter``, or say what is wrong with it and where."""
+    ``prefix`` is the path to a part, and ``whole`` the file that it is a part of.
+    """
     from pydantic import ValidationError
 
     try:
@@ -173,22 +177,37 @@ def checked(reader: Any, body: Any, line: Callable[[Path], int | None] = no_line
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
     path = (*prefix, *(part for part in first["loc"] if not str(part).startswith(TAG)))
-    where = dotted(path)
+    part, rest = part_of(path, whole if whole is not None else body)
+    where = dotted(rest)
     said = (
         first.get("ctx", {}) if first["type"] == OUR_ERROR else {"message": "must have a different form.", "hint": ""}
     )
     message = said["message"]
     if message.startswith("must "):
-        message = f"{where or 'the file'} {message}"
+        message = f"{where or ('' if part else 'the file')} {message}".lstrip()
     elif where or message.startswith("."):
-        message = f"{where}{'' if message.startswith('.') else ': '}{message}"
+        message = f"{where}{'' if message.startswith('.') else ': '}{message}".removeprefix(".")
+    # "release 'ages' must be a mapping", but "release 'ages': epsilon must be a number".
+    between = " " if not where and message.startswith("must ") else ": "
+    message = f"{part}{between}{message}" if part else message
     found = line(path if said.get("key") is None else (*path, said["key"]))
-    raise SpecError(at_line(found) + message.removeprefix("."), hint=said["hint"] or None, line=found)
+    raise SpecError(at_line(found) + message, hint=said["hint"] or None, line=found)
 
 
 def check_file(body: Any, line: Callable[[Path], int | None] = no_line) -> dict[str, Any]:
     """Check the form of a whole file, or say what is wrong and where."""
+    if body is None:
+        raise SpecError("the file is empty.", hint=_START)
+    if not isinstance(body, dict):
+        # What it holds is not quoted: somebody may have given the table in place of the file that names it.
+        raise SpecError("the file is not a policy file: it does not consist of lines like version: 1.", hint=_START)
     return checked(_reader(FILE, _known_kinds()), body, line)
+
+
+def check_release(whole: Any, number: int, line: Callable[[Path], int | None] = no_line) -> dict[str, Any]:
+    """Check the form of one of a file's releases, whatever the others are like."""
+    reader = _reader(_RELEASE, _known_kinds())
+    return checked(reader, whole["releases"][number], line, ("releases", number), whole)
 
 
 def check_policy(body: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import QueryError
@@ -20,18 +20,27 @@ from blowfish_privacy.queries.asked import asked_to_file, split
 from blowfish_privacy.release.calibration import Calibration
 from blowfish_privacy.release.public_sizes import PublicSizes
 from blowfish_privacy.release.spending import Spending
-from blowfish_privacy.support.exact import positive
+from blowfish_privacy.support.exact import about, positive
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Asks = TypeVar("Asks", bound=Query, covariant=True, default=Query)
+else:
+    from typing import TypeVar
+
+    Asks = TypeVar("Asks", covariant=True)
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Generic[Asks]):
     """A query, the mechanism that will answer it, and what that proves and costs.
 
     A plan is a ticket for one release: releasing it again returns what it gave the first time and costs nothing,
     and so does another plan of a session with the same content.
     """
 
-    query: Query
+    query: Asks
     policy: Policy
     mechanism: Mechanism
     certificate: Certificate
@@ -71,7 +80,10 @@ class Plan:
         return self.mechanism.expected_error()
 
     def plain_error(self) -> Error | None:
-        """Say how wrong plain (bounded, or add-or-remove) differential privacy would be; None if out of reach."""
+        """Say how wrong plain (bounded, or add-or-remove) differential privacy would be.
+
+        None if that is out of reach, and where the policy is differential privacy itself.
+        """
         from blowfish_privacy.release.rival import plain_error
 
         return plain_error(self)
@@ -88,11 +100,20 @@ class Plan:
 
         return typical_ratios(self)
 
+    @property
     def notices(self) -> list[str]:
-        """Say loudly what must not be overlooked."""
+        """What must not be overlooked, such as an answer without noise."""
         from blowfish_privacy.release.explain import notices
 
         return notices(self)
+
+    def __repr__(self) -> str:
+        from blowfish_privacy.release.checks import selected
+
+        lost = self.certificate.loss.measure.words(self.amount)
+        how = f"{self.certificate.mechanism}, {lost}" if self.amount else "exact, without noise"
+        asked = f"{self.query.noun} of {', '.join(self.query.attributes)}{selected(self.selection)}"
+        return f"<Plan {self.name!r}: {asked}; {how}; typical error {about(self.expected_error().rmse)}>"
 
     def explain(self) -> str:
         """Say in plain words what will be released, how, at what cost, and how wrong it will be."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from unicodedata import normalize
 
-from blowfish_privacy.errors import SpecError, brief
+from blowfish_privacy.errors import BlowfishError, SpecError, brief
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.queries import Asked
@@ -28,10 +28,20 @@ class PlannedRelease:
     mechanism: str | None
 
 
+@dataclass(frozen=True)
+class Unplanned:
+    """A release of a file that cannot be read or planned, and why not."""
+
+    name: str | None
+    error: BlowfishError
+    query: Asked | None = None
+    """What it asks, as far as that could be read."""
+
+
 def read_release(entry: dict[str, Any], policy: Policy, ledger: Measure | None) -> PlannedRelease:
     """Read an entry whose form is checked; ``ledger`` is how the file's budget counts, if it states one."""
     name = entry["name"]
-    if not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
+    if not is_file_name(name):
         # The name becomes a file name.
         said = "must begin with a letter, digit or underscore and go on with these, spaces, dots and dashes"
         raise SpecError(f"the name {brief(name)} {said}.", hint="it becomes a file name: at most 100 characters.")
@@ -45,6 +55,11 @@ def read_release(entry: dict[str, Any], policy: Policy, ledger: Measure | None) 
     stated = {key: entry.get(key) for key in ("epsilon", "rho", "delta", "error", "noise")}
     spending = Spending.of(**stated, ledger=ledger, problem=SpecError)
     return PlannedRelease(name, query, spending, entry.get("mechanism"))
+
+
+def is_file_name(name: str) -> bool:
+    """Say whether a file can be called like a release."""
+    return _NAME.fullmatch(name) is not None and len(name.encode()) <= _LONGEST_NAME
 
 
 def check_names(names: list[str]) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.aggregates.attribute_sets import AttributeSets
 from blowfish_privacy.domain import Box, Domain, Level
 from blowfish_privacy.errors import DataError
-from blowfish_privacy.known_facts.theorems.dispatch import crosses
+from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Asked
 from blowfish_privacy.queries.asked import split
@@ -43,7 +43,7 @@ def sizes_needed(asked: Asked, policy: Policy) -> tuple[str, ...]:
     if not query.needs_records or not selection or policy.size == "unknown":
         return ()
     names = tuple(name for name in selection.attributes if policy.domain.resolves(name))
-    if policy.known and policy.compensation == "anywhere" and crosses(policy):
+    if policy.compensation == "anywhere" and crosses(policy):
         # Records that move along may change what no secret pair changes.
         return ()
     return () if any(policy.graph.changes(name) for name in names) else names

@@ -29,6 +29,7 @@ from blowfish_privacy.release.file_form import check_query
 from blowfish_privacy.release.group_documents import OF_A_PART, label
 from blowfish_privacy.release.kept_values import KeptValues
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.support.exact import exact, rounded_up, show
 
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
 """What reading a document may raise where a part of it is missing or has the wrong form."""
@@ -57,6 +58,9 @@ class Release:
     blocks: Totals | None = None
     """The exact counts of blocks that no secret pair leaves, where the document has them."""
 
+    def __repr__(self) -> str:
+        return f"<Release {self.name!r}: {self.certificate!r}>"
+
     @cached_property
     def constraints(self) -> Constraints | None:
         """All public totals of the query's cells; None where it has no cells or the number of records is secret."""
@@ -84,7 +88,38 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def upgraded(body: dict[str, Any]) -> dict[str, Any]:
-    """Write a document of parts by one attribute, as earlier versions wrote them, as one of groups."""
+    """Write a document of an earlier version as this one would: parts as groups, and amounts in sentences rounded."""
+    return _reworded(_with_groups(body))
+
+
+def _reworded(body: dict[str, Any]) -> dict[str, Any]:
+    """Write the guarantees with the few digits that people read; earlier versions wrote all of them."""
+    found = dict(body)
+    if isinstance(body.get("guarantee"), dict):
+        found["guarantee"] = _reworded_guarantee(body["guarantee"])
+    groups = body.get("groups")
+    if isinstance(groups, dict) and isinstance(groups.get("parts"), list):
+        parts = [_reworded(part) if isinstance(part, dict) else part for part in groups["parts"]]
+        found["groups"] = {**groups, "parts": parts}
+    return found
+
+
+def _reworded_guarantee(guarantee: dict[str, Any]) -> dict[str, Any]:
+    """Round the amount in the sentence of a guarantee, where it is written exactly; other sentences stay."""
+    try:
+        amount = exact(guarantee.get("epsilon", guarantee.get("rho")), "the loss", error=SpecError)
+    except SpecError:
+        return guarantee
+    sentence = guarantee.get("statement")
+    for start in ("(", "(rho "):
+        before, after = (f"{start}{text}, " for text in (show(amount), rounded_up(amount)))
+        if isinstance(sentence, str) and sentence.startswith(before):
+            return {**guarantee, "statement": after + sentence.removeprefix(before)}
+    return guarantee
+
+
+def _with_groups(body: dict[str, Any]) -> dict[str, Any]:
+    """Write a document of parts by one attribute as one of groups."""
     if "parallel" not in body:
         return body
     try:

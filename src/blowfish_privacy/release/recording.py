@@ -38,8 +38,10 @@ def _charged(entry: Entry) -> str:
         return "Nothing was charged."
     cost = entry.loss.measure.brief(entry.charged)
     return (
-        f"Its cost, {cost}, was charged (entry {entry.number} of the ledger). Once the data are mended, the same "
-        "release costs nothing more; with another policy it is another one."
+        f"Its cost, {cost}, was charged (entry {entry.number} of the ledger) and stays spent. Correct the data, and "
+        "the same release costs nothing more. Change the declaration, and it is a release under another policy: it is "
+        "charged again, or refused by this ledger where the two policies do not add up; blowfish plan says which, "
+        "before anything is spent."
     )
 
 

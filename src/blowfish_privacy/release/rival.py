@@ -10,6 +10,8 @@ from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.graphs import AddRemove, FullDomain
 from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.explain import presence_only
+from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.queries.asked import joined
 from blowfish_privacy.release.spending import Spending
 
@@ -32,7 +34,10 @@ class Part:
 
 
 def plain_error(plan: Plan) -> Error | None:
-    """Say how wrong plain differential privacy would be for the same question and epsilon; None if out of reach."""
+    """Say how wrong plain differential privacy would be for the same question and epsilon; None if out of reach.
+
+    A policy that is plain differential privacy itself is compared with nothing.
+    """
     rival = rival_of(plan)
     error = None if rival is None else rival.expected_error()
     return error if error is not None and error.of == plan.expected_error().of else None
@@ -45,9 +50,16 @@ def comparison(plan: Plan) -> list[Part]:
     return [Part(title, numbers, rmse, usual.get(title)) for title, numbers, rmse in parts]
 
 
+def kind_of_plain(policy: Policy) -> str | None:
+    """Say which differential privacy a policy is itself, bounded or add-or-remove; None if it is none."""
+    if presence_only(policy) and not policy.known:
+        return "add-or-remove"
+    return "bounded" if policy.size != "unknown" and is_differential_privacy(policy) else None
+
+
 def rival_of(plan: Plan) -> Plan | None:
-    """Plan the same question at the same epsilon under plain differential privacy."""
-    if not plan.amount:
+    """Plan the same question at the same epsilon under plain differential privacy; None where the policy is that."""
+    if not plan.amount or kind_of_plain(plan.policy) is not None:
         return None
     if plan not in _RIVALS:
         _RIVALS[plan] = _planned(plan)

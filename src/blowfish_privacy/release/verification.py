@@ -8,6 +8,7 @@ remains taken on trust is what nobody can recompute: docs/promises.md lists it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -142,13 +143,9 @@ def _whole_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
     """Compare what a document of groups states as a whole with what its groups prove together."""
     first = releases[0]
     check_asked(first.query, first.selection, first.policy.domain)
-    populations = Populations(first.policy, first.selection, divided=first.query.divided)
-    made: dict[tuple[int, ...], Plan] = {}
-    for release in releases:
-        plan = made.setdefault(populations.public_part(_cell(release)), release.plan())
-        if plan.certificate != release.certificate:
-            return ["Groups of a secret attribute were made with different noise."]
-    plan = together(first.selection, populations, made)
+    plan = whole_plan(releases)
+    if plan is None:
+        return ["Groups of a secret attribute were made with different noise."]
     source = Randomness(str(body["randomness"]), private=body["randomness"] == SystemSource.kind)
     options: dict[str, Any] = {"source": source, "time": str(body["time"]), "entry": 0}
     expected = document.write(plan, np.zeros(0, dtype=np.int64), **options)
@@ -156,3 +153,20 @@ def _whole_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
     if any(body[key] != expected[key] for key in compared):
         return ["The whole does not state what its groups prove together."]
     return []
+
+
+def whole_plan(releases: Sequence[Release]) -> Plan | None:
+    """Return the plan that a release was made by, which proves what all its groups lose together.
+
+    None where groups that differ in a secret attribute alone were made with different noise.
+    """
+    first = releases[0]
+    if not first.selection.by:
+        return first.plan()
+    populations = Populations(first.policy, first.selection, divided=first.query.divided)
+    made: dict[tuple[int, ...], Plan] = {}
+    for release in releases:
+        plan = made.setdefault(populations.public_part(_cell(release)), release.plan())
+        if plan.certificate != release.certificate:
+            return None
+    return together(first.selection, populations, made)

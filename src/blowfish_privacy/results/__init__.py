@@ -1,29 +1,33 @@
-"""Results: what a release hands out."""
+"""Results: what a release hands out. Their kinds are imported when a release asks for them."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release import document, reading
-from blowfish_privacy.results.clusters import ClustersResult
-from blowfish_privacy.results.cumulative import CumulativeResult, QuantilesResult, RangesResult
-from blowfish_privacy.results.grid import GridResult
-from blowfish_privacy.results.groups import GroupsResult
-from blowfish_privacy.results.histogram import HistogramResult
-from blowfish_privacy.results.model_table import ModelTable
-from blowfish_privacy.results.number import NumberResult
-from blowfish_privacy.results.quality import Quality
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.results.synthetic import SyntheticResult
-from blowfish_privacy.results.table import Table
-from blowfish_privacy.results.tables import NonnegativeTables, TablesResult, WholeTables
-from blowfish_privacy.results.vector import VectorResult
+from blowfish_privacy.support.on_demand import attributes_of
+
+if TYPE_CHECKING:
+    from blowfish_privacy.results.clusters import ClustersResult
+    from blowfish_privacy.results.cumulative import CumulativeResult
+    from blowfish_privacy.results.cumulative_answers import QuantilesResult, RangesResult
+    from blowfish_privacy.results.grid import GridResult
+    from blowfish_privacy.results.groups import GroupsResult
+    from blowfish_privacy.results.histogram import HistogramResult
+    from blowfish_privacy.results.model_table import ModelTable
+    from blowfish_privacy.results.number import NumberResult
+    from blowfish_privacy.results.quality import Quality
+    from blowfish_privacy.results.synthetic import SyntheticResult
+    from blowfish_privacy.results.table import Table
+    from blowfish_privacy.results.tables import NonnegativeTables, TablesResult, WholeTables
+    from blowfish_privacy.results.vector import VectorResult
 
 
 def _kind(release: reading.Release) -> type[Result]:
     """Find the kind of result that the query asks for; numbers that it cannot read are shown as they are."""
-    kind = Result.kinds.get(release.query.result, VectorResult)
-    return kind if kind.reads(release) else VectorResult
+    kind = Result.kinds.get(release.query.result)
+    return kind if kind is not None and kind.reads(release) else Result.kinds["vector"]
 
 
 def from_text(text: str, folder: Path | None = None) -> Any:
@@ -31,7 +35,11 @@ def from_text(text: str, folder: Path | None = None) -> Any:
     body = reading.upgraded(reading.parse(text))
     releases = [reading.read(body, part, folder) for part in reading.parts_of(body)]
     results = [_kind(release)(release, text) for release in releases]
-    return GroupsResult(results, body, text) if "groups" in body else results[0]
+    if "groups" not in body:
+        return results[0]
+    from blowfish_privacy.results.groups import GroupsResult
+
+    return GroupsResult(results, body, text)
 
 
 def load(path: str | Path) -> Any:
@@ -39,12 +47,33 @@ def load(path: str | Path) -> Any:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError, TypeError) as error:
-        raise SpecError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not text'}.") from None
+        why = getattr(error, "strerror", None)
+        hint = None if why else "give a release document: name.release.json."
+        raise SpecError(f"{path} cannot be read: {why or 'not text'}.", hint=hint) from None
     body = reading.parse(text)
     if body.get("sha256") != document.seal(body):
         raise SpecError("the document was changed after it was written.", hint="blowfish verify says more.")
     return from_text(text, Path(path).parent)
 
+
+__getattr__ = attributes_of(
+    __name__,
+    {
+        "clusters": ["ClustersResult"],
+        "cumulative": ["CumulativeResult"],
+        "cumulative_answers": ["QuantilesResult", "RangesResult"],
+        "grid": ["GridResult"],
+        "groups": ["GroupsResult"],
+        "histogram": ["HistogramResult"],
+        "model_table": ["ModelTable"],
+        "number": ["NumberResult"],
+        "quality": ["Quality"],
+        "synthetic": ["SyntheticResult"],
+        "table": ["Table"],
+        "tables": ["NonnegativeTables", "TablesResult", "WholeTables"],
+        "vector": ["VectorResult"],
+    },
+)
 
 __all__ = [
     "ClustersResult",

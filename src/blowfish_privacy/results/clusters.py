@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Domain, Integer
+from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.mechanisms import Points, Synopsis
 from blowfish_privacy.mechanisms.clusters.centres import Clusters, cluster, nearest_centre
@@ -20,8 +20,8 @@ from blowfish_privacy.privacy.public_totals import MOST_CELLS
 from blowfish_privacy.queries.kmeans import clusters_asked
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.pictures.clusters import draw_pair, draw_pairs
-from blowfish_privacy.results.pictures.figure import state_below
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.support.columns import estimates
 from blowfish_privacy.support.exact import exact
 from blowfish_privacy.support.progress import task
 
@@ -125,7 +125,7 @@ class ClustersResult(Result):
     def synthetic(self, records: int | None = None, *, seed: int | None = None) -> Floats:
         """Draw synthetic records from the synopsis: a table with one column for each attribute; free.
 
-        Like the data, they lie in the declared domain: whole numbers where it has whole numbers.
+        Like the data, they lie in the declared domain: declared numbers where it has numbers.
         """
         self._need_all_places("synthetic records")
         known = round(self.points.records) if self.release.records is None else self.release.records
@@ -160,20 +160,24 @@ class ClustersResult(Result):
         return ["cluster", *self.domain.names, "records"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each cluster."""
-        for number, (centre, size) in enumerate(zip(self.centers.tolist(), self.sizes.tolist(), strict=True)):
-            yield [number, *(round(each, 6) for each in centre), round(size, 1)]
+        """One row for each cluster: its centre to a ten thousandth of the declared range or finer, its size whole."""
+        places = zip(self.domain.attributes, self.centers.T, strict=True)
+        centres = [estimates(each, _reach(attribute) / 100).tolist() for attribute, each in places]
+        for number, (size, *centre) in enumerate(zip(self.sizes.tolist(), *centres, strict=True)):
+            yield [number, *centre, round(size)]
 
     def draw(self, axes: Any) -> None:
         """Draw the centres over the noisy density of the first two attributes."""
         names = self.domain.names
         draw_pair(axes, names, self.points, self.clusters(), (0, min(1, len(names) - 1)))
 
-    def figure(self) -> Any:
+    def _figure(self) -> Any:
         """Draw the centres over the noisy density; for more than two attributes, a panel for each pair."""
-        figure = draw_pairs(self.title(), self.domain.names, self.points, self.clusters())
-        state_below(figure, self.statement)
-        return figure
+        return draw_pairs(self.domain.names, self.points, self.clusters())
+
+    def asked(self) -> str:
+        """Say in a few words what was asked."""
+        return f"{self.k} clusters by {', '.join(self.domain.names)}"
 
 
 def checked_points(points: npt.ArrayLike, width: int) -> Floats:
@@ -201,10 +205,19 @@ def _whole_number(given: object, what: str, least: int) -> int:
     return int(given)
 
 
+def _reach(attribute: Attribute) -> float:
+    """Return how far the declared values reach."""
+    if isinstance(attribute, Numeric):
+        return float(attribute.spacing) * (attribute.size - 1)
+    return float(attribute.bounds[-1] - attribute.bounds[0]) if isinstance(attribute, Binned) else 0.0
+
+
 def _inside(domain: Domain, places: Floats, *, whole: bool) -> Floats:
-    """Keep places inside the declared values; whole numbers stand for the stretch half a step around them."""
+    """Keep places inside the declared values; numbers stand for the stretch half a step around them."""
     for axis, attribute in enumerate(domain.attributes):
-        if isinstance(attribute, Integer):
-            column = np.rint(places[:, axis]) if whole else places[:, axis]
-            places[:, axis] = np.clip(column, attribute.low, attribute.high)
+        if isinstance(attribute, Numeric):
+            low, step = float(attribute.lowest), float(attribute.spacing)
+            steps = (places[:, axis] - low) / step
+            inside = np.clip(np.rint(steps) if whole else steps, 0, attribute.size - 1)
+            places[:, axis] = low + inside * step
     return places

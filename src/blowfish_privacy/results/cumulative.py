@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Attribute, Binned
+from blowfish_privacy.domain import Attribute, Binned, Domain
 from blowfish_privacy.errors import QueryError, RefusalError
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.ordered.range_intervals import RangeIntervals
 from blowfish_privacy.mechanisms.ordered.typical import BootstrapError
-from blowfish_privacy.queries import Quantiles, Ranges
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.results.pictures.counts import label_values
+from blowfish_privacy.results.density import Density, density
+from blowfish_privacy.results.pictures.distribution import Mark, draw_density, draw_shares, enlarge_middle
 from blowfish_privacy.results.pictures.errors import draw_error_by_width
-from blowfish_privacy.results.pictures.figure import png
+from blowfish_privacy.results.pictures.figure import ending_of, picture, start_figure
+from blowfish_privacy.results.range_ends import range_ends
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.columns import Columns, Labels, rounded_column
-from blowfish_privacy.support.exact import Number, exact, show
+from blowfish_privacy.support.columns import Columns, Labels, estimates, standard_errors
+from blowfish_privacy.support.exact import Number, exact
 from blowfish_privacy.support.files import write_atomically
 
 
@@ -129,33 +130,11 @@ class CumulativeResult(Result):
         self, lows: npt.ArrayLike, highs: npt.ArrayLike
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Turn the ends of ranges into the cut points before and after them."""
-        first, last = self._places(lows), self._places(highs)
+        first, last = range_ends(self.attribute, lows), range_ends(self.attribute, highs)
         whole = 0 if isinstance(self.attribute, Binned) else 1
         if first.shape != last.shape or (first > last - 1 + whole).any():
             raise QueryError("ranges need as many upper as lower ends, none below its lower one.")
         return first, last + whole
-
-    def _places(self, ends: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Turn values into positions, or edges of bins into cut points."""
-        try:
-            given = np.asarray(ends)
-        except ValueError:
-            given = np.array([None])
-        if given.size == 0:
-            return np.zeros(given.shape, dtype=np.int64)
-        binned = isinstance(self.attribute, Binned)
-        if given.dtype.kind not in ("iuf" if binned else "iu"):
-            raise QueryError("the ends of ranges must be numbers; whole ones, unless the attribute has bins.")
-        edges = [float(edge) for edge in self.attribute.bounds] if isinstance(self.attribute, Binned) else None
-        known = np.array(edges or [self.attribute.value(0), self.attribute.value(self.attribute.size - 1)])
-        if (given < known[0]).any() or (given > known[-1]).any():
-            raise QueryError("a range ends outside the declared values.")
-        if edges is None:
-            return given.astype(np.int64) - int(known[0])
-        positions = np.searchsorted(known, given)
-        if (known[positions] != given).any():
-            raise QueryError("ranges of bins go from edge to edge.")
-        return positions.astype(np.int64)
 
     def cdf(self, value: Any) -> float:
         """Return the share of records at or below a value (for bins: below the upper edge of its bin)."""
@@ -163,11 +142,14 @@ class CumulativeResult(Result):
 
     def quantile(self, share: Any) -> Any:
         """Return the smallest value that at least this share of the records does not exceed."""
+        return self.attribute.value(self._quantile_position(share))
+
+    def _quantile_position(self, share: Any) -> int:
         wanted = exact(share, "a quantile", error=QueryError)
         if not 0 <= wanted <= 1:
             raise QueryError(f"a quantile lies between 0 and 1, got {share!r}.", hint="0.5 is the median.")
         position = int(np.searchsorted(self.cumulative, float(wanted) * self._total - 1e-9))
-        return self.attribute.value(min(position, self.attribute.size - 1))
+        return min(position, self.attribute.size - 1)
 
     def quantiles(self, shares: Sequence[Any]) -> list[Any]:
         """Return several quantiles."""
@@ -184,8 +166,9 @@ class CumulativeResult(Result):
             raise RefusalError("there are no records, so there are no shares of them.")
         return self.total
 
+    @property
     def counts(self) -> npt.NDArray[np.float64]:
-        """Return the estimated count of each value."""
+        """The estimated count of each value."""
         return np.diff(self._cuts)
 
     def error(self) -> BootstrapError:
@@ -216,8 +199,8 @@ class CumulativeResult(Result):
         return draw_error_by_width(f"{self.title()}: how wrong a range is, by its width", curves, widths)
 
     def plot_error(self, path: str | Path) -> None:
-        """Write :meth:`error_figure` as PNG."""
-        write_atomically(path, png(self.error_figure()))
+        """Write :meth:`error_figure`: as PNG, SVG or PDF, as the path ends."""
+        write_atomically(path, picture(self.error_figure(), ending_of(path)))
 
     def remarks(self) -> list[str]:
         """Say that the ordered estimate is biased."""
@@ -238,55 +221,55 @@ class CumulativeResult(Result):
         below = self.cumulative
         return Columns(
             Labels.of_all(self.attribute.texts()),
-            rounded_column(below, 3),
-            self.error().by_value(),
-            rounded_column(below / (self.total or 1), 6),
-            rounded_column(self.counts(), 3),
+            estimates(below, self.stated_error),
+            standard_errors(self.error().by_value()),
+            estimates(below / (self.total or 1), self.stated_error / (self.total or 1)),
+            estimates(self.counts, self.stated_error),
         )
 
+    def shares(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return the share of records at or below each value, and the ends of its 95 % interval."""
+        total, above = self.total or 1, np.arange(1, self.attribute.size + 1)
+        low, high = self._bounds(np.zeros_like(above), above)
+        return self.cumulative / total, np.clip(low / total, 0, 1), np.clip(high / total, 0, 1)
+
+    def density(self) -> Density:
+        """Return the records at each value, averaged over bins that are as narrow as the noise permits; free."""
+        return density(self.attribute, self._cuts, self.error().by_width, self._bounds)
+
+    def _bounds(
+        self, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return the ends of the 95 % intervals of ranges between cut points; what is exact has none."""
+        if not self.release.certificate.amount:
+            exactly = self._cuts[last] - self._cuts[first]
+            return exactly, exactly
+        return self._intervals.of(first, last, "0.95")
+
+    @property
+    def _domain(self) -> Domain:
+        return self.release.query.own_domain(self.release.policy.domain)
+
     def draw(self, axes: Any) -> None:
-        """Draw the distribution with a band of twice the typical error at each value."""
-        total, positions = self.total or 1, np.arange(self.attribute.size)
-        share, band = self.cumulative / total, 2 * self.error().by_value() / total
-        axes.fill_between(positions, np.clip(share - band, 0, 1), np.clip(share + band, 0, 1), alpha=0.25, step="post")
-        axes.step(positions, share, where="post")
-        label_values(axes.xaxis, self.release.query.own_domain(self.release.policy.domain))
-        axes.set_ylabel("share of records at or below\n(band: twice the typical error)")
-        # Where most records share the lowest value the rest would otherwise be a flat line.
-        axes.set_ylim(-0.02 if share[0] < 0.5 else share[0] - 0.05 * (1 - share[0]) - band[0], 1.01)
+        """Draw the share of records at or below each value with its 95 % interval."""
+        draw_shares(axes, self._domain, *self.shares(), self.marks())
 
+    def marks(self) -> Sequence[Mark]:
+        """Return what is marked along the distribution, which leaves no room to enlarge its middle."""
+        return ()
 
-class QuantilesResult(CumulativeResult):
-    """A cumulative histogram that shows some quantiles first."""
+    def _figure(self) -> Any:
+        """Draw the distribution, and its density beside it."""
+        figure, (left, right) = start_figure(10.5, 4.2, columns=2)
+        self.draw(left)
+        if not self.marks():
+            enlarge_middle(left, self._domain, *self.shares())
+        draw_density(right, self._domain, self.density())
+        return figure
 
-    kind = "quantiles"
-
-    @property
-    def header(self) -> list[str]:
-        """The share and the value."""
-        return ["share", self.release.query.attributes[0]]
-
-    def rows(self) -> Iterator[list[Any]]:
-        """One row for each share asked for; without records there are no quantiles, and no rows."""
-        for share in cast(Quantiles, self.release.query).shares if self.total else ():
-            yield [show(share), str(self.quantile(share))]
-
-
-class RangesResult(CumulativeResult):
-    """A cumulative histogram that shows some ranges first."""
-
-    kind = "ranges"
-
-    @property
-    def header(self) -> list[str]:
-        """Both ends, the count, and its interval."""
-        return ["from", "to", "count", "low_95_in_100", "high_95_in_100"]
-
-    def rows(self) -> Iterator[list[Any]]:
-        """One row for each range asked for."""
-        for low, high in cast(Ranges, self.release.query).of:
-            bounds = (round(end, 3) for end in self.interval(low, high))
-            yield [str(low), str(high), round(self.range(low, high), 3), *bounds]
+    def asked(self) -> str:
+        """Say in a few words what was asked."""
+        return f"distribution of {self.release.query.attributes[0]}"
 
 
 def default_widths(size: int) -> list[int]:

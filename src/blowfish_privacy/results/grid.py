@@ -21,9 +21,10 @@ from blowfish_privacy.mechanisms.grid.rectangle_intervals import RectangleInterv
 from blowfish_privacy.mechanisms.grid.typical import GridBootstrapError, whole_cells
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.release.public_sizes import sliced
-from blowfish_privacy.results.pictures.counts import draw_map
+from blowfish_privacy.results.pictures.map import draw_squares
+from blowfish_privacy.results.pictures.ticks import label_values
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.columns import Columns, Labels, rounded_column
+from blowfish_privacy.support.columns import Columns, Labels, estimates
 from blowfish_privacy.support.exact import Number, about
 
 
@@ -237,13 +238,14 @@ class GridResult(Result):
         """One row for each cell."""
         places = np.unravel_index(np.arange(self.counts.size), self.counts.shape)
         labels = (Labels(each.texts(), at) for each, at in zip(self.domain.attributes, places, strict=True))
-        return Columns(*labels, rounded_column(self.counts.reshape(-1), 3))
+        return Columns(*labels, estimates(self.counts.reshape(-1), self.stated_error))
 
     def draw(self, axes: Any) -> None:
-        """Draw the grid as a map."""
-        draw_map(
-            axes,
-            np.maximum(self.counts, 0),
-            self.domain,
-            "estimated count, drawn as 0 where below" if self._bootstrap is None else "estimated count",
-        )
+        """Draw the grid as a map, the first attribute to the right and the second upwards."""
+        draw_squares(axes, self.counts.T, "estimated count" if self.release.certificate.amount else "exact count")
+        label_values(axes.xaxis, self.domain.project(self.domain.names[:1]))
+        label_values(axes.yaxis, self.domain.project(self.domain.names[1:]))
+
+    def asked(self) -> str:
+        """Say in a few words what was asked."""
+        return f"map of counts by {' and '.join(self.domain.names)}"

@@ -6,23 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.parquet import columns_of, parquet
-from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure, svg
+from blowfish_privacy.results.pictures.figure import plain_text, shorten, state_below
+from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, interval_figure
+from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
 from blowfish_privacy.results.result import Result, frame
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
-_MOST_PANELS = 12
 
-
-class GroupsResult(Mapping[Any, Result]):
+class GroupsResult(Mapping[Any, Result], Drawn):
     """The results of all groups, by the value that their records share; by several values, where there are several."""
 
     def __init__(self, results: Sequence[Result], body: Mapping[str, Any], text: str) -> None:
-        self.by = results[0].release.selection.by
-        self.text, self._body = text, body
+        self.by: tuple[str, ...] = results[0].release.selection.by
+        self.text: str = text
+        self._body = body
         self._results = {_shared(result): result for result in results}
 
     def __getitem__(self, value: Any) -> Result:
@@ -95,27 +95,34 @@ class GroupsResult(Mapping[Any, Result]):
         write_atomically(path, self.parquet(), hint=IN_THE_LEDGER)
 
     def figure(self) -> Any:
-        """Draw the groups below each other; returns a matplotlib figure."""
-        panels = min(len(self), _MOST_PANELS)
-        figure, axes = start_figure(8, 3.2 * panels, rows=panels)
-        for result, panel in zip(self.values(), np.atleast_1d(axes), strict=False):
-            result.draw(panel)
-            panel.set_title(plain_text(result.title()), fontsize=9)
-        if len(self) > _MOST_PANELS:
-            figure.suptitle(f"the first {_MOST_PANELS} of {len(self):,} groups", fontsize=9, color="0.4")
+        """Draw short answers of all groups on one axis, other groups side by side; returns a matplotlib figure."""
+        every = list(self.values())
+        rows = {_named(result): result.intervals_shown() for result in every}
+        if all(0 < len(row) <= MOST_IN_A_ROW for row in rows.values()):
+            figure, shown = interval_figure(rows, every[0].asked()), min(len(rows), MOST_ROWS)
+        else:
+            figure, shown = self._panels(every[:MOST_PANELS]), min(len(rows), MOST_PANELS)
+        left_out = f": the first {shown} of {len(self):,} groups" if shown < len(self) else ""
+        headline = f"{self.name}: {every[0].asked()} by {', '.join(self.by)}{left_out}"
+        figure.suptitle(plain_text(headline), fontsize=11)
+        state_below(figure, self.statement)
         return figure
 
-    def png(self) -> bytes:
-        """Return the figure as PNG; it says which document it was drawn from."""
-        return png(self.figure(), document=self.text)
+    def _panels(self, shown: Sequence[Result]) -> Any:
+        """Draw groups side by side on the same axes, so that they can be compared."""
+        figure, panels = start_panels(len(shown), sharex=True, sharey=True)
+        for result, axes in zip(shown, panels, strict=True):
+            result.draw(axes)
+            axes.set_title(plain_text(shorten(_named(result), 50)), fontsize=9)
+            axes.label_outer()
+        return figure
 
-    def svg(self) -> bytes:
-        """Return the figure as SVG; it says which document it was drawn from."""
-        return svg(self.figure(), document=self.text)
+    def _drawn_from(self) -> str:
+        return self.text
 
-    def plot(self, path: str | Path) -> None:
-        """Write the figure as PNG."""
-        write_atomically(path, self.png())
+
+def _named(result: Result) -> str:
+    return ", ".join(str(value) for value in _key(result))
 
 
 def _key(result: Result) -> tuple[Any, ...]:

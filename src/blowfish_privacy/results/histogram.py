@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms import Error, ExpectedError
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.release.public_sizes import sliced
-from blowfish_privacy.results.pictures.counts import draw_counts
+from blowfish_privacy.results.pictures.tables import draw_table, table_figure
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.columns import Columns, Labels
+from blowfish_privacy.support.columns import Columns, Labels, estimates, standard_errors
 from blowfish_privacy.support.exact import about
 
 
@@ -28,6 +29,16 @@ class HistogramResult(Result):
 
     kind = "histogram"
 
+    @property
+    def domain(self) -> Domain:
+        """The attributes, each cell of which has a count."""
+        return self.release.query.cells(self.release.policy.domain)
+
+    @property
+    def quantity(self) -> str:
+        """What a cell holds: a count, or a sum of weights."""
+        return "count" if self.release.query.counts_records else "weighted count"
+
     @cached_property
     def _estimate(self) -> npt.NDArray[Any]:
         constraints = self._constraints
@@ -37,7 +48,7 @@ class HistogramResult(Result):
     @cached_property
     def _selected(self) -> npt.NDArray[np.bool_]:
         """The cells that a condition selects; the others are empty, whatever noise they got."""
-        domain = self.release.query.own_domain(self.release.policy.domain)
+        domain = self.domain
         every = np.ones(domain.shape, dtype=np.int64)
         return sliced(every, domain, self.release.population.box).reshape(-1).astype(bool)
 
@@ -54,7 +65,7 @@ class HistogramResult(Result):
     @property
     def counts(self) -> npt.NDArray[Any]:
         """The unbiased estimate of each count, shaped like the attributes."""
-        return self.values.reshape(self.release.query.own_domain(self.release.policy.domain).shape)
+        return self.values.reshape(self.domain.shape)
 
     def consistent(self) -> npt.NDArray[np.int64]:
         """Return near whole counts that are not negative and meet every public total.
@@ -63,7 +74,8 @@ class HistogramResult(Result):
         """
         constraints = self.release.constraints
         if constraints is None:
-            raise RefusalError("the number of these records is not public, so counts have no known total.")
+            total = "number" if self.release.query.counts_records else "total weight"
+            raise RefusalError(f"the {total} of these records is not public, so counts have no known total.")
         return constraints.whole(self._estimate).reshape(self.counts.shape)
 
     def error(self) -> Error:
@@ -88,24 +100,29 @@ class HistogramResult(Result):
     @property
     def header(self) -> list[str]:
         """The attributes, the estimated count, and the consistent one where the total is public."""
-        extra = ["consistent"] if self.release.records is not None else []
-        return [*self.release.query.attributes, "count", *extra, "typical_error"]
+        extra = ["consistent"] if self.release.constraints is not None else []
+        return [*self.domain.names, self.quantity.replace(" ", "_"), *extra, "typical_error"]
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each cell that is selected; the error is that of the estimated count."""
-        domain = self.release.query.own_domain(self.release.policy.domain)
+        domain = self.domain
         chosen = np.flatnonzero(self._selected)
-        numbers = [self.values]
-        if self.release.records is not None:
-            numbers.append(self.consistent().reshape(-1))
         error = self.error()
         alike = np.full(domain.size, error.rmse)
-        numbers.append(error.by_answer() if isinstance(error, ConstrainedError) else alike)
+        wrong = error.by_answer() if isinstance(error, ConstrainedError) else alike
+        whole = [] if self.release.constraints is None else [self.consistent().reshape(-1)]
+        numbers = [estimates(self.values, wrong), *whole, standard_errors(wrong)]
         places = np.unravel_index(chosen, domain.shape)
         labels = [Labels(each.texts(), at) for each, at in zip(domain.attributes, places, strict=True)]
         return Columns(*labels, *(each[chosen] for each in numbers))
 
     def draw(self, axes: Any) -> None:
-        """Draw bars with error bars for one attribute, lines for the second, a picture of colours beyond."""
-        domain = self.release.query.own_domain(self.release.policy.domain)
-        draw_counts(axes, self.counts, domain, self.error().interval("0.95"))
+        """Draw bars, dots, a pyramid or a map, whichever suits the attributes, each count with its interval."""
+        draw_table(axes, self.counts, self.domain, self.error().interval("0.95"), self._said)
+
+    def _figure(self) -> Any:
+        return table_figure(self.counts, self.domain, self.error().interval("0.95"), self._said)
+
+    @property
+    def _said(self) -> str:
+        return self.quantity if self.release.certificate.amount else f"exact {self.quantity}"

@@ -12,16 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure
-from blowfish_privacy.results.pictures.tables import draw_table, fitting_height
+from blowfish_privacy.results.drawn import Drawn
+from blowfish_privacy.results.pictures.figure import plain_text
+from blowfish_privacy.results.pictures.tables import table_figure
 from blowfish_privacy.results.result import frame
+from blowfish_privacy.support.columns import rounded_column
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
 NO_FORMULA = "No formula states the error of these counts: they come from a model that was fitted to noisy tables."
 
 
 @dataclass(frozen=True, eq=False)
-class ModelTable:
+class ModelTable(Drawn):
     """The counts that a model expects for every combination of values of some attributes."""
 
     domain: Domain
@@ -53,7 +55,9 @@ class ModelTable:
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each cell."""
-        for shown, value in zip(product(*self.labels), self.values.reshape(-1).tolist(), strict=True):
+        for shown, value in zip(
+            product(*self.labels), rounded_column(self.values.reshape(-1), 3).tolist(), strict=True
+        ):
             yield [*shown, value]
 
     def to_frame(self) -> Any:
@@ -66,14 +70,9 @@ class ModelTable:
 
     def figure(self) -> Any:
         """Draw the counts; returns a matplotlib figure."""
-        figure, axes = start_figure(8, fitting_height(self.domain))
-        draw_table(axes, self.values, self.domain, 0.0, "count that the model expects")
-        axes.set_title(plain_text(" by ".join(self.names)))
+        figure = table_figure(self.values, self.domain, 0.0, "count that the model expects")
+        figure.suptitle(plain_text(" by ".join(self.names)), fontsize=11)
         return figure
-
-    def plot(self, path: str | Path) -> None:
-        """Write the figure as PNG."""
-        write_atomically(path, png(self.figure()))
 
     def __repr__(self) -> str:
         return f"<ModelTable of {' by '.join(self.names)}: {self.values.size:,} cells>"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Subset
-from blowfish_privacy.mechanisms import Error, MeanOffsets
-from blowfish_privacy.results.pictures.figure import plain_text
+from blowfish_privacy.mechanisms import Error, MeanOffsets, WeightedOffsets
+from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals, interval_figure
 from blowfish_privacy.results.result import Result
+from blowfish_privacy.support.columns import estimates, standard_errors
+from blowfish_privacy.support.exact import with_error
 
 
 class NumberResult(Result):
@@ -23,27 +25,39 @@ class NumberResult(Result):
     def values(self) -> npt.NDArray[Any]:
         """The one answer; a mean is divided here where its count is noisy too."""
         mechanism = self.release.mechanism
-        if isinstance(mechanism, MeanOffsets):
+        if isinstance(mechanism, MeanOffsets | WeightedOffsets):
             return np.clip([mechanism.mean(self.release.noisy)], *self._selected)
         return super().values
 
     @property
     def _selected(self) -> tuple[float, float]:
         """The lowest and the highest value that a condition on the attribute itself leaves."""
-        (name,) = self.release.query.attributes
+        name = self.release.query.attributes[0]
         attribute = self.release.policy.domain[name]
         chosen = self.release.population.box.get(name, Subset.span(0, attribute.size))
         return float(attribute.value(chosen.first)), float(attribute.value(chosen.last))
 
+    @property
+    def _asked(self) -> str:
+        return f"{self.release.query.keyword} of {self.release.query.subject}"
+
     def error(self) -> Error:
         """Say how wrong the answer is."""
         mechanism = self.release.mechanism
-        return mechanism.error_of(self.release.noisy) if isinstance(mechanism, MeanOffsets) else super().error()
+        return (
+            mechanism.error_of(self.release.noisy)
+            if isinstance(mechanism, MeanOffsets | WeightedOffsets)
+            else super().error()
+        )
 
     @property
     def value(self) -> float | int:
         """The noisy answer; unbiased, but for a mean whose count is noisy too."""
         return self.values[0].item()
+
+    def in_short(self) -> str:
+        """Write the answer with its standard error, to the digits that this leaves."""
+        return f"{with_error(self.value, self.error().rmse)}; "
 
     @property
     def header(self) -> list[str]:
@@ -52,14 +66,20 @@ class NumberResult(Result):
 
     def rows(self) -> Iterator[list[Any]]:
         """The only row."""
-        asked = f"{self.release.query.keyword} of {self.release.query.attributes[0]}"
-        yield [asked, self.value, self.error().rmse, self.error().interval("0.95")]
+        error = self.error()
+        (value,) = estimates(self.values, error.rmse).tolist()
+        yield [self._asked, value, *standard_errors([error.rmse, error.interval("0.95")]).tolist()]
+
+    def intervals_shown(self) -> Sequence[Interval]:
+        """Return the one answer; the interval of a mean ends where the declared values do."""
+        width = self.error().interval("0.95")
+        ends = self.value - width, self.value + width
+        low, high = np.clip(ends, *self._selected).tolist() if self.release.query.keyword == "mean" else ends
+        return [Interval(float(self.value), min(low, self.value), max(high, self.value))]
 
     def draw(self, axes: Any) -> None:
         """Draw the answer with the interval that holds it in 95 of 100."""
-        width = self.error().interval("0.95")
-        axes.errorbar([self.value], [0], xerr=[width], fmt="o", capsize=6, color="tab:blue")
-        axes.set_yticks([])
-        axes.set_xlabel(
-            plain_text(f"{self.release.query.keyword} of {self.release.query.attributes[0]}, with its 95 % interval")
-        )
+        draw_intervals(axes, {"": self.intervals_shown()}, self.asked())
+
+    def _figure(self) -> Any:
+        return interval_figure({"": self.intervals_shown()}, self.asked())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,14 @@ def parquet(columns: Mapping[str, Column], *, document: str) -> bytes:
 
     with tempfile.TemporaryDirectory(prefix="blowfish-") as folder, duckdb.connect() as connection:
         path = Path(folder) / "table.parquet"
-        connection.register("released", dict(columns))
+        # Dates are handed over as times, which DuckDB knows from NumPy, and written as dates.
+        dated = [name for name, column in columns.items() if column.dtype.kind == "M"]
+        held = {name: column.astype("datetime64[s]") if name in dated else column for name, column in columns.items()}
+        connection.register("released", held)
+        cast = ", ".join(f'CAST("{name}" AS DATE) AS "{name}"' for name in map(_doubled, dated))
+        chosen = f"(SELECT * REPLACE ({cast}) FROM released)" if dated else "released"  # noqa: S608  # names are quoted
         origin = f"{{'{_ORIGIN}': '{_fingerprint(document)}'}}"
-        connection.execute(f"COPY released TO '{_escaped(str(path))}' (FORMAT parquet, KV_METADATA {origin})")
+        connection.execute(f"COPY {chosen} TO '{_escaped(str(path))}' (FORMAT parquet, KV_METADATA {origin})")
         return path.read_bytes()
 
 
@@ -51,7 +57,7 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def typed(cells: Sequence[Any]) -> Column:
-    """Return cells as an array of whole numbers, of numbers, of truth values, or else of text."""
+    """Return cells as an array of whole numbers, of numbers, of truth values, of dates, or else of text."""
     kinds = {type(cell.item() if isinstance(cell, np.generic) else cell) for cell in cells}
     if kinds <= {bool}:
         return np.array(cells, dtype=np.bool_)
@@ -59,9 +65,15 @@ def typed(cells: Sequence[Any]) -> Column:
         return np.array(cells, dtype=np.int64)
     if kinds <= {int, float}:
         return np.array(cells, dtype=np.float64)
+    if kinds == {date}:
+        return np.array(cells, dtype="datetime64[D]")
     texts = np.empty(len(cells), dtype=object)
     texts[:] = [str(cell) for cell in cells]
     return texts
+
+
+def _doubled(name: str) -> str:
+    return name.replace('"', '""')
 
 
 def _escaped(text: str) -> str:

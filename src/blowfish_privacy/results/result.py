@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,20 +14,41 @@ import numpy.typing as npt
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.release import reading
 from blowfish_privacy.release.kept_values import KeptValues
 from blowfish_privacy.release.reading import Release
+from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.parquet import columns_of, parquet
-from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure, state_below, svg
+from blowfish_privacy.results.pictures.figure import plain_text, shorten, start_figure, state_below
+from blowfish_privacy.results.pictures.intervals import Interval
 from blowfish_privacy.support.file_kinds import enter
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
+from blowfish_privacy.support.on_demand import KindsOnDemand
+
+_HOMES = {
+    "clusters": "clusters",
+    "cumulative": "cumulative",
+    "quantiles": "cumulative_answers",
+    "ranges": "cumulative_answers",
+    "grid": "grid",
+    "histogram": "histogram",
+    "number": "number",
+    "synthetic": "synthetic",
+    "tables": "tables",
+    "vector": "vector",
+}
+"""The modules of our kinds of results."""
+
+_HEADLINE = 110
+"""Letters that fit above a figure."""
 
 
-class Result(ABC):
+class Result(Drawn):
     """The noisy answers of one release. Everything here is post-processing: free, as often as one likes."""
 
     kind: ClassVar[str]
     """How queries ask for it."""
-    kinds: ClassVar[dict[str, type[Result]]] = {}
+    kinds: ClassVar[KindsOnDemand[type[Result]]] = KindsOnDemand("blowfish_privacy.results", _HOMES)
     """Every kind of result that is defined."""
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -69,7 +91,9 @@ class Result(ABC):
     def noisy(self) -> npt.NDArray[Any]:
         """The answers with their noise, as they were released: whole numbers where the unit is one."""
         unit = self.release.mechanism.expected_error().unit
-        return self.release.noisy.copy() if unit == 1 else self.release.noisy * float(unit)
+        up, down = unit.as_integer_ratio()
+        # Divided once: 251 tenths are 25.1, to the last digit.
+        return self.release.noisy.copy() if unit == 1 else self.release.noisy * float(up) / float(down)
 
     @property
     def values(self) -> npt.NDArray[Any]:
@@ -85,6 +109,14 @@ class Result(ABC):
         """Say how wrong an answer is."""
         return self.release.mechanism.expected_error()
 
+    @property
+    def stated_error(self) -> float:
+        """The typical error that the document states, which holds for any data."""
+        try:
+            return float(self.release.body["error"]["rmse"])
+        except reading.DAMAGE:
+            raise SpecError("the document is damaged: it states no error.") from None
+
     def remarks(self) -> list[str]:
         """Say what a reader should know about the numbers shown: how wrong they are, and which are biased."""
         return []
@@ -95,7 +127,11 @@ class Result(ABC):
         """The names of the table's columns."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}: {self.statement}>"
+        return f"<{type(self).__name__} {self.title()!r}: {self.in_short()}{self.statement}>"
+
+    def in_short(self) -> str:
+        """Write the answer, worded to be followed by the guarantee, where it is short enough."""
+        return ""
 
     @abstractmethod
     def rows(self) -> Iterator[list[Any]]:
@@ -135,25 +171,37 @@ class Result(ABC):
             self.kept.copy(self.release.folder, Path(path).parent)
         write_atomically(path, self.text.encode(), hint=IN_THE_LEDGER)
 
+    def intervals_shown(self) -> Sequence[Interval]:
+        """Return the few numbers that are the answer, where it is that short; groups of them make one picture."""
+        return ()
+
     def figure(self) -> Any:
         """Draw the answers with their error; returns a matplotlib figure."""
+        return self._inscribed(self._figure())
+
+    def _figure(self) -> Any:
+        """Draw the answers, without the headline and the guarantee."""
         figure, axes = start_figure(8, 4.5)
         self.draw(axes)
-        axes.set_title(plain_text(self.title()))
+        return figure
+
+    def _inscribed(self, figure: Any) -> Any:
+        """Write the headline above a figure and the guarantee below it."""
+        figure.suptitle(plain_text(self.headline()), fontsize=11)
         state_below(figure, self.statement)
         return figure
 
-    def png(self) -> bytes:
-        """Return the figure as PNG; it says which document it was drawn from."""
-        return png(self.figure(), document=self.text)
+    def _drawn_from(self) -> str:
+        return self.text
 
-    def svg(self) -> bytes:
-        """Return the figure as SVG; it says which document it was drawn from."""
-        return svg(self.figure(), document=self.text)
+    def headline(self) -> str:
+        """Return what a figure is called: the release and its group, what was asked, and of which records."""
+        where = replace(self.release.selection, by=()).words(self.release.policy.domain)
+        return shorten(f"{self.title()}: {self.asked()}{where}", _HEADLINE)
 
-    def plot(self, path: str | Path) -> None:
-        """Write the figure as PNG."""
-        write_atomically(path, self.png())
+    def asked(self) -> str:
+        """Say in a few words what was asked."""
+        return f"{self.release.query.noun} of {self.release.query.subject}"
 
     def title(self) -> str:
         """Return the headline of the figure: the release's name, and the group that it shows."""

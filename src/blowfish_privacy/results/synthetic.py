@@ -18,7 +18,6 @@ from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.measured_table import MeasuredError
 from blowfish_privacy.results.model_table import ModelTable
-from blowfish_privacy.results.pictures.figure import plain_text, state_below
 from blowfish_privacy.results.pictures.quality import draw_pairs, draw_quality
 from blowfish_privacy.results.quality import Quality, quality
 from blowfish_privacy.results.record_columns import columns_of_records, csv_of_records, rows_of_records
@@ -208,13 +207,10 @@ class SyntheticResult(Result):
         """Draw how well the model holds each attribute and pair of attributes."""
         draw_pairs(axes, self.quality())
 
-    def figure(self) -> Any:
+    def _figure(self) -> Any:
         """Draw how well the model holds what was measured: all pairs, and single attributes beside their noise."""
         singles = [known for axes, known in combined(self._measurements).items() if len(axes) == 1]
-        figure = draw_quality(self.quality(), self.domain, singles, self.model)
-        figure.suptitle(plain_text(self.title()))
-        state_below(figure, self.statement)
-        return figure
+        return draw_quality(self.quality(), self.domain, singles, self.model)
 
 
 def _whole_number(given: Any, what: str, least: int, most: int) -> int:

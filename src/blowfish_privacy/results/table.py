@@ -15,9 +15,11 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Domain, Subset, read_box
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.tables.components import Axes
-from blowfish_privacy.results.pictures.figure import plain_text, png, start_figure
-from blowfish_privacy.results.pictures.tables import draw_table, fitting_height
+from blowfish_privacy.results.drawn import Drawn
+from blowfish_privacy.results.pictures.figure import plain_text
+from blowfish_privacy.results.pictures.tables import draw_table, table_figure
 from blowfish_privacy.results.result import frame
+from blowfish_privacy.support.columns import estimates, standard_errors
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
@@ -41,7 +43,7 @@ class CellError(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Drawn):
     """The counts of every combination of values of some attributes, with their errors."""
 
     domain: Domain
@@ -99,7 +101,8 @@ class Table:
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each cell."""
-        columns = self.values.reshape(-1).tolist(), self.standard_errors.reshape(-1).tolist()
+        errors = self.standard_errors.reshape(-1)
+        columns = estimates(self.values.reshape(-1), errors).tolist(), standard_errors(errors).tolist()
         for shown, value, error in zip(product(*self.labels), *columns, strict=True):
             yield [*shown, value, error]
 
@@ -121,14 +124,9 @@ class Table:
 
     def figure(self) -> Any:
         """Draw the counts with their error; returns a matplotlib figure."""
-        figure, axes = start_figure(8, fitting_height(self.domain))
-        self.draw(axes)
-        axes.set_title(plain_text(" by ".join(self.names)))
+        figure = table_figure(self.values, self.domain, self.error.interval_of(self.axes, "0.95"))
+        figure.suptitle(plain_text(" by ".join(self.names)), fontsize=11)
         return figure
-
-    def plot(self, path: str | Path) -> None:
-        """Write the figure as PNG."""
-        write_atomically(path, png(self.figure()))
 
     def __repr__(self) -> str:
         return f"<Table of {' by '.join(self.names)}: {self.values.size:,} cells>"

@@ -18,7 +18,7 @@ from blowfish_privacy.mechanisms.tables.components import Axes, Floats
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.results.pictures.figure import plain_text, state_below
+from blowfish_privacy.results.pictures.figure import plain_text
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.results.table import Table
@@ -140,17 +140,21 @@ class TablesResult(Result):
         """Draw the first table."""
         next(iter(self)).draw(axes)
 
-    def figure(self) -> Any:
-        """Draw the tables side by side, the first dozen if there are more; returns a matplotlib figure."""
+    def _figure(self) -> Any:
+        """Draw the tables side by side, the first dozen if there are more."""
         shown = self.tables[:MOST_PANELS]
+        if len(shown) == 1:
+            return self[shown[0]].figure()
         figure, panels = start_panels(len(shown))
         for names, axes in zip(shown, panels, strict=True):
             self[names].draw(axes)
             axes.set_title(plain_text(" by ".join(names)), fontsize=10)
-        left_out = f": {len(shown)} of {len(self):,} tables" if len(self) > len(shown) else ""
-        figure.suptitle(plain_text(f"{self.title()}{left_out}"))
-        state_below(figure, self.statement)
         return figure
+
+    def headline(self) -> str:
+        """Return what the figure is called, and how many tables it leaves out."""
+        shown = min(len(self), MOST_PANELS)
+        return f"{self.title()}: {f'{shown} of {len(self):,} tables' if shown < len(self) else 'tables'}"
 
 
 class NonnegativeTables(TablesResult):

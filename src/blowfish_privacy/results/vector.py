@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.mechanisms import Error, ExpectedError
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.queries.query import Pattern
-from blowfish_privacy.results.pictures.figure import plain_text
+from blowfish_privacy.results.pictures.figure import BLUE, plain_text
+from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals, interval_figure
+from blowfish_privacy.results.pictures.ticks import label_numbers, label_values
 from blowfish_privacy.results.result import Result, as_float
-from blowfish_privacy.support.columns import Columns, Labels
+from blowfish_privacy.support.columns import Columns, Labels, estimates, standard_errors
+
+_MOST_NAMED = 30
+"""Answers that have room for a row each."""
 
 
 class VectorResult(Result):
@@ -65,20 +71,47 @@ class VectorResult(Result):
         error = self.error()
         alike = np.full(len(self.values), error.rmse)
         wrong = error.by_answer() if isinstance(error, ConstrainedError) else alike
-        return Columns(Labels.of_all(self.labels()), self.values, wrong)
+        return Columns(Labels.of_all(self.labels()), estimates(self.values, wrong), standard_errors(wrong))
+
+    def intervals_shown(self) -> Sequence[Interval]:
+        """Return the answers, where they are few and have no order of their own."""
+        width = self.error().interval("0.95")
+        if len(self.values) > _MOST_NAMED or self._ordered:
+            return ()
+        answers = zip(as_float(self.values).tolist(), self.labels(), strict=True)
+        return [Interval(value, value - width, value + width, name) for value, name in answers]
+
+    @property
+    def _ordered(self) -> bool:
+        """Whether the answers are those for the values of an ordered attribute."""
+        return self.release.query.labels(self.release.policy.domain) is not None
 
     def draw(self, axes: Any) -> None:
-        """Draw the answers with the band that holds each in 95 of 100."""
+        """Draw the answers with the interval that holds each in 95 of 100: dots, or a band where there are many."""
         values, width = as_float(self.values), self.error().interval("0.95")
-        positions = range(len(values))
-        axes.fill_between(positions, values - width, values + width, alpha=0.25, step="mid")
-        axes.step(positions, values, where="mid")
-        shown = list(positions)[:: max(1, len(values) // 8)]
-        axes.set_xticks(shown, [plain_text(self.labels()[position]) for position in shown])
+        words = "answer, with its 95 % interval" if width else "exact answer"
         about = ", ".join(self.release.query.attributes)
-        named = self.release.query.labels(self.release.policy.domain) is not None
-        axes.set_xlabel(plain_text(about if named else f"number of the answer about {about}"))
-        axes.set_ylabel("answer, with its 95 % interval" if width else "exact answer")
+        named = about if self._ordered else f"number of the answer about {about}"
+        if shown := self.intervals_shown():
+            draw_intervals(axes, {each.name: [each] for each in shown}, words, least=0.0)
+            axes.set_ylabel(plain_text(named), fontsize=9)
+            return
+        positions = range(len(values))
+        axes.fill_between(positions, values - width, values + width, color=BLUE, alpha=0.3, lw=0, step="mid")
+        axes.step(positions, values, where="mid", color=BLUE, lw=1)
+        own = self.release.query.own_domain(self.release.policy.domain)
+        numbered = Domain(answer=Integer(0, len(values) - 1))
+        label_values(axes.xaxis, own if self._ordered and own.size == len(values) else numbered)
+        axes.set_xlabel(plain_text(named))
+        label_numbers(axes.yaxis, words)
+
+    def _figure(self) -> Any:
+        shown = self.intervals_shown()
+        return interval_figure({each.name: [each] for each in shown}, self.asked()) if shown else super()._figure()
+
+    def asked(self) -> str:
+        """Say in a few words what was asked."""
+        return f"answer about {', '.join(self.release.query.attributes)}"
 
 
 def _between_neighbours(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -20,15 +20,12 @@ from blowfish_privacy.release.public_sizes import PublicSizes
 from blowfish_privacy.release.rival import comparison, rival_of
 from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.statements.budget import lost_on
-from blowfish_privacy.support.exact import about, readable, show
+from blowfish_privacy.support.exact import about, rounded_up, show
 
 MOST_PARTS = 16
 """The most parts of an answer that a picture lists; those with the largest errors are kept."""
 FACTORS = tuple(Fraction(2) ** power for power in range(-4, 5))
 """The multiples of what a plan loses at which :func:`by_amount` plans it again."""
-
-_IN_VALUES = ("mean", "sum")
-"""Queries whose answers are counted like the values of an attribute; the others count records."""
 
 
 def accuracy_view(plan: Plan) -> dict[str, Any]:
@@ -43,12 +40,12 @@ def accuracy_view(plan: Plan) -> dict[str, Any]:
         "exact": not plan.amount,
         "mechanism": plan.certificate.mechanism if plan.amount else None,
         "measure": loss.measure.name,
-        "amount": readable(plan.amount),
+        "amount": rounded_up(plan.amount),
         "lost_on": lost_on(loss, plan.policy),
         "draws_on": _draws_on(loss, plan.policy),
         "lost": {name: str(amount) for name, amount in in_words(loss, plan.policy).items() if amount},
         "words": accuracy_words(plan),
-        "notices": plan.notices(),
+        "notices": plan.notices,
     }
 
 
@@ -73,9 +70,7 @@ def error_words(plan: Plan) -> str:
     if not plan.amount:
         return "none: the exact numbers"
     error = plan.expected_error()
-    unit = f"in units of {plan.query.attributes[0]}" if plan.query.keyword in _IN_VALUES else "in records"
-    # Weights of a linear query may stand for anything.
-    counted = "" if plan.query.keyword == "linear" else f", {unit}"
+    counted = f", in {plan.query.measured_in}" if plan.query.measured_in else ""
     return f"about {about(error.rmse)} (of {error.of}{counted})"
 
 

@@ -24,4 +24,4 @@ def asked_words(plan: Plan) -> str:
     """Say what is asked, about which attributes and records."""
     query = plan.query
     title = TITLES.get(query.keyword, query.noun.capitalize())
-    return f"{title} of {', '.join(query.attributes)}{selected(plan.selection)}"
+    return f"{title} of {query.subject}{selected(plan.selection)}"

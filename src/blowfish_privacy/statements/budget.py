@@ -12,7 +12,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.budget import Budget, meaning_words
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, Approximate
-from blowfish_privacy.support.exact import rounded, show
+from blowfish_privacy.support.exact import rounded_down, rounded_up
 
 HEADER = ["secret pairs that change", "spent", "these cost", "left"]
 
@@ -37,7 +37,10 @@ def budget_view(quote: Quote, policy: Policy) -> dict[str, Any]:
 
 def budget_rows(quote: Quote, policy: Policy) -> list[list[str]]:
     """Write a quote as the rows of a table."""
-    return [[_name(name), *map(rounded, amounts)] for name, *amounts in _classes(quote, policy)]
+    return [
+        [_name(name), rounded_up(spent), rounded_up(cost), rounded_down(left)]
+        for name, spent, cost, left in _classes(quote, policy)
+    ]
 
 
 def budget_shares(quotes: Sequence[tuple[str, Quote]], start: Quote, policy: Policy) -> list[dict[str, Any]]:
@@ -65,13 +68,13 @@ def budget_words(quote: Quote) -> Iterator[str]:
     """Say what a quote means, in sentences."""
     measure = quote.terms.measure
     unit = "" if measure is EPSILON else f"{measure.unit} "
-    lost = f"lost more than {unit}{rounded(quote.largest)} in all releases"
+    lost = f"lost more than {unit}{rounded_up(quote.largest)} in all releases"
     if quote.fits:
-        taken = f"Together they take {unit}{rounded(quote.cost)} of the budget of {quote.terms.kept}"
+        taken = f"Together they take {unit}{rounded_up(quote.cost)} of the budget of {quote.terms.kept}"
         yield f"{taken}: no secret pair will have {lost}."
     else:
-        left = f"{unit}{rounded(quote.budget - quote.spent)} of the budget of {quote.terms.kept} is left"
-        yield f"Together they would take {unit}{rounded(quote.cost)}, but {left}: they do not fit."
+        left = f"{unit}{rounded_down(quote.budget - quote.spent)} of the budget of {quote.terms.kept} is left"
+        yield f"Together they would take {unit}{rounded_up(quote.cost)}, but {left}: they do not fit."
     yield from terms_words(quote.terms)
     if quote.price.factor > 1 or not quote.price.by_class:
         spread = "" if quote.price.by_class else ", on every class of secret pairs"
@@ -84,7 +87,7 @@ def budget_words(quote: Quote) -> Iterator[str]:
 def terms_words(terms: Budget) -> Iterator[str]:
     """Say what a budget that admits Gaussian noise means, and what releases cost it."""
     if isinstance(terms.measure, Approximate):
-        share = show(1 / terms.measure.order)
+        share = rounded_up(1 / terms.measure.order)
         yield f"Gaussian noise costs its rho; a pure epsilon e costs e^2 / 2, or {share} e where that is less."
     elif terms.measure is not EPSILON:
         means = "; ".join(meaning_words(terms.measure, terms.amount))
@@ -98,7 +101,7 @@ def lost_on(loss: Loss, policy: Policy) -> str:
         return "-"
     alike = len({*lost.values()}) == 1
     partly = " (of some records)" if any(pairs.within for pairs, _ in loss) else ""
-    shown = (_name(name) if alike else f"{_name(name)} {rounded(amount)}" for name, amount in lost.items())
+    shown = (_name(name) if alike else f"{_name(name)} {rounded_up(amount)}" for name, amount in lost.items())
     return ", ".join(shown) + partly
 
 

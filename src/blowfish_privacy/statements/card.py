@@ -7,30 +7,45 @@ fields follow the public registry of differential privacy deployments [nanayakka
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.domain import quoted, worded
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.policies.explain import presence_only, unprotected
-from blowfish_privacy.policies.fact_words import what_facts_disclose
 from blowfish_privacy.privacy.budget import meanings, short
+from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release import reading, verification
-from blowfish_privacy.release.public_totals import words
+from blowfish_privacy.release.far_apart import in_name_only
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results import Result, from_text
+from blowfish_privacy.statements.card_exactness import (
+    BEYOND_NOISE,
+    NO_FACTS,
+    WEAKER,
+    error_words,
+    known_facts,
+    records_known,
+    shown_exactly,
+)
 from blowfish_privacy.statements.card_layout import Card, Item, Section
-from blowfish_privacy.statements.card_strength import lost, protected
+from blowfish_privacy.statements.card_strength import attributes_seen, lost, protected
 from blowfish_privacy.statements.card_words import (
+    METHOD,
+    POST_PROCESSING,
     definition,
     disclosed,
     domain,
+    few,
     flavour,
     made_with,
     moved,
     name,
+    name_only,
+    some,
     tidy,
     together,
     undecided,
@@ -38,7 +53,8 @@ from blowfish_privacy.statements.card_words import (
     why_exact,
     year,
 )
-from blowfish_privacy.support.exact import about, show
+from blowfish_privacy.statements.notices import not_hidden, on_exactness
+from blowfish_privacy.support.exact import rounded_up
 
 _NEVER_CUT = ("Unprotected", "Exact or assumed known")
 
@@ -63,8 +79,18 @@ def _remarks(text: str, folder: Path | None) -> list[str]:
     return max(shown, key=lambda result: float(result.release.body["error"]["rmse"])).remarks()
 
 
-def _tidied(item: Item) -> str:
-    return tidy(item.text, None) if item.label in _NEVER_CUT else tidy(item.text)
+def tidied(section: Section) -> Section:
+    """Keep each line of a section on one line, and cut what is too long, but for what must not be cut."""
+    items = (
+        replace(item, text=tidy(item.text, *((None,) if item.label in _NEVER_CUT else ()))) for item in section.items
+    )
+    return replace(section, items=tuple(items))
+
+
+def parameters(measure: Measure, amount: Fraction) -> dict[str, str]:
+    """Write the measure and the amount, and what they mean as epsilon at some deltas."""
+    meant = {f"epsilon at delta {short(delta)}": rounded_up(epsilon) for epsilon, delta in meanings(measure, amount)}
+    return {measure.unit: rounded_up(amount), **meant}
 
 
 @dataclass(frozen=True)
@@ -86,18 +112,15 @@ class _CardWriter:
             Section("Other releases", tuple(self._composition())),
             Section("How to check and cite it", tuple(self._cite())),
         )
-        tidied = tuple(
-            Section(part.title, tuple(Item(item.label, _tidied(item)) for item in part.items)) for part in sections
-        )
         return Card(
             name(self.main.name),
             self._summary(),
-            tidied,
+            tuple(map(tidied, sections)),
             parameters=self._parameters,
             time=name(str(self.body["time"])),
             publisher=None if self.publisher is None else name(self.publisher),
             differential_privacy=self.main.certificate.differential_privacy,
-            flavour=flavour(self.main),
+            flavour=flavour(self.main.policy, self._lost.measure),
         )
 
     @property
@@ -111,24 +134,16 @@ class _CardWriter:
 
     @property
     def _parameters(self) -> dict[str, str]:
-        """The measure and the amount, and what they mean as epsilon at some deltas."""
-        measure, amount = self._lost.measure, self._lost.amount
-        meant = {f"epsilon at delta {short(delta)}": show(epsilon) for epsilon, delta in meanings(measure, amount)}
-        return {measure.name: show(amount), **meant}
+        return parameters(self._lost.measure, self._lost.amount)
 
     def _summary(self) -> str:
         strength = self._lost
         if not strength.amount:
             return f"Published exactly: {why_exact(self.main)}, so the numbers are the exact ones, without noise."
         how = f" {strength.grade}," if strength.grade else ""
-        sure = f"can become at most {strength.certainty} % sure by reading this release{strength.but}"
-        who = f"whoever is undecided {undecided(self.main)} {sure}"
+        sure = f"can become at most {strength.certainty} % sure by reading this release alone{strength.but}"
+        who = f"whoever is undecided {undecided(self.main.policy)} {sure}"
         return f"Noise protects each person{how} with {strength.words}: {who}."
-
-    @property
-    def _shared(self) -> str:
-        """The attributes that groups are made by."""
-        return " and ".join(map(quoted, self.main.selection.by))
 
     def _released(self) -> Iterator[Item]:
         main = self.main
@@ -137,7 +152,11 @@ class _CardWriter:
         yield Item("Statistic", f"{what(main)}{selected} ({many:,} number{'s' if many > 1 else ''}).")
         yield from (Item(heading, sentence) for heading, sentence in main.query.cautions().items())
         yield Item("Data", "One record for each person." if main.policy.rows_per_person == 1 else "Records of people.")
-        yield Item("Values a record can have", f"{domain(main.policy.domain)}.")
+        seen, every = attributes_seen(main), main.policy.domain
+        yield Item("Values a record can have", f"{domain(every if seen is None else every.project(seen))}.")
+        if seen is not None:
+            others = some([each for each in every if each not in seen])
+            yield Item("Not looked at", f"Nothing in this answer depends on {others}.")
         by = f", by {name(self.publisher)}" if self.publisher else ""
         yield Item("Published", f"{name(str(self.body['time']))}{by}.")
 
@@ -147,19 +166,19 @@ class _CardWriter:
             why = why_exact(self.main)
             yield Item("No noise", f"{why[0].upper()}{why[1:]}, so it is as it is.")
         else:
-            notices = {notice for release in self.releases for notice in release.body["notices"]}
-            yield from (Item("Note", notice) for notice in sorted(notices))
-        yield from (Item("Unprotected", sentence) for sentence in unprotected(policy))
-        everything = what_facts_disclose(policy) if disclosed(self.main) else None
-        if everything is not None:
-            yield Item("Unprotected", everything)
+            yield from (Item("Note", notice) for notice in not_hidden(self.releases))
+        seen = attributes_seen(self.main)
+        yield from (Item("Unprotected", sentence) for sentence in unprotected(policy, seen))
+        yield from (Item("In name only", sentence) for sentence in few(name_only(in_name_only(self.main))))
+        if disclosed(self.main):
+            from blowfish_privacy.policies.fact_words import what_facts_disclose
+
+            everything = what_facts_disclose(policy)
+            yield from () if everything is None else (Item("Unprotected", everything),)
         for quantity in self._quantities():
             yield Item("Exact or assumed known", quantity)
         if policy.known and policy.compensation == "secret-moves":
-            yield Item(
-                "Weaker than usual",
-                "Only attackers who already know each record up to secret values are guarded against (secret-moves).",
-            )
+            yield Item("Weaker than usual", WEAKER)
         if self._lost.amount and not policy.known and not self.main.certificate.differential_privacy:
             bounded = "bounded " if policy.size == "unknown" else ""
             held = "presence" if presence_only(policy) else "its secret pairs"
@@ -168,48 +187,28 @@ class _CardWriter:
                 f"With the same {self._lost.measure.name} it would hold all values of a person to the factor "
                 f"{self._lost.factor()}; this policy holds only {held} to it.",
             )
-        yield Item(
-            "Beyond any noise",
-            "What holds for people in general, whoever is in the table; and what ties people together beyond the facts "
-            "listed here, such as a household.",
-        )
+        yield Item("Beyond any noise", BEYOND_NOISE)
 
     def _quantities(self) -> Iterator[str]:
-        policy = self.main.policy
-        if policy.size == "unknown":
-            yield "None but the values a record can have: the number of records is secret too."
-        elif "groups" in self.body and self.main.population.public:
-            yield f"The number of records of each {self._shared}."
-        elif self.main.records is not None:
-            yield f"The number of records: {self.main.records:,}."
-        for shown in dict.fromkeys(each.mechanism.without_noise() for each in self.releases if self._lost.amount):
-            if shown is not None:
-                yield f"In this release, exactly: {shown}."
-        for shown in dict.fromkeys(words(each.query, each.blocks.labels) for each in self.releases if each.blocks):
-            yield f"In this release, exactly: {shown}."
-        yield from (f"Known fact: {fact.words(policy.domain, whole=True)}." for fact in policy.known)
+        policy, public = self.main.policy, records_known(self.body, self.main)
+        if public is not None:
+            yield public
+        yield from (f"In this release, exactly: {shown}." for shown in shown_exactly(self.releases))
+        yield from known_facts(policy)
         if not policy.known:
-            yield "No known facts about the data were assumed beyond this."
+            yield NO_FACTS
 
     def _error(self) -> Iterator[Item]:
         if not self._lost.amount:
             yield Item("Error", "None.")
             return
-        errors = [release.body["error"] for release in self.releases if release.certificate.amount]
-        worst = max(errors, key=lambda error: error["rmse"])
-        least = min(float(error["rmse"]) for error in errors)
-        alike = len(errors) == 1 or about(least) == about(float(worst["rmse"]))
-        spread = "" if alike else f" in the least exact group, {about(least)} in the most exact"
-        yield Item(
-            "Expected error",
-            f"{about(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
-            f"95 in 100 are within {about(float(worst['within_95_in_100']))}. "
-            + (" ".join(self.remarks) or "It comes from the noise alone."),
-        )
+        remarks = " ".join(self.remarks) or "It comes from the noise alone."
+        yield Item("Expected error", f"{error_words(self.releases)} {remarks}")
+        yield from (Item("Note", notice) for notice in on_exactness(self.releases))
 
     def _made(self) -> Iterator[Item]:
         main = self.main
-        yield Item("Definition", definition(main))
+        yield Item("Definition", definition(main.policy, self._lost.measure))
         for name_of, amount in self._parameters.items():
             yield Item(f"{name_of[0].upper()}{name_of[1:]}", amount)
         exact = "None: the numbers are the exact ones."
@@ -234,10 +233,11 @@ class _CardWriter:
         entry = ledger.get("entry") if isinstance(ledger, dict) else None
         yield Item(
             "Composition",
-            f"This statement is about one release, entry {name(str(entry))} of the publisher's ledger. Losses "
-            "of further releases that tell about the same secrets add up; the publisher's ledger keeps the sums.",
+            f"This statement is about one release, entry {name(str(entry))} of the publisher's ledger. Losses of "
+            "further releases that tell about the same secrets add up: the publisher's statement about all releases "
+            "together has the sums, and what they mean.",
         )
-        yield Item("Post-processing", "Anything computed from these numbers alone costs no further privacy.")
+        yield Item("Post-processing", POST_PROCESSING)
 
     def _cite(self) -> Iterator[Item]:
         yield Item("Check", "blowfish verify derives guarantee and error anew from the document.")
@@ -252,8 +252,4 @@ class _CardWriter:
             f"{who}. {quoted(self.main.name)}. {statement}, blowfish-privacy; "
             f"document {str(self.body['sha256'])[:12]}.",
         )
-        yield Item(
-            "Method",
-            "Xi He, Ashwin Machanavajjhala, Bolin Ding: Blowfish Privacy: Tuning Privacy-Utility Trade-offs using "
-            "Policies, SIGMOD 2014.",
-        )
+        yield Item("Method", METHOD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from blowfish_privacy.domain import quoted
@@ -15,19 +16,42 @@ class Item:
 
     label: str
     text: str
+    files: tuple[str, ...] = ()
+    """The names of files beside the page that somebody may download."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A few numbers in rows; the first cell of a row says what it is about."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture that a page holds itself, drawn when it is asked for."""
+
+    caption: str
+    draw: Callable[[], tuple[str, bytes]]
+    """Returns the kind of picture, such as ``image/svg+xml``, and its content."""
+    file: str | None = None
+    """The name of a file beside the page that shows the same."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of a card and the lines under it."""
+    """A heading of a card and what is under it."""
 
     title: str
     items: tuple[Item, ...]
+    table: Table | None = None
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True)
 class Card:
-    """A statement about one release, ready to be written as a page."""
+    """A statement about one release, or about all of a ledger, ready to be written as a page."""
 
     name: str
     summary: str
@@ -40,10 +64,12 @@ class Card:
     """Whether the promise is (bounded) differential privacy."""
     flavour: str
     """The definition of privacy in a few words."""
+    releases: int | None = None
+    """How many releases it is about; None for a statement about one."""
 
     @property
     def title(self) -> str:
-        """The headline, with the release's name in quotation marks."""
+        """The headline, with the name in quotation marks."""
         return f"{TITLE}{quoted(self.name)}"
 
     def said(self, *labels: str) -> list[str]:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import html
 import re
+from base64 import b64encode
+from collections.abc import Iterator
+from urllib.parse import quote
 
-from blowfish_privacy.statements.card_layout import TITLE, Card, Item
+from blowfish_privacy.statements.card_layout import TITLE, Card, Item, Picture, Section, Table
 
 _SPECIAL = re.compile(
     r"""
@@ -35,6 +38,12 @@ h2 { font-size: 1.05rem; margin: 1.1rem 0 .2rem; border-bottom: 1px solid #8886 
 p.summary { font-size: 1.05rem; border-left: 4px solid #3f7d58; padding-left: .8rem }
 dl { display: grid; grid-template-columns: 11rem 1fr; gap: .15rem .8rem; margin: .3rem 0 }
 dt { font-weight: 600 } dd { margin: 0; overflow-wrap: anywhere }
+table { border-collapse: collapse; margin: .5rem 0 }
+th, td { text-align: left; padding: .1rem .8rem .1rem 0; border-bottom: 1px solid #8883; overflow-wrap: anywhere }
+figure { margin: .8rem 0; break-inside: avoid }
+figure img { display: block; max-width: 100%; background: #fff }
+figcaption { font-weight: 600; margin-bottom: .2rem }
+a { margin-right: .6rem }
 @page { size: A4; margin: 12mm }
 @media print {
   body { font-size: 7.8pt; line-height: 1.25; margin: 0; max-width: none; padding: 0 }
@@ -48,12 +57,27 @@ dt { font-weight: 600 } dd { margin: 0; overflow-wrap: anywhere }
 
 
 def markdown(card: Card) -> str:
-    """Write a card as Markdown."""
+    """Write a card as Markdown; pictures are shown where there is a file of them."""
     parts = [f"# {escaped(card.title)}", escaped(card.summary)]
     for section in card.sections:
-        lines = [f"- **{escaped(item.label)}**: {escaped(item.text)}" for item in section.items]
-        parts.append(f"## {escaped(section.title)}\n\n" + "\n".join(lines))
+        body = "\n\n".join(_markdown_parts(section))
+        if body:
+            parts.append(f"## {escaped(section.title)}\n\n{body}")
     return "\n\n".join(parts) + "\n"
+
+
+def _markdown_parts(section: Section) -> Iterator[str]:
+    if section.table is not None:
+        rows = (section.table.header, ("---",) * len(section.table.header), *section.table.rows)
+        yield "\n".join(f"| {' | '.join(map(escaped, row))} |" for row in rows)
+    lines = [
+        f"- **{escaped(item.label)}**: {escaped(item.text)}"
+        + "".join(f" [{escaped(file)}]({quote(file)})" for file in item.files)
+        for item in section.items
+    ]
+    if lines:
+        yield "\n".join(lines)
+    yield from (f"![{escaped(each.caption)}]({quote(each.file)})" for each in section.pictures if each.file)
 
 
 def is_card(text: str) -> bool:
@@ -74,24 +98,47 @@ def _marked(text: str) -> str:
 
 def _line(item: Item, before: Item | None) -> str:
     """Write one line; a label that stands above already is not repeated."""
-    label = "" if before is not None and before.label == item.label else html.escape(item.label)
-    return f"<dt>{label}</dt><dd>{_marked(item.text)}</dd>"
+    label = "" if before is not None and before.label == item.label else _marked(item.label)
+    links = "".join(f' <a href="{quote(file)}" download>{html.escape(file)}</a>' for file in item.files)
+    return f"<dt>{label}</dt><dd>{_marked(item.text)}{links}</dd>"
+
+
+def _table(table: Table) -> str:
+    def row(cells: tuple[str, ...], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{_marked(cell)}</{tag}>' for cell in cells)}</tr>"
+
+    rows = "\n".join([row(table.header, "th"), *(row(cells, "td") for cells in table.rows)])
+    return f"<table>\n{rows}\n</table>\n"
+
+
+def _figure(picture: Picture) -> str:
+    """Embed a picture, which cannot run anything as an image."""
+    kind, content = picture.draw()
+    source = f"data:{kind};base64,{b64encode(content).decode()}"
+    name = html.escape(picture.caption)
+    return (
+        f'<figure>\n<figcaption>{_marked(picture.caption)}</figcaption>\n<img src="{source}" alt="{name}">\n</figure>'
+    )
+
+
+def _section(section: Section) -> str:
+    lines = "\n".join(_line(item, before) for item, before in zip(section.items, (None, *section.items), strict=False))
+    listed = f"<dl>\n{lines}\n</dl>\n" if lines else ""
+    table = "" if section.table is None else _table(section.table)
+    figures = "".join(f"{_figure(picture)}\n" for picture in section.pictures)
+    return f"<section>\n<h2>{html.escape(section.title)}</h2>\n{table}{listed}{figures}</section>"
 
 
 def page(card: Card) -> str:
-    """Write a card as an HTML page without scripts, pictures or anything from elsewhere."""
-    sections = "\n".join(
-        f"<section>\n<h2>{html.escape(section.title)}</h2>\n<dl>\n"
-        + "\n".join(_line(item, before) for item, before in zip(section.items, (None, *section.items), strict=False))
-        + "\n</dl>\n</section>"
-        for section in card.sections
-    )
+    """Write a card as an HTML page without scripts or anything from elsewhere: it holds its pictures itself."""
+    sections = "\n".join(map(_section, card.sections))
+    pictures = "; img-src data:" if any(section.pictures for section in card.sections) else ""
     return f"""{_FIRST_LINE}
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'{pictures}">
 <title>{html.escape(card.title)}</title>
 <style>{_STYLE}</style>
 </head>

@@ -6,7 +6,7 @@ the publisher to add.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from blowfish_privacy.statements.card_layout import Card
@@ -14,8 +14,14 @@ from blowfish_privacy.statements.card_layout import Card
 
 def card_view(card: Card) -> dict[str, Any]:
     """Show a card as plain values for JSON, with the registry's fields."""
-    view = asdict(card)
-    return {**view.pop("parameters"), **view, "registry": registry(card)}
+    view = {field.name: getattr(card, field.name) for field in fields(card)}
+    sections = [
+        {"title": part.title, "items": [{"label": item.label, "text": item.text} for item in part.items]}
+        for part in view.pop("sections")
+    ]
+    if card.releases is None:
+        del view["releases"]
+    return {**view.pop("parameters"), **view, "sections": sections, "registry": registry(card)}
 
 
 def registry(card: Card) -> dict[str, Any]:
@@ -25,7 +31,7 @@ def registry(card: Card) -> dict[str, Any]:
             "name": card.name,
             "data_curators": [] if card.publisher is None else [card.publisher],
             "data_product_type": "Summary statistics",
-            "description": " ".join(card.said("Statistic")),
+            "description": " ".join(card.said("Statistic")) if card.releases is None else card.summary,
             "publication_date": card.time[:10],
         },
         "dp_flavor": {
@@ -41,7 +47,11 @@ def registry(card: Card) -> dict[str, Any]:
             "privacy_parameters": card.parameters,
             "privacy_parameters_description": " ".join(card.said("Strength", "Further apart", "Warning")),
         },
-        "model": {"model_name": "Central", "release_type": "One release", "access_type": "Non-interactive"},
+        "model": {
+            "model_name": "Central",
+            "release_type": "One release" if card.releases is None else f"{card.releases:,} releases together",
+            "access_type": "Non-interactive",
+        },
         "accounting": {
             "composition": " ".join(card.said("Parts", "Composition")),
             "post_processing": " ".join(card.said("Post-processing")),

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_line, quoted, worded
 from blowfish_privacy.domain.quotation import LONGEST_NAME
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import presence_only
-from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.policies.name_only import IN_NAME_ONLY
+from blowfish_privacy.privacy.certificate import is_differential_privacy
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 from blowfish_privacy.privacy.sensitivity import Norm
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.support.exact import rounded
+from blowfish_privacy.support.exact import rounded_up
 
 FURTHER_UNDER_FACTS = (
     "No statement is made on values several secret steps apart beyond these: with known facts steps need not add up."
+)
+POST_PROCESSING = "Anything computed from these numbers alone costs no further privacy."
+METHOD = (
+    "Xi He, Ashwin Machanavajjhala, Bolin Ding: Blowfish Privacy: Tuning Privacy-Utility Trade-offs using Policies, "
+    "SIGMOD 2014."
 )
 MOST_LISTED = 6
 _LONGEST = 1200
@@ -38,8 +46,8 @@ def moved(release: Release) -> str:
     most = "at worst by" if sensitivity.exact else "by no more than"
     if sensitivity.norm is Norm.L2:
         groups = " in each group; a person may move between two" if release.population.groups else ""
-        return f"{query.changed}, squared and added up, {most} {rounded(sensitivity.value)}{groups}"
-    worst = f"{most} {rounded(sensitivity.value)}"
+        return f"{query.changed}, squared and added up, {most} {rounded_up(sensitivity.value)}{groups}"
+    worst = f"{most} {rounded_up(sensitivity.value)}"
     if not query.counts_records:
         return f"{query.changed} {worst}"
     if release.mechanism.name == "lloyd":
@@ -47,14 +55,20 @@ def moved(release: Release) -> str:
     return f"{query.changed}, added up, {worst} {'record' if sensitivity.value == 1 else 'records'}"
 
 
-def unit(release: Release) -> str:
+def name_only(sentences: Iterable[str]) -> list[str]:
+    """Word what is protected in name only for a line whose heading says that already."""
+    said = (sentence.removeprefix(IN_NAME_ONLY) for sentence in sentences)
+    return [f"{sentence[0].upper()}{sentence[1:]}" for sentence in said]
+
+
+def unit(policy: Policy) -> str:
     """Say whose protection it is, and which tables are compared."""
-    rows = release.policy.rows_per_person
+    rows = policy.rows_per_person
     who = "One person, who has one record" if rows == 1 else f"One person, with up to {rows:,} records together"
-    if release.policy.size == "unknown":
-        too = "" if presence_only(release.policy) else " too"
+    if policy.size == "unknown":
+        too = "" if presence_only(policy) else " too"
         return f"{who}. Whether somebody is in the table at all is protected{too}."
-    if release.policy.known:
+    if policy.known:
         known = "that must change with it to keep the known facts true; how many records there are is public"
         return f"{who}. Tables are compared that differ in a person's values and in those of others {known}."
     each = "" if rows == 1 else ", and how many of them each person has is not protected"
@@ -65,7 +79,7 @@ def domain(domain: Domain) -> str:
     """List the attributes and their declared values."""
     shown = [f"{quoted(name)}: {values(domain[name])}" for name in domain.names[:MOST_LISTED]]
     more = len(domain.names) - MOST_LISTED
-    return "; ".join(shown) + (f"; and {more:,} more attributes" if more > 0 else "")
+    return "; ".join(shown) + (f"; and {more:,} more attribute{'s' * (more > 1)}" if more > 0 else "")
 
 
 def values(attribute: Attribute) -> str:
@@ -86,22 +100,28 @@ def few(sentences: Sequence[str]) -> Iterator[str]:
         yield f"And {len(sentences) - MOST_LISTED:,} more, which follow from the policy in the document."
 
 
-def undecided(release: Release) -> str:
+def some(names: Sequence[str]) -> str:
+    """List attributes, the first few of many."""
+    more = len(names) - MOST_LISTED
+    return ", ".join(map(quoted, names[:MOST_LISTED])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def undecided(policy: Policy) -> str:
     """Say between what somebody may be undecided, and what they may know."""
-    if release.policy.known:
+    if policy.known:
         return "between two tables that must look alike (50 : 50)"
     present = "whether a person is in the table"
-    what = present if presence_only(release.policy) else "between two secret values of a person"
-    if release.policy.size == "unknown" and not presence_only(release.policy):
+    what = present if presence_only(policy) else "between two secret values of a person"
+    if policy.size == "unknown" and not presence_only(policy):
         what += f", or {present}"
-    return f"{what} (50 : 50), and knows {others(release)},"
+    return f"{what} (50 : 50), and knows {others(policy)},"
 
 
-def odds(release: Release) -> str:
+def odds(policy: Policy) -> str:
     """Say which odds are held, where no facts are known."""
-    if presence_only(release.policy):
+    if presence_only(policy):
         return "that a person is in the table"
-    present = " and the odds that a person is in the table" if release.policy.size == "unknown" else ""
+    present = " and the odds that a person is in the table" if policy.size == "unknown" else ""
     return f"between two secret values of a person{present}"
 
 
@@ -121,9 +141,9 @@ def why_exact(release: Release) -> str:
     return f"{said}, for anybody who knows each record up to secret values"
 
 
-def others(release: Release) -> str:
+def others(policy: Policy) -> str:
     """Say what somebody may know and still not find out."""
-    return "every other record" if release.policy.rows_per_person == 1 else "all other people's records"
+    return "every other record" if policy.rows_per_person == 1 else "all other people's records"
 
 
 def made_with(releases: Sequence[Release]) -> str:
@@ -175,23 +195,25 @@ def lost_by(release: Release) -> str:
     return release.certificate.loss.measure.words(release.certificate.amount)
 
 
-def definition(release: Release) -> str:
-    """Say which definition of privacy the release meets."""
-    pure, full = release.certificate.loss.measure is EPSILON, release.certificate.differential_privacy
-    said = "Blowfish privacy, pure epsilon (no delta)" if pure else "Zero-concentrated Blowfish privacy (rho)"
-    if release.policy.size == "unknown":
+def definition(policy: Policy, measure: Measure) -> str:
+    """Say which definition of privacy is met."""
+    full = is_differential_privacy(policy)
+    said = {EPSILON: "Blowfish privacy, pure epsilon (no delta)", RHO: "Zero-concentrated Blowfish privacy (rho)"}.get(
+        measure, "Blowfish privacy with epsilon and delta"
+    )
+    if policy.size == "unknown":
         both = "of bounded differential privacy (a person's values change) and of" if full else "of"
         return f"{said}; here it meets the definition {both} unbounded differential privacy (a person comes or goes)."
-    rows = release.policy.rows_per_person
+    rows = policy.rows_per_person
     of = "" if rows == 1 else f" of the values of up to {rows:,} records, not of how many a person has"
     return f"{said}; here it is bounded differential privacy{of}." if full else f"{said}."
 
 
-def flavour(release: Release) -> str:
+def flavour(policy: Policy, measure: Measure) -> str:
     """Name the definition of privacy in a few words."""
-    full = release.certificate.differential_privacy
-    kind = "" if release.certificate.loss.measure is EPSILON else " (zero-concentrated)"
-    if release.policy.size == "unknown":
+    full = is_differential_privacy(policy)
+    kind = "" if measure is EPSILON else " (zero-concentrated)" if measure is RHO else " (epsilon and delta)"
+    if policy.size == "unknown":
         said = "Bounded and unbounded differential privacy" if full else "Unbounded differential privacy"
     else:
         said = "Bounded differential privacy" if full else "Blowfish privacy"

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.quote import Quote
-from blowfish_privacy.policies.explain import COMPLETE, unprotected
+from blowfish_privacy.policies.explain import not_protected
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.statements.accuracy import error_words
 from blowfish_privacy.statements.asked import asked_words
 from blowfish_privacy.statements.budget import budget_rows, budget_words
-from blowfish_privacy.statements.plan import plan_view
+from blowfish_privacy.statements.plan import in_name_only, plan_view
 from blowfish_privacy.statements.release import paid_by
+from blowfish_privacy.support.exact import rounded_down
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class ConfirmedRelease:
     cost: str
     """What it loses, on which secret pairs; nothing where the ledger holds it."""
     error: str
-    notices: tuple[str, ...]
+    notices: list[str]
     paid_before: str | None
 
 
@@ -42,7 +43,7 @@ class Confirmation:
     balances: tuple[tuple[str, ...], ...]
     """For each class of secret pairs: its name, what is spent, what these cost, what will be left."""
     unprotected: tuple[str, ...]
-    """What the policy leaves unprotected, in all of them."""
+    """What the policy leaves unprotected, or protects in name only, in all of them."""
 
 
 def confirmation(plans: Sequence[Plan], earlier: Mapping[str, Entry], quote: Quote) -> Confirmation:
@@ -54,14 +55,14 @@ def confirmation(plans: Sequence[Plan], earlier: Mapping[str, Entry], quote: Quo
         releases=tuple(_release(plan, earlier.get(plan.key)) for plan in plans),
         spending=tuple(budget_words(quote)) if due else ("All of it was paid for before. Nothing is spent.",),
         balances=tuple(map(tuple, budget_rows(quote, policy))) if due else (),
-        unprotected=unprotected(policy) or (COMPLETE,),
+        unprotected=not_protected(policy, in_name_only(plans, quote)),
     )
 
 
 def _question(quote: Quote) -> str:
-    words = quote.terms.measure.words
-    left = words(quote.budget - quote.largest)
-    return f"Spend {words(quote.cost)} (leaving {left}) and read the data?"
+    measure = quote.terms.measure
+    left = f"{measure.unit} {rounded_down(quote.budget - quote.largest)}"
+    return f"Spend {measure.words(quote.cost)} (leaving {left}) and read the data?"
 
 
 def _release(plan: Plan, earlier: Entry | None) -> ConfirmedRelease:
@@ -73,6 +74,6 @@ def _release(plan: Plan, earlier: Entry | None) -> ConfirmedRelease:
         query=asked_words(plan),
         cost=cost if earlier is None else "nothing more",
         error=error_words(plan),
-        notices=tuple(plan.notices()),
+        notices=plan.notices,
         paid_before=None if earlier is None else paid_by(earlier),
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from blowfish_privacy.engines import DataCheck
+from blowfish_privacy.engines.check import ColumnCheck
 from blowfish_privacy.release.data_check import PolicyCheck
 
 HEADER = ("column", "there", "type fits", "missing", "outside", "malformed")
@@ -35,6 +37,32 @@ def fit_in_words(check: DataCheck) -> str:
         *([f"{_values(missing)} missing will count as declared"] if missing else []),
     ]
     return "; ".join(["All fit", *said]) + "."
+
+
+def data_check_words(check: DataCheck) -> list[str]:
+    """Say which values are not declared, which categories do not occur and which columns may be meant."""
+    return [sentence for column in check.columns for sentence in _column_words(column)]
+
+
+def _column_words(column: ColumnCheck) -> Iterator[str]:
+    if column.similar:
+        nearest = "the nearest is" if len(column.similar) == 1 else "the nearest are"
+        yield f"{column.name}: there is no such column; {nearest} {_listed(column.similar)}."
+    if column.undeclared:
+        said = ", ".join(f"{value!r} in {rows:,} row{'s' if rows != 1 else ''}" for value, rows in column.undeclared)
+        wrong = (column.malformed or 0) + (0 if column.smallest is not None else column.outside or 0)
+        others = ", and others" if sum(rows for _, rows in column.undeclared) < wrong else ""
+        yield f"{column.name}: not declared, the most frequent first: {said}{others}."
+        yield from (f"{column.name}: {hint}" for hint in column.hints)
+    if column.smallest is not None:
+        ends = f"from {column.smallest} to {column.largest}" if column.smallest != column.largest else column.smallest
+        yield f"{column.name}: outside the declared range are values {ends}."
+    if column.unused:
+        yield f"{column.name}: declared, but in no row: {_listed(column.unused)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def _values(number: int) -> str:

@@ -20,7 +20,7 @@ from blowfish_privacy.privacy.classes import ALL, EVERY
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.loss_by_rows import loss_by_rows
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.exact import rounded_up
 
 
 def ledger_view(ledger: Ledger) -> dict[str, Any]:
@@ -94,7 +94,9 @@ def loss_words(lost: PairLoss) -> str:
     """Say what was lost on two values."""
     if isinf(lost.amount):
         return "everything: nothing protects this pair"
-    means = [f"epsilon {show(Fraction(lost.epsilon(delta)))} at delta {short(delta)}" for delta in deltas(lost.measure)]
+    means = [
+        f"epsilon {rounded_up(Fraction(lost.epsilon(delta)))} at delta {short(delta)}" for delta in deltas(lost.measure)
+    ]
     said = lost.measure.words(Fraction(lost.amount))
     return f"{said}, which means {'; '.join(means)}" if means else said
 

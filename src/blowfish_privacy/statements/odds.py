@@ -15,10 +15,11 @@ from typing import Any
 
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import explain_pair, neighbouring
+from blowfish_privacy.policies.name_only import is_name_only
 from blowfish_privacy.policies.pair_promise import PairPromise, pair_promise
-from blowfish_privacy.privacy.classes import changing, one_attribute_at_a_time
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.release.far_apart import lost_on
 from blowfish_privacy.release.plan import Plan
 
 EVEN = Fraction(1, 2)
@@ -86,9 +87,10 @@ class Odds:
         whose = "for an attacker who knows the facts"
         if not self.policy.known:
             whose = "even for an attacker who knows every other record"
+        weak = " They are protected in name only." if is_name_only(self.exponent) else ""
         return (
             f"{pair} are {said.apart}. After a loss of {self.strength.words}, the odds between them have changed "
-            f"by at most a factor {self.factor}{self._formula}{self.strength.but}, {whose}."
+            f"by at most a factor {self.factor}{self._formula}{self.strength.but}, {whose}.{weak}"
         )
 
     @property
@@ -129,9 +131,7 @@ def odds_between(policy: Policy, first: Mapping[str, Any], second: Mapping[str, 
 
 def lost_between(plan: Plan, names: frozenset[str]) -> Strength:
     """Bound what a planned release loses on the pairs that change these attributes."""
-    loss, policy = plan.certificate.loss, plan.policy
-    alone = len(names) == 1 and policy.size != "unknown" and one_attribute_at_a_time(policy)
-    return Strength(loss.measure, loss.on(changing(*names)) if alone else plan.amount)
+    return lost_on(plan.policy, plan.certificate.loss, plan.policy.domain.project(sorted(names)))
 
 
 def odds_view(odds: Odds, prior: Fraction = EVEN) -> dict[str, Any]:

@@ -9,10 +9,15 @@ from typing import Any
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.mechanisms import ExpectedError
 from blowfish_privacy.privacy.budget import Budget
+from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.queries.asked import split
+from blowfish_privacy.release import far_apart
 from blowfish_privacy.release.checks import selected
 from blowfish_privacy.release.explain import compare
+from blowfish_privacy.release.far_apart import left_in_name_only
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.planned_release import Unplanned
 from blowfish_privacy.release.rival import comparison
 from blowfish_privacy.statements.budget import budget_view, lost_on
 from blowfish_privacy.support.exact import about, rounded, show
@@ -37,10 +42,35 @@ def headings(plans: Sequence[Plan]) -> list[str]:
     return [*(COLUMNS | ({"lost": EPSILON.name} if pure else {})).values()]
 
 
-def plans_view(plans: Sequence[Plan], budget: Budget | None, quote: Quote | None = None) -> dict[str, Any]:
+def plans_view(
+    outcomes: Sequence[Plan | Unplanned], budget: Budget | None, quote: Quote | None = None
+) -> dict[str, Any]:
     """Show what the releases of a file will cost, how wrong they will be, and what the ledger says to that."""
-    view = {"budget": None if budget is None else budget.view, "releases": [plan_view(plan) for plan in plans]}
+    plans = [each for each in outcomes if isinstance(each, Plan)]
+    shown = [plan_view(each) if isinstance(each, Plan) else unplanned_view(each) for each in outcomes]
+    view = {"budget": None if budget is None else budget.view, "releases": shown}
     return view if quote is None or not plans else {**view, "ledger": budget_view(quote, plans[0].policy)}
+
+
+def unplanned_view(unplanned: Unplanned) -> dict[str, Any]:
+    """Show why a release cannot be planned."""
+    error = unplanned.error
+    problem = {"problem": error.message, "hint": error.hint, "line": error.line, "exit_code": error.exit_code}
+    return {"name": unplanned.name, "query": _query_words(unplanned), **problem}
+
+
+def _query_words(unplanned: Unplanned) -> str | None:
+    if unplanned.query is None:
+        return None
+    query, selection = split(unplanned.query)
+    return f"{query.noun} of {', '.join(query.attributes)}{selected(selection)}"
+
+
+def unplanned_cells(unplanned: Unplanned) -> list[str]:
+    """Write the row of a release that cannot be planned, with the reason in the last column, which may be long."""
+    cells = {"name": unplanned.name or "(no name)", "query": _query_words(unplanned) or ""}
+    cells |= {"mechanism": "cannot be planned", [*COLUMNS][-1]: unplanned.error.message}
+    return [cells.get(column, "") for column in COLUMNS]
 
 
 def plan_view(plan: Plan) -> dict[str, Any]:
@@ -48,7 +78,7 @@ def plan_view(plan: Plan) -> dict[str, Any]:
     error, plain = plan.expected_error(), plan.plain_error()
     return {
         "name": plan.name,
-        "query": f"{plan.query.noun} of {', '.join(plan.query.attributes)}{selected(plan.selection)}",
+        "query": f"{plan.query.noun} of {plan.query.subject}{selected(plan.selection)}",
         "mechanism": plan.certificate.mechanism if plan.amount else "none (exact)",
         plan.certificate.loss.measure.name: show(plan.amount),
         "lost": plan.certificate.loss.measure.brief(plan.amount),
@@ -72,6 +102,16 @@ def _parts(plan: Plan) -> dict[str, Any]:
         for each in comparison(plan)
     ]
     return {"parts": parts, "promises": plan.mechanism.promises(plan.population.policy)} if parts else {}
+
+
+def in_name_only(plans: Sequence[Plan], quote: Quote | None) -> list[str]:
+    """Say which values are protected in name only after these releases, and those that are charged already."""
+    policy, pure = plans[0].policy, all(plan.certificate.loss.measure is EPSILON for plan in plans)
+    if pure and (quote is None or quote.terms.measure is EPSILON):
+        loss = Loss.total(plan.certificate.loss for plan in plans) if quote is None else quote.after
+        return [*left_in_name_only(policy, loss, "these releases")]
+    # In rho much depends on the rows that each of them measures.
+    return [*dict.fromkeys(said for plan in plans for said in far_apart.in_name_only(plan, f"release {plan.name!r}"))]
 
 
 def plan_cells(plan: Plan) -> list[str]:

@@ -9,13 +9,17 @@ from typing import Any
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import unprotected
+from blowfish_privacy.policies.name_only import promised_in_name_only
+from blowfish_privacy.privacy.budget import Budget
+from blowfish_privacy.privacy.measure import EPSILON, Approximate
 from blowfish_privacy.privacy.sensitivity import sensitivity
+from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.overview import overview
 from blowfish_privacy.support.exact import show
 
 
-def policy_view(policy: Policy) -> dict[str, Any]:
+def policy_view(policy: Policy, budget: Budget | None = None) -> dict[str, Any]:
     """Show a policy that was read without an error."""
     return {
         "valid": True,
@@ -24,10 +28,21 @@ def policy_view(policy: Policy) -> dict[str, Any]:
         "attributes": {name: policy.domain[name].size for name in policy.domain},
         "connected": policy.connected,
         "unprotected": list(unprotected(policy)),
+        "in_name_only": list(name_only_after(policy, budget)),
         "known_facts": [fact.words(policy.domain) for fact in policy.known],
         "records": policy.records,
         "sensitivities": common_sensitivities(policy),
     }
+
+
+def name_only_after(policy: Policy, budget: Budget | None) -> tuple[str, ...]:
+    """Say which values are protected in name only once all of a budget is spent; of none, after epsilon 1."""
+    if budget is None:
+        return promised_in_name_only(policy)
+    lost = Strength(budget.measure, budget.amount)
+    if isinstance(budget.measure, Approximate):
+        lost = Strength(EPSILON, budget.measure.epsilon)
+    return promised_in_name_only(policy, lost.exponent, f"all of the budget ({budget.named})")
 
 
 def pair_view(policy: Policy, first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,19 @@ from blowfish_privacy.ledger import Entry
 from blowfish_privacy.results import Result
 
 
-def release_view(result: Result, earlier: Entry | None, files: Sequence[str] = ()) -> dict[str, Any]:
-    """Show a release: its guarantee, the entry that paid for it if an earlier run did, and the files that hold it."""
+def release_view(
+    result: Result, earlier: Entry | None, files: Sequence[str] = (), *, kept: str | None = None
+) -> dict[str, Any]:
+    """Show a release: its guarantee, the entry that paid for it if an earlier run did, and the files that hold it.
+
+    ``kept`` is the document of another release of the same name, which was there and stays.
+    """
     return {
         "name": result.name,
         "guarantee": result.statement,
         "recorded": None if earlier is None else paid_by(earlier),
         "files": list(files),
+        "kept": kept,
     }
 
 

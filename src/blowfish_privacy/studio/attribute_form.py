@@ -11,16 +11,21 @@ from typing import Any, Literal, TypeAlias
 from blowfish_privacy.domain.tree import read_levels
 from blowfish_privacy.errors import DomainError, brief
 
-Kind: TypeAlias = Literal["integer", "binned", "categorical", "hierarchy"]
+Kind: TypeAlias = Literal["integer", "decimal", "binned", "date", "categorical", "hierarchy"]
 Values: TypeAlias = Literal["text", "numbers", "truth"]
 
 KINDS: dict[Kind, str] = {
     "integer": "Whole numbers",
+    "decimal": "Decimal numbers at equal steps",
     "binned": "Numbers in bins",
+    "date": "Dates",
     "categorical": "Categories",
     "hierarchy": "A hierarchy, such as state and county",
 }
 VALUES: dict[Values, str] = {"text": "text", "numbers": "whole numbers", "truth": "true or false"}
+STEPS = {"day": "days", "week": "weeks, from Monday", "month": "months"}
+CLAMPED: tuple[Kind, ...] = ("integer", "decimal", "binned", "date")
+"""Kinds whose values have an order, so that those outside have a nearest one."""
 _MOST_BINS = 100_000
 
 
@@ -31,6 +36,7 @@ class AttributeForm:
     kind: Kind = "integer"
     low: str = ""
     high: str = ""
+    step: str = ""
     edges: str = ""
     categories: str = ""
     values: Values = "text"
@@ -51,6 +57,10 @@ class AttributeForm:
         stated = declared[kind]
         if kind == "integer":
             return cls(low=str(stated[0]), high=str(stated[1]), **shared)
+        if kind in ("decimal", "date"):
+            # A rule for rounding has no field: such a declaration is written as text.
+            step = str(declared.get("step", "day"))
+            return None if "round" in declared else cls(low=str(stated[0]), high=str(stated[1]), step=step, **shared)
         if kind == "binned":
             return cls(edges=", ".join(map(_shown, stated)), **shared)
         if kind == "categorical":
@@ -61,9 +71,10 @@ class AttributeForm:
 
     def declaration(self) -> dict[str, Any]:
         """Return the declaration, or say which field is wrong."""
-        read = {"integer": self._integer, "binned": self._binned, "categorical": self._categorical}
-        declared = read[self.kind]() if self.kind in read else self._hierarchy()
-        if self.clamp and self.kind in ("integer", "binned"):
+        read = {"integer": self._integer, "decimal": self._decimal, "binned": self._binned, "date": self._date}
+        read |= {"categorical": self._categorical, "hierarchy": self._hierarchy}
+        declared = read[self.kind]()
+        if self.clamp and self.kind in CLAMPED:
             declared["outside"] = "clamp"
         if self.missing.strip():
             declared["missing"] = self._missing(self.missing.strip())
@@ -71,6 +82,13 @@ class AttributeForm:
 
     def _integer(self) -> dict[str, Any]:
         return {"integer": [_whole(self.low, "the smallest value"), _whole(self.high, "the largest value")]}
+
+    def _decimal(self) -> dict[str, Any]:
+        bounds = [_number(self.low, "the smallest value"), _number(self.high, "the largest value")]
+        return {"decimal": bounds, "step": _number(self.step, "the step")}
+
+    def _date(self) -> dict[str, Any]:
+        return {"date": [self.low.strip(), self.high.strip()], "step": self.step if self.step in STEPS else "day"}
 
     def _binned(self) -> dict[str, Any]:
         edges = [each for each in re.split(r"[\s,;]+", self.edges) if each]
@@ -100,7 +118,7 @@ class AttributeForm:
     def _missing(self, text: str) -> Any:
         if self.kind == "integer":
             return _whole(text, "what missing values count as")
-        if self.kind == "binned":
+        if self.kind in ("decimal", "binned"):
             return _number(text, "what missing values count as")
         return self._category(text) if self.kind == "categorical" else text
 

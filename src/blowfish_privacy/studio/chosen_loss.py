@@ -10,7 +10,7 @@ from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.statements.odds import lost_between
 from blowfish_privacy.studio.workshop import Workshop
-from blowfish_privacy.support.exact import rounded, stated_amount
+from blowfish_privacy.support.exact import rounded_up, stated_amount
 
 OWN, BUDGET = "own", "budget"
 _RELEASE = "release: "
@@ -33,7 +33,7 @@ class ChosenLoss:
         planning = self.workshop.planning
         for plan in [] if planning is None else planning.plans:
             if plan.amount:
-                lost = f"{plan.certificate.loss.measure.name} {rounded(plan.amount)}"
+                lost = f"{plan.certificate.loss.measure.name} {rounded_up(plan.amount)}"
                 found[f"{_RELEASE}{plan.name}"] = f"the release {plan.name} ({lost})"
         return {**found, OWN: "an epsilon of my own"}
 

@@ -20,6 +20,7 @@ from blowfish_privacy.studio.moving import moved
 from blowfish_privacy.support import yaml_edit, yaml_text
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.limits import FILE_CHARACTERS
+from blowfish_privacy.support.text_files import decoded
 
 _STEPS = 200
 """How many steps can be undone."""
@@ -101,10 +102,7 @@ class Draft:
         """Open a policy file, whether or not it is valid; an error says why it cannot be read."""
         place = Path(path)
         content = _content(place)
-        try:
-            text = content.decode("utf-8")
-        except UnicodeDecodeError:
-            raise SpecError(f"{place} is not UTF-8 text.") from None
+        text = decoded(content, place)
         draft = cls(text.replace("\r\n", "\n"), folder=place.parent)
         draft._newline = "\r\n" if text.count("\n") == text.count("\r\n") > 0 else "\n"
         draft.path, draft._on_disk, draft._saved_text = place, content, draft.text

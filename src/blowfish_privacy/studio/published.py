@@ -14,7 +14,7 @@ from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.statements.history import HistoryRow, history
 from blowfish_privacy.studio.charts.picture import Picture
 from blowfish_privacy.studio.charts.results import pictures_of
-from blowfish_privacy.studio.downloads import Download, downloads
+from blowfish_privacy.studio.downloads import Download, downloads, number_of, statements
 
 AnyResult: TypeAlias = results.Result | results.GroupsResult
 
@@ -28,6 +28,8 @@ class Published:
     paid_before: str | None = None
     folder: Path | None = None
     """Where values lie that are too many for a document."""
+    number: int = 1
+    """Which of the ledger's releases of that name it is."""
 
     @cached_property
     def pictures(self) -> Sequence[Picture]:
@@ -42,7 +44,7 @@ class Published:
     @property
     def files(self) -> list[Download]:
         """The files that a page hands over."""
-        return downloads(self.result, self.folder)
+        return downloads(self.result, self.folder, self.number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,11 @@ class LedgerHistory:
         """Read the entries of a ledger, the newest first."""
         return cls(ledger, history(ledger))
 
+    @property
+    def statements(self) -> list[Download]:
+        """The statement about all releases together, in several forms."""
+        return statements(self.ledger)
+
     def again(self, row: HistoryRow) -> Published:
         """Read what was handed out for an entry; it costs nothing."""
         text = self.ledger.document(row.key)
@@ -64,4 +71,5 @@ class LedgerHistory:
             hint = "publish the release again: it is paid for."
             raise LedgerError(f"nothing was handed out for entry {row.number}.", hint=hint)
         result, folder = results.from_text(text, self.ledger.values_folder), self.ledger.values_folder
-        return Published(result.name, result, f"entry {row.number} of {row.made}", folder)
+        number = number_of(self.ledger, result.name, row.key)
+        return Published(result.name, result, f"entry {row.number} of {row.made}", folder, number)

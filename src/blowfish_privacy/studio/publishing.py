@@ -20,6 +20,7 @@ from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.statements.confirmation import Confirmation, confirmation
 from blowfish_privacy.statements.release import paid_by
+from blowfish_privacy.studio.downloads import number_of
 from blowfish_privacy.studio.published import Published
 from blowfish_privacy.support.progress import Task, progress_to
 
@@ -177,8 +178,9 @@ class Publication:
             self._failed = Failed(plan.name, message, paid=self._paid(plan))
         else:
             earlier = self.offer.batch.earlier.get(plan.key)
-            paid, folder = None if earlier is None else paid_by(earlier), self.offer.batch.session.ledger.values_folder
-            self._made[plan.name] = Published(plan.name, result, paid, folder)
+            paid, ledger = None if earlier is None else paid_by(earlier), self.offer.batch.session.ledger
+            number = number_of(ledger, plan.name, plan.key)
+            self._made[plan.name] = Published(plan.name, result, paid, ledger.values_folder, number)
         self._changed()
         return self._failed is None
 

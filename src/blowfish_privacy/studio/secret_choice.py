@@ -111,8 +111,8 @@ def kinds_for(attribute: Attribute) -> list[Kind]:
         return ["full", "public"]
     if attribute.ordered:
         kinds.append("threshold")
-        # Bins have edges of their own; only whole numbers fall into blocks of any width.
-        kinds.extend(("width", "cuts") if attribute.keyword == "integer" else ("cuts",))
+        # Bins have edges of their own; only values at distance 1 fall into blocks of any whole width.
+        kinds.extend(("width", "cuts") if attribute.gap(0, 1) == 1 else ("cuts",))
     elif attribute.size <= MOST_GROUPED:
         kinds.append("groups")
     if isinstance(attribute, Hierarchy) and len(attribute.level_sizes) > 1:

@@ -77,6 +77,8 @@ def first_form(column: Column | None) -> AttributeForm:
     kind = column.kind if column else "unparsed"
     if kind in ("float", "decimal"):
         return AttributeForm("binned")
+    if kind in ("date", "timestamp", "instant"):
+        return AttributeForm("date", step="day")
     if kind == "boolean":
         return AttributeForm("categorical", categories="false\ntrue", values="truth")
     if kind in ("text", "enum"):

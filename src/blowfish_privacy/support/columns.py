@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import floor, log10
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ Floats = npt.NDArray[np.float64]
 
 _LARGEST = 2.0**46
 """Above this, in units of the last digit kept, multiplying is too coarse to tell which way a number is rounded."""
+
+_MOST_DECIMALS = 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,4 +83,28 @@ def rounded_column(numbers: Floats, digits: int) -> Floats:
     near = np.abs(scaled - np.floor(scaled) - 0.5) <= np.maximum(np.abs(scaled), 1) * 2.0**-48
     doubtful = np.flatnonzero(near | ~(np.abs(scaled) < _LARGEST))
     made[doubtful] = [round(number, digits) for number in numbers[doubtful].tolist()]
+    return made
+
+
+def estimates(numbers: npt.NDArray[Any], errors: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Round estimates to a hundredth of their smallest error or a little finer, beyond which digits tell nothing.
+
+    Whole numbers stay as they are, and so does what has no error. Sums of what is rounded agree up to that rounding.
+    """
+    noisy = np.asarray(errors, dtype=np.float64)
+    least = float(np.min(noisy, where=noisy > 0, initial=np.inf))
+    if numbers.dtype.kind != "f" or least == np.inf:
+        return numbers
+    return rounded_column(numbers, min(max(2 - floor(log10(least)), 0), _MOST_DECIMALS))
+
+
+def standard_errors(errors: npt.ArrayLike) -> Floats:
+    """Round errors to four significant digits."""
+    given = np.asarray(errors, dtype=np.float64)
+    shown = np.abs(given[given != 0])
+    finer = 10.0 ** np.maximum(3 - np.floor(np.log10(shown)), 0)
+    coarser = 10.0 ** np.maximum(np.floor(np.log10(shown)) - 3, 0)
+    made = given.copy()
+    # A power of ten that is whole is exact, so that the quotient is the double nearest to the decimal.
+    made[given != 0] = np.rint(shown * finer / coarser) * coarser / finer
     return made

@@ -1,13 +1,18 @@
-"""Exact numbers: what a user writes becomes a fraction, once, on entry.
+"""Exact numbers: what a user writes becomes a fraction, once, on entry, and is written again for whoever reads it.
 
 Strings, decimals and fractions are taken exactly. A float is taken at its printed decimal value, so that
-0.1 means one tenth and ten spends of 0.1 fit a budget of 1.
+0.1 means one tenth and ten spends of 0.1 fit a budget of 1. What a machine reads back is written exactly
+(:func:`show`); what a person reads, at the precision that it deserves: a loss never less than it is
+(:func:`rounded_up`), what is left of a budget never more (:func:`rounded_down`), an estimate to the digits that
+its error leaves (:func:`measured`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from math import ceil, floor
 from numbers import Integral, Rational
 from typing import TypeAlias
 
@@ -19,7 +24,13 @@ Number: TypeAlias = int | float | str | Decimal | Fraction
 _MAX_EXPONENT = 400
 _LARGEST = 10**1000
 _MOST_AMOUNT = 10**15
-_LONGEST = 24
+_SHORT, _SHORT_PART = 7, 3
+"""What a reader takes in at a glance: so many characters of a decimal, and digits of each part of a fraction."""
+_DIGITS = 4
+"""The significant digits of an amount, for a reader."""
+_MOST_ZEROS = 5
+"""Numbers below 0.00001 are written with their power of ten."""
+_MOST_WHOLE = 15
 
 
 def exact(value: object, what: str, *, error: type[BlowfishError]) -> Fraction:
@@ -68,19 +79,49 @@ def show(number: Fraction | int) -> str:
 
 
 def rounded(number: Fraction | int) -> str:
-    """Write a fraction for a reader: a short decimal as it is, anything else with six digits."""
-    shown = show(number)
-    if len(shown) <= 9 and "/" not in shown:
-        return shown
-    if not number.numerator or 10**-300 < abs(number) < 10**15:
-        return f"{float(number):,.0f}" if abs(number) >= 100_000 else f"{float(number):.6g}"
-    return scientific(Fraction(number))
+    """Write a number for a reader: whole ones up to the last digit, others with four significant digits."""
+    return _short(Fraction(number), round)
+
+
+def rounded_up(number: Fraction | int) -> str:
+    """Write what is lost, or another bound, like :func:`rounded` but never less than it is: 1/3 is 0.3334."""
+    return _short(Fraction(number), ceil)
+
+
+def rounded_down(number: Fraction | int) -> str:
+    """Write what is left like :func:`rounded` but never more than it is: 1/3 is 0.3333."""
+    return _short(Fraction(number), floor)
 
 
 def readable(number: Fraction | int) -> str:
-    """Write a fraction exactly where that is short, and rounded where nobody would read all its digits."""
+    """Write what somebody stated: as it was written where that is short, 0.25 or 1/3, else never less than it is."""
     shown = show(number)
-    return shown if len(shown) <= _LONGEST else rounded(number)
+    short = all(len(part) <= _SHORT_PART for part in shown.split("/")) if "/" in shown else len(shown) <= _SHORT
+    return shown if short else rounded_up(number)
+
+
+def measured(value: float, error: float) -> str:
+    """Write an estimate to the last digit that its standard error deserves: 40.41163 is 40.4 if that is 0.1."""
+    if not error:
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.7g}"
+    places = _places(error)
+    shown = round(value, places)
+    # What rounds to nothing has no sign.
+    return f"{shown + 0.0:,.{max(places, 0)}f}"
+
+
+def with_error(value: float, error: float) -> str:
+    """Write an estimate with its standard error, both to the same digit: 40.4 ± 0.1."""
+    if not error:
+        return measured(value, error)
+    places = _places(error)
+    return f"{measured(value, error)} ± {round(error, places):,.{max(places, 0)}f}"
+
+
+def _places(error: float) -> int:
+    """Count the decimals of an error that is written with two significant digits, or with one if that is the same."""
+    digits, _, power = f"{error:.1e}".partition("e")
+    return -int(power) + (0 if digits.endswith("0") else 1)
 
 
 def about(number: float) -> str:
@@ -93,6 +134,27 @@ def about(number: float) -> str:
 def scientific(number: Fraction) -> str:
     """Write a number that is too large to be written out."""
     return f"{Decimal(number.numerator) / number.denominator:.2e}"
+
+
+def _short(number: Fraction, way: Callable[[Fraction], int]) -> str:
+    """Write a number with four significant digits, rounded in some way; digits before the point are all kept."""
+    power = _power(abs(number))
+    if not -_MOST_ZEROS <= power < _MOST_WHOLE:
+        digits = Decimal(way(number / Fraction(10) ** (power - _DIGITS + 1))).scaleb(1 - _DIGITS).normalize()
+        # Rounding may have led to the next power of ten.
+        return f"{digits.scaleb(-digits.adjusted()):f}e{power + digits.adjusted()}"
+    places = max(0, _DIGITS - 1 - power)
+    whole = way(number * 10**places)
+    decimal = Decimal(whole).scaleb(-places)
+    return f"{decimal:,f}".rstrip("0").rstrip(".") if places else f"{whole:,}"
+
+
+def _power(number: Fraction) -> int:
+    """Find the power of ten of the first digit of a number that is not negative."""
+    if not number:
+        return 0
+    power = len(str(number.numerator)) - len(str(number.denominator))
+    return power if number >= Fraction(10) ** power else power - 1
 
 
 def plain(number: Fraction) -> int | str:

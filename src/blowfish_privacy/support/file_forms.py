@@ -14,6 +14,12 @@ from blowfish_privacy.errors import brief, nearest
 
 TAG = "\0"
 """Begins the name of a choice of a union, to tell it from a key in the location that pydantic gives of an error."""
+_ALSO_CALLED = {
+    **dict.fromkeys(("groupby", "group_by", "group", "grouped", "per"), "by"),
+    **dict.fromkeys(("filter", "condition", "subset", "if"), "where"),
+    **dict.fromkeys(("label", "title", "id"), "name"),
+}
+"""What keys are called in other programs."""
 OUR_ERROR = "form"
 """The type of errors in our words, not in those of pydantic."""
 
@@ -71,6 +77,10 @@ class Form:
     schema: Mapping[str, Any] = field(default_factory=dict[str, Any])
     others: Any = None
     """The form of all other keys, which may then be called anything; None if there are none."""
+    elsewhere: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Keys that belong to other forms, and what to say to whoever looks for them here."""
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What to do where a required key is missing, if an example of the whole does not say it."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -83,10 +93,13 @@ class Form:
             raise wrong(f"must be a mapping, got {got(body)}.", self._hint)
         for key in body if self.others is None else ():
             if key not in self.keys:
-                raise wrong(f"unknown key {brief(key)}.", nearest(str(key), self.keys), key=key)
+                meant = _ALSO_CALLED.get(str(key).casefold())
+                spelt = nearest(meant if meant in self.keys else str(key), self.keys)
+                hint = self.elsewhere.get(str(key)) or spelt
+                raise wrong(f"unknown key {brief(key)}.", hint, key=key)
         for key in self.required:
             if key not in body:
-                raise wrong(f".{key} is missing.", self._hint)
+                raise wrong(f".{key} is missing.", self.missing.get(key, self._hint))
         return body if self.others is None else _with_text_keys(body)
 
     @property

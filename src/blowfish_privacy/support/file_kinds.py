@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
@@ -43,6 +43,8 @@ class OneOf:
     shared: tuple[str, ...] = ()
     """Keys that every kind has, so that they name none."""
     form: Callable[[Any], Any] = attrgetter("file_form")
+    advice: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What to write in place of words that other programs use; ``{name}`` and ``{names}`` stand for what follows."""
 
     def check(self, body: Any) -> Any:
         """Refuse what names no kind, or several."""
@@ -51,11 +53,19 @@ class OneOf:
         chosen = self._chosen(body)
         if not chosen:
             strange = [body] if isinstance(body, str) else [str(key) for key in body if key not in self.shared]
-            raise wrong(f"{self.noun} has one {self.has}, got {_listed(strange)}.", _closest(strange, self.kinds))
+            advice = next((self._advice(word, body) for word in strange if word.casefold() in self.advice), None)
+            hint = advice or _closest(strange, self.kinds)
+            raise wrong(f"{self.noun} has one {self.has}, got {_listed(strange)}.", hint)
         if len(chosen) > 1:
             raise wrong(f"{self.noun} has one {self.has}, got {_listed(chosen)}.", "keep one of them.")
         form = self.form(self.kinds[chosen[0]])
         return form.check(body) if isinstance(body, str) and isinstance(form, Form) else body
+
+    def _advice(self, word: str, body: str | dict[Any, Any]) -> str:
+        given: Any = body.get(word) if isinstance(body, dict) else None
+        names = [str(each) for each in given] if isinstance(given, list) and given else [given or "age"]
+        names = [name if isinstance(name, str) else "age" for name in names]
+        return self.advice[word.casefold()].format(name=names[0], names=", ".join(names))
 
     def _chosen(self, body: str | dict[Any, Any]) -> list[str]:
         return _keywords(self.kinds, body, self.form)
@@ -90,7 +100,7 @@ def _closest(names: Sequence[str], kinds: Iterable[str]) -> str:
     return next((hint for hint in hints if hint.startswith("did you mean")), hints[0])
 
 
-def enter(kinds: dict[str, Any], name: str, kind: type) -> None:
+def enter(kinds: MutableMapping[str, Any], name: str, kind: type) -> None:
     """Make a class known by a name, which must not be that of another: files and documents would change their meaning.
 
     The same class may be defined again, as when a notebook runs a cell twice.

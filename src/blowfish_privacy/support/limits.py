@@ -26,6 +26,8 @@ GROUPS = 10_000
 """Groups of a release, each with a plan of its own."""
 ORDERED_VALUES = 1_000_000
 """Values of an attribute whose cumulative histogram is asked for, and so its quantiles and ranges."""
+WEIGHTED_CELLS = 10_000_000
+"""Combinations of the values that a weighted query is about and of the weights."""
 GRID_SIDE = 2_000
 """Values along each side of a grid."""
 MARGINAL_CELLS = 1_000_000

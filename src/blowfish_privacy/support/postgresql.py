@@ -82,6 +82,8 @@ class Address:
         """Read an address; nothing of it is quoted in an error, as it may hold a password."""
         check_length(url, error)
         base, options, rest = _split(url, tuple(ours), error)
+        # Said where psycopg is not installed, too: it is the more urgent thing to mend.
+        _refuse_credentials(_credentials(base, rest), error)
         psycopg = driver(error)
         try:
             settings = psycopg.conninfo.conninfo_to_dict("?".join(part for part in (base, rest) if part))
@@ -90,11 +92,7 @@ class Address:
             settings, problem = {}, "the PostgreSQL address is not valid."
         if problem is not None:
             raise error(problem, hint="write postgresql://user@host:5432/database?...")
-        if any(name in settings for name in _CREDENTIALS):
-            raise error(
-                "the PostgreSQL address holds a password, which does not belong there.",
-                hint="take it out; put it into ~/.pgpass, a service file (?service=name), or PGPASSWORD.",
-            )
+        _refuse_credentials(settings, error)
         return cls({name: str(value) for name, value in settings.items()}, options)
 
     def connect(self, session: Mapping[str, str] | None = None, **options: Any) -> Connection[Any]:
@@ -185,3 +183,18 @@ def _split(url: str, ours: tuple[str, ...], error: type[BlowfishError]) -> tuple
         else:
             options[name] = unquote(value)
     return base, options, "&".join(rest)
+
+
+def _credentials(base: str, query: str) -> list[str]:
+    """Name the settings of an address that can be told without a driver: a password of the user, and parameters."""
+    user, at, _ = base.partition("://")[2].partition("/")[0].rpartition("@")
+    named = [unquote(part.partition("=")[0]) for part in query.split("&")]
+    return [*named, "password"] if at and ":" in user else named
+
+
+def _refuse_credentials(settings: Iterable[str], error: type[BlowfishError]) -> None:
+    if any(name in _CREDENTIALS for name in settings):
+        raise error(
+            "the PostgreSQL address holds a password, which does not belong there.",
+            hint="take it out; put it into ~/.pgpass, a service file (?service=name), or PGPASSWORD.",
+        )

@@ -16,6 +16,7 @@ import yaml
 
 from blowfish_privacy.errors import SpecError, brief
 from blowfish_privacy.support.limits import FILE_CHARACTERS, FILE_LEVELS, FILE_VALUES, TEXT_CHARACTERS
+from blowfish_privacy.support.yaml_problems import problem_in_words
 
 _LONGEST_NUMBER = 1_200
 
@@ -40,13 +41,10 @@ def parse(text: str) -> Any:
     try:
         return _Reader(text).document()
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        position = "" if mark is None else f"{_position(mark)}: "
-        line = None if mark is None else mark.line + 1
-        problem = f"{position}{error.problem or 'not valid YAML'}."
+        problem, hint, line = problem_in_words(error, text)
     except (yaml.YAMLError, UnicodeEncodeError):
-        line, problem = None, "the file is not valid YAML."
-    raise SpecError(problem, hint="see the examples folder for a file that works.", line=line)
+        problem, hint, line = "the file is not valid YAML.", "see the examples folder for a file that works.", None
+    raise SpecError(problem, hint=hint, line=line)
 
 
 _SMALLER = "list fewer values: ranges, widths and bins say the same in few words."

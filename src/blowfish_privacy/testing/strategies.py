@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from fractions import Fraction
 from typing import Any
 
 from hypothesis import strategies as st
 
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Hierarchy, Integer
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Date, Decimal, Domain, Hierarchy, Integer
 from blowfish_privacy.errors import BlowfishWarning
 from blowfish_privacy.graphs import (
     AddRemove,
@@ -35,10 +37,16 @@ def attributes(largest: int) -> st.SearchStrategy[Attribute]:
     """Make one attribute of at most so many values."""
     bounds = st.tuples(st.integers(-3, 3), st.integers(0, largest - 1))
     integers = bounds.map(lambda ends: Integer(ends[0], ends[0] + ends[1]))
+    decimals = st.tuples(bounds, st.sampled_from(["0.5", "0.3", "2"])).map(lambda made: _decimal(*made[0], made[1]))
+    days = bounds.map(lambda ends: Date(date(2020, 1, 5), date(2020, 1, 5) + timedelta(days=ends[1])))
     names = st.sampled_from(["abcdefghijklmnop"[:n] for n in range(1, min(largest, 16) + 1)])
     widths = st.lists(st.sampled_from([1, 2, 3, 5, "1/2"]), min_size=1, max_size=largest)
     categories = names.map(lambda text: Categorical(list(text)))
-    return st.one_of(integers, integers, categories, widths.map(_bins), hierarchies(largest))
+    return st.one_of(integers, integers, decimals, days, categories, widths.map(_bins), hierarchies(largest))
+
+
+def _decimal(low: int, steps: int, step: str) -> Decimal:
+    return Decimal(low, low + steps * Fraction(step), step)
 
 
 def hierarchies(largest: int) -> st.SearchStrategy[Hierarchy]:
@@ -60,8 +68,6 @@ def _hierarchy(steps: list[int]) -> Hierarchy:
 
 
 def _bins(widths: list[Any]) -> Binned:
-    from fractions import Fraction
-
     edges = [Fraction(0)]
     for width in widths:
         edges.append(edges[-1] + Fraction(width))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.aggregates import Assignment, Decay, RecordAggregates
+from blowfish_privacy.domain import Binned, Numeric
 from blowfish_privacy.mechanisms import NoisyLloyd
 from blowfish_privacy.mechanisms.clusters.assigned_change import Assigning
 from blowfish_privacy.mechanisms.clusters.centres import cluster, nearest_centre
@@ -75,7 +76,7 @@ def changed(assignment, x, y):
 
 
 def ordered(policy):
-    return all(attribute.ordered for attribute in policy.domain.attributes)
+    return all(isinstance(attribute, Numeric | Binned) for attribute in policy.domain.attributes)
 
 
 @given(policy=policies(most_cells=40, most_attributes=3), k=st.integers(1, 4), data=st.data())

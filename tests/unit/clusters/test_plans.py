@@ -56,8 +56,8 @@ def test_blocks_too_many_to_count_give_way_to_one_grid():
 def test_attributes_that_no_cell_tells_apart_are_named():
     domain = bp.Domain(age=bp.Integer(0, 99), wage=bp.Integer(0, 99_999))
     made = plan(bp.FullDomain(), 6000, domain, bp.KMeans(["age", "wage"], k=3), epsilon="0.05")
-    assert any("not told apart by “age”:" in notice for notice in made.notices())
-    assert not plan(bp.FullDomain(), 6000).notices()[:-1]
+    assert any("not told apart by “age”:" in notice for notice in made.notices)
+    assert not plan(bp.FullDomain(), 6000).notices[:-1]
 
 
 def test_one_value_has_no_clusters_to_hide():

@@ -123,8 +123,8 @@ def test_columns_are_encoded_as_declared():
 @pytest.mark.parametrize(
     ("attribute", "column"),
     [
-        (Integer(0, 9), [3.0]),
-        (Integer(0, 9), np.array([3.0])),
+        (Integer(0, 9), [3.5]),
+        (Integer(0, 9), np.array([3.5])),
         (Integer(0, 9), ["3"]),
         (Integer(0, 9), [True]),
         (Integer(0, 9), [None]),

@@ -254,7 +254,8 @@ def test_who_asks_for_an_error_gets_the_better_guarantee():
 
 def test_plain_differential_privacy_is_as_accurate_as_a_policy_that_says_the_same():
     counts = bp.Counts(np.ones((32, 32), dtype=np.int64))
-    for secrets in (bp.FullDomain(), bp.Attributes()):
-        plan = bp.Session(counts, policy(32, 32, secrets=secrets), budget=1).plan(QUERY, epsilon=1)
-        assert plan.mechanism.name == "adaptive-grid"
-        assert plan.plain_error().rmse == plan.expected_error().rmse
+    plan = bp.Session(counts, policy(32, 32, secrets=bp.Attributes()), budget=1).plan(QUERY, epsilon=1)
+    assert plan.mechanism.name == "adaptive-grid"
+    assert plan.plain_error().rmse == plan.expected_error().rmse
+    plain = bp.Session(counts, policy(32, 32, secrets=bp.FullDomain()), budget=1).plan(QUERY, epsilon=1)
+    assert plain.expected_error().rmse == plan.expected_error().rmse

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
+from scipy.optimize import isotonic_regression, linprog
 
 from blowfish_privacy.mechanisms.ordered.isotonic import _nearest, nearest_in_absolute, nearest_in_squares
 
@@ -36,3 +36,9 @@ def test_squares_leave_ordered_values_alone(values):
     assert nearest_in_squares(ordered) == pytest.approx(ordered)
     assert nearest_in_absolute(ordered) == pytest.approx(ordered)
     assert (np.diff(nearest_in_squares(values)) >= -1e-12).all()
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60).map(np.array))
+@settings(deadline=None)
+def test_few_values_are_pooled_to_the_same_bits_as_many(values):
+    assert nearest_in_squares(values).tolist() == isotonic_regression(values).x.tolist()

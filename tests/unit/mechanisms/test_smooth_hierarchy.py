@@ -7,11 +7,14 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import Ordered, OrderedHierarchical, SmoothHierarchy
+from blowfish_privacy.mechanisms.ordered import hat_rows
 from blowfish_privacy.mechanisms.ordered.least_squares import LeastSquares
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel
 from blowfish_privacy.mechanisms.ordered.spacings import Shape, calibrated_levels, choose_levels
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS
 from blowfish_privacy.noise import SystemSource
+from blowfish_privacy.support import matrices
+from blowfish_privacy.support.matrices import dense
 
 QUERY = bp.Cumulative("v")
 
@@ -55,7 +58,7 @@ def test_rows_are_what_the_table_of_the_module_says(cumulative, size, spacing, d
                 weights[row, x] = max(0, spacing - abs(x - row * spacing))
     assert level.answer(counts).tolist() == (weights @ counts).tolist()
     if not cumulative:
-        assert level.hats(size).toarray() == pytest.approx(weights / spacing)
+        assert dense(level.hats(size)) == pytest.approx(weights / spacing)
     for x in range(size):
         for y in range(size):
             assert level.change(x, y) == np.abs(weights[:, x] - weights[:, y]).sum()
@@ -77,7 +80,7 @@ def test_the_largest_change_of_a_level_is_that_of_its_rows(noise, size, spacing,
     if overlap:
         reached = np.maximum(0, level.unit - np.abs(np.arange(size) - level.places(size)[:, None]))
         assert rows.tolist() == reached.tolist()
-        assert level.hats(size).toarray() == pytest.approx(rows / level.unit)
+        assert dense(level.hats(size)) == pytest.approx(rows / level.unit)
     changes = (np.abs(rows[:, :, None] - rows[:, None, :]) ** noise.power).sum(axis=0)
     far = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
     assert changes.tolist() == [[level.change(x, y) for y in range(size)] for x in range(size)]
@@ -112,12 +115,21 @@ def test_the_estimate_from_overlapping_hats_is_generalised_least_squares(size, h
 
 
 def agrees_with_dense_least_squares(size, levels):
+    for is_small in (matrices.is_small, lambda shape: False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(matrices, "is_small", is_small)
+            hat_rows._kept.cache_clear()
+            agrees_with_reference(size, levels)
+    hat_rows._kept.cache_clear()
+
+
+def agrees_with_reference(size, levels):
     solver = LeastSquares(size, levels[0].variance, levels[1:])
     # Dense reference: weighted least squares with the total imposed by a Lagrange multiplier.
-    design = np.vstack([np.eye(size), *(level.hats(size).toarray() for level in levels[1:])])
+    design = np.vstack([np.eye(size), *(dense(level.hats(size)) for level in levels[1:])])
     from scipy.linalg import block_diag
 
-    noise = block_diag(levels[0].variance * np.eye(size), *(level.covariance(size).toarray() for level in levels[1:]))
+    noise = block_diag(levels[0].variance * np.eye(size), *(dense(level.covariance(size)) for level in levels[1:]))
     weight = np.linalg.inv(noise)
     normal = design.T @ weight @ design
     system = np.block([[normal, np.ones((size, 1))], [np.ones((1, size)), np.zeros((1, 1))]])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.aggregates import Axis, Lattice, Run, TableAggregates
+from blowfish_privacy.domain import Binned, Numeric
 from blowfish_privacy.mechanisms import MECHANISMS, SoftGrid, SoftMesh
 from blowfish_privacy.mechanisms.clusters.block_grids import coarsened
 from blowfish_privacy.mechanisms.clusters.deconvolution import keep_largest, project
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::blowfish_privacy.errors.Blowfis
 
 
 def ordered(policy):
-    return all(attribute.ordered for attribute in policy.domain.attributes)
+    return all(isinstance(attribute, Numeric | Binned) for attribute in policy.domain.attributes)
 
 
 def lattices(data, shape):

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from scipy.linalg import null_space
 
 from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.mechanisms.tables.planning import planning_l2
 from blowfish_privacy.mechanisms.tables.planning.kinds import alike, apart
 from blowfish_privacy.mechanisms.tables.planning.lattice import lattice
 from blowfish_privacy.mechanisms.tables.planning.planning import Wanted, best_design
 from blowfish_privacy.mechanisms.tables.planning.planning_l2 import best_precisions
 from blowfish_privacy.privacy.sensitivity import Norm
+from blowfish_privacy.support import matrices
 from effort import examples
 
 ADULT = (74, 9, 16, 7, 15, 6, 5, 2, 12, 8, 99, 42, 2)
@@ -295,3 +297,16 @@ def test_three_binary_attributes_are_best_measured_as_one_table():
 def test_too_many_components_are_refused():
     with pytest.raises(RefusalError, match="components"):
         best_design(Wanted(tuple(range(2, 26)), (tuple(range(24)),), "mean", full_domain(24), presence=False))
+
+
+@pytest.mark.parametrize("norm", [Norm.L1, Norm.L2])
+@pytest.mark.parametrize("weights", ["mean", "worst"])
+def test_sparse_matrices_give_the_same_plans(norm, weights, monkeypatch):
+    wanted = Wanted((4, 2, 3, 5, 2), ways(5, 1, 2), weights, (frozenset({0, 1}), frozenset({2}), frozenset({3})), True)
+    small = best_design(wanted, norm)
+    monkeypatch.setattr(matrices, "is_small", lambda shape: False)
+    monkeypatch.setattr(planning_l2, "FEW", 0)
+    large = best_design(wanted, norm)
+    assert large.objective == pytest.approx(small.objective, rel=1e-6)
+    assert large.bound == pytest.approx(small.bound, rel=1e-6)
+    assert set(large.measured) == set(small.measured)

@@ -100,7 +100,7 @@ def test_pairs_that_depend_on_other_attributes_need_them_named():
         (PEOPLE, lambda: bp.Partition(widths={"zonee": 10}), "did you mean 'zone'"),
         (PEOPLE, lambda: bp.Partition(widths=10), "which attribute"),
         (PEOPLE, lambda: bp.Partition(widths={"zone": 0}), "above 0"),
-        (PEOPLE, lambda: bp.Partition(widths={"zone": 1.5}), "must be whole"),
+        (PEOPLE, lambda: bp.Partition(widths={"zone": 1.5}), "must be a multiple of 1"),
         (PEOPLE, lambda: bp.Partition(widths={"sex": 1}), "no widths"),
         (PEOPLE, lambda: bp.Partition(widths={"zone": 5}, blocks={"zone": [[0]]}), "both blocks and widths"),
         (PEOPLE, lambda: bp.Partition(blocks={"sex": [["Female"]]}), "Male is not in any block"),

@@ -35,7 +35,8 @@ def test_a_known_sex_table_is_met():
     assert result.counts.sum(axis=0) == pytest.approx([16192, 32650])
     assert result.consistent().sum(axis=0).tolist() == [16192, 32650]
     rows = [*result.rows()]
-    assert sum(row[2] for row in rows if row[1] == "Female") == pytest.approx(16192)
+    # Up to half a unit of the last digit in each of 74 cells.
+    assert sum(row[2] for row in rows if row[1] == "Female") == pytest.approx(16192, abs=74 * 0.05)
     assert sum(row[3] for row in rows if row[1] == "Female") == 16192
     said = " ".join(result.remarks())
     assert "every public total, which leaves a typical error of " in said
@@ -115,7 +116,7 @@ def test_noisy_sums_up_to_each_value_state_the_error_left():
     result = release(LINE, COUNTS, bp.Cumulative("v"), "laplace")
     assert result.values[2::3] == pytest.approx(np.cumsum(COUNTS)[2::3])
     raw = result.release.mechanism.expected_error()
-    assert [row[-1] for row in result.rows()] == pytest.approx([raw.rmse, raw.rmse, 0] * 10)
+    assert [row[-1] for row in result.rows()] == pytest.approx([raw.rmse, raw.rmse, 0] * 10, rel=1e-3)
     assert result.error().mse == pytest.approx(raw.mse * 2 / 3)
 
 

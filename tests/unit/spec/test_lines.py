@@ -22,7 +22,7 @@ releases:
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ("[17, 90]}", "[17, 90", 7),  # where the parser finds out
+        ("[17, 90]}", "[17, 90", 6),  # where the bracket is opened
         ("[17, 90]", "[90, 17]", 6),
         ("[17, 90]", "old", 6),
         ("full", "ful", 7),

@@ -19,6 +19,8 @@ TREE = {"hierarchy": {"levels": ["state", "county"], "tree": {"A, B": ["a", "b"]
         {"integer": [-5, 5], "outside": "clamp", "missing": 0},
         {"binned": [0, Decimal("2.5"), 10]},
         {"binned": [0, 1], "missing": 0},
+        {"decimal": [0, 100], "step": Decimal("0.25"), "outside": "clamp", "missing": Decimal("0.5")},
+        {"date": ["2020-01-01", "2020-12-31"], "step": "week", "missing": "2020-02-01"},
         {"categorical": ["Female", "Male, other"]},
         {"categorical": [1, 2, 3], "missing": 2},
         {"categorical": [True, False]},

@@ -57,7 +57,7 @@ def test_every_release_is_planned_said_and_drawn_or_refused(counted, secrets):
     for outcome in planning.outcomes:
         if outcome.said is None:
             assert outcome.problem is not None
-            assert outcome.problem.message.startswith(f"{outcome.name}: ")
+            assert outcome.problem.message.startswith(f"release {outcome.name!r}: ")
             continue
         said = outcome.said
         assert said.accuracy["rmse"] >= 0

@@ -54,7 +54,7 @@ def test_one_that_cannot_be_planned_does_not_stop_the_others(folder):
     assert [outcome.plan is None for outcome in planning.outcomes] == [False, False, True]
     problem = planning.outcomes[2].problem
     assert problem is not None
-    assert problem.message.startswith("tiny: ")
+    assert problem.message.startswith("release 'tiny': ")
     assert problem.hint
     assert planning.quote is not None
     assert planning.quote.cost == Fraction(3, 4)

@@ -35,12 +35,15 @@ def test_columns_come_first_and_then_attributes_without_one():
     assert rows[1].said == ""
     assert rows[2].said == "2 categories: f, m"
     assert [row.holds for row in rows_of(None, attributes)] == ["", ""]
+    spaced = {"day": bp.Date("2020-01-01", "2020-01-31", step="week"), "wage": bp.Decimal(0, 1, "0.25")}
+    said = ["5 weeks from 2020-01-01 to 2020-01-31", "numbers from 0 to 1 in steps of 0.25"]
+    assert [row.said for row in rows_of(None, spaced)] == said
     assert rows_of(None, {"town": bp.Categorical([f"t{n}" for n in range(50)])})[0].said == "50 categories"
 
 
 @pytest.mark.parametrize(
     ("kind", "form"),
-    [("integer", "integer"), ("unparsed", "integer"), ("float", "binned"), ("text", "categorical")],
+    [("integer", "integer"), ("unparsed", "integer"), ("float", "binned"), ("text", "categorical"), ("date", "date")],
 )
 def test_a_form_begins_with_what_the_column_suggests(kind, form):
     assert first_form(Column("a", kind)).kind == form

@@ -45,6 +45,9 @@ _TYPES = {
     701: ColumnType("float"),
     1042: ColumnType("text"),
     1043: ColumnType("text"),
+    1082: ColumnType("date"),
+    1114: ColumnType("timestamp"),
+    1184: ColumnType("instant"),
     1700: NUMERIC,
 }
 _SPELT_OUT = (19, 1042)

@@ -16,7 +16,16 @@ from blowfish_privacy.engines.sql.rows import SOURCE
 
 _SIGNED = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
 _UNSIGNED = {"utinyint": 8, "usmallint": 16, "uinteger": 32, "ubigint": 64, "uhugeint": 128}
-_KINDS = {"float": "float", "double": "float", "enum": "enum", "boolean": "boolean", "null": "null"}
+_KINDS = {
+    "float": "float",
+    "double": "float",
+    "enum": "enum",
+    "boolean": "boolean",
+    "null": "null",
+    "date": "date",
+    **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), "timestamp"),
+    **dict.fromkeys(("timestamp with time zone", "timestamptz_ns"), "instant"),
+}
 
 
 Choice: TypeAlias = Callable[[Sequence[object]], Sequence[int]]

@@ -51,6 +51,9 @@ _KINDS: Mapping[str, Any] = {
     "string": "text",
     "varchar": "text",
     "boolean": "boolean",
+    "date": "date",
+    "timestamp": "instant",
+    "timestamp_ntz": "timestamp",
     "void": "null",
 }
 _PATTERN = "{}[]*?\\"

@@ -6,9 +6,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from blowfish_privacy.domain import Attribute, Categorical, Integer
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Date, Numeric
 
-Kind: TypeAlias = Literal["integer", "decimal", "float", "text", "enum", "boolean", "unparsed", "null", "other"]
+Kind: TypeAlias = Literal[
+    "integer",
+    "decimal",
+    "float",
+    "text",
+    "enum",
+    "boolean",
+    "date",
+    "timestamp",
+    "instant",
+    "unparsed",
+    "null",
+    "other",
+]
+"""A timestamp has no time zone; an instant has one."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,9 @@ class ColumnType:
 NUMERIC = ColumnType("decimal", special=True)
 """PostgreSQL's exact numbers, whatever precision is declared: even then NaN is one of them."""
 
+MOST_PLACES = 18
+"""Decimals of more places would not leave room to multiply them out in 38 digits."""
+
 UNPARSED = ColumnType("unparsed")
 """Text of a CSV file, which stands for whatever the declaration says."""
 
@@ -46,13 +63,16 @@ def accepts(attribute: Attribute, column: ColumnType) -> bool:
     """Say whether a column can hold an attribute's values without any conversion being guessed."""
     if column.kind in ("unparsed", "null"):
         return True
-    if isinstance(attribute, Integer):
-        return column.kind == "integer"
+    if isinstance(attribute, Numeric):
+        exact = column.special or 10**MOST_PLACES % column.step.denominator == 0
+        return column.kind in ("integer", "float") or (column.kind == "decimal" and exact)
+    if isinstance(attribute, Date):
+        return column.kind in ("date", "timestamp", "instant", "text")
     if isinstance(attribute, Categorical):
         if attribute.kind is str:
             return column.kind in ("text", "enum")
         return column.kind == ("boolean" if attribute.kind is bool else "integer")
-    return column.kind in ("integer", "decimal", "float")
+    return isinstance(attribute, Binned) and column.kind in ("integer", "decimal", "float")
 
 
 def wanted(attribute: Attribute) -> str:

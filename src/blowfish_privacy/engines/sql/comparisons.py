@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, lcm, nan
+from math import ceil, floor, lcm, nan
 
 from sqlglot import exp
 
@@ -64,6 +64,33 @@ class Value:
             parts.append(self.expression.is_(exp.null()).not_())
         return every(parts)
 
+    def between(self, low: Fraction, high: Fraction) -> exp.Condition:
+        """``low <= value <= high``, never true of a missing value; for exact numbers."""
+        if self.type.special:
+            value, edges = self.alongside([low, high])
+            return exp.and_(exp.GTE(this=value, expression=edges[0]), exp.LTE(this=value.copy(), expression=edges[1]))
+        return self.within(low, (floor(high / self.type.step) + 1) * self.type.step)
+
+    def scaled(self, factor: int, *, most: Fraction) -> exp.Expr:
+        """Multiply an exact number without rounding; its size is at most ``most`` wherever that is used."""
+        if self.type.kind == "integer":
+            wide = exp.cast(self.expression.copy(), "BIGINT")
+            return wide if factor == 1 else exp.Mul(this=wide, expression=number(factor))
+        if self.type.special:
+            wide = exp.cast(self.expression.copy(), "DECIMAL")
+            return wide if factor == 1 else exp.Mul(this=wide, expression=number(factor))
+        if factor == 1:
+            return self.expression.copy()
+        # Products of decimals have as many digits as both together, and engines cut off what exceeds 38.
+        narrow = decimal_of(len(str(int(most))) + self.places, self.places)
+        by = exp.Cast(this=number(factor), to=decimal_of(len(str(factor)), 0))
+        return exp.Mul(this=exp.Cast(this=self.expression.copy(), to=narrow), expression=by)
+
+    @property
+    def places(self) -> int:
+        """How many digits of a decimal stand behind the point."""
+        return len(str(self.type.step.denominator)) - 1
+
     def always(self, edge: Fraction) -> bool | None:
         """Say whether every value, or none, reaches an edge; None when it depends on the value."""
         if self.type.kind == "float" or self.type.special:
@@ -80,7 +107,7 @@ class Value:
         rounded = self._rounded(edge)
         if self.type.kind == "integer":
             return number(int(rounded))
-        scale = len(str(self.type.step.denominator)) - 1
+        scale = self.places
         shifted = int(rounded / self.type.step)
         digits = f"{abs(shifted):0{scale + 1}d}"
         point = len(digits) - scale
@@ -88,9 +115,7 @@ class Value:
         return exp.Cast(this=exp.Literal.string(text), to=self._decimal())
 
     def _decimal(self) -> exp.DataType:
-        scale = len(str(self.type.step.denominator)) - 1
-        size = [exp.DataTypeParam(this=exp.Literal.number(part)) for part in (self.type.digits, scale)]
-        return exp.DataType(this=exp.DType.DECIMAL, expressions=size)
+        return decimal_of(self.type.digits, self.places)
 
     def nothing(self) -> exp.Expr:
         """Write NULL in the column's type, where a table needs one."""
@@ -110,3 +135,9 @@ class Value:
 
     def _rounded(self, edge: Fraction) -> Fraction:
         return ceil(edge / self.type.step) * self.type.step
+
+
+def decimal_of(digits: int, places: int) -> exp.DataType:
+    """Write a type of decimals."""
+    size = [exp.DataTypeParam(this=exp.Literal.number(part)) for part in (digits, places)]
+    return exp.DataType(this=exp.DType.DECIMAL, expressions=size)

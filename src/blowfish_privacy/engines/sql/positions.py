@@ -7,11 +7,13 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Integer
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Date, Decimal, Integer
 from blowfish_privacy.engines.sql.bins import Lookup, bin_position
 from blowfish_privacy.engines.sql.cells import Layout
 from blowfish_privacy.engines.sql.comparisons import Value
+from blowfish_privacy.engines.sql.dates import locate_date
 from blowfish_privacy.engines.sql.expressions import column, number
+from blowfish_privacy.engines.sql.numbers import locate
 from blowfish_privacy.engines.sql.problems import MALFORMED, MISSING, OUTSIDE
 
 NARROW = 2**31
@@ -71,8 +73,13 @@ def placement(attribute: Attribute, value: Value, verdicts: Verdicts, alias: str
     """Express the position of a value, or the verdict on it."""
     if value.type.kind == "null":
         return Placement(_whole(number(verdicts.missing)))
-    if isinstance(attribute, Integer):
+    if isinstance(attribute, Integer) and value.type.kind == "integer":
         return _place_integer(attribute, value, verdicts)
+    if isinstance(attribute, Integer | Decimal):
+        return _place_number(attribute, value, verdicts)
+    if isinstance(attribute, Date):
+        dated = locate_date(attribute, value)
+        return Placement(_settled(value, dated.inside, dated.position, verdicts, dated.below))
     if isinstance(attribute, Binned):
         inside = value.within(attribute.bounds[0], attribute.bounds[-1])
         position, lookup = bin_position(value, attribute, alias)
@@ -96,6 +103,13 @@ def _place_integer(attribute: Integer, value: Value, verdicts: Verdicts) -> Plac
     narrow = max(abs(attribute.low), abs(attribute.high), attribute.size) < NARROW
     short = exp.Sub(this=exp.cast(value.expression.copy(), "INT"), expression=number(attribute.low))
     return Placement(settled, plain=(inside, short if narrow else position) if alone else None)
+
+
+def _place_number(attribute: Integer | Decimal, value: Value, verdicts: Verdicts) -> Placement:
+    located = locate(attribute, value)
+    position = exp.Case().when(located.declared, located.position).else_(number(verdicts.malformed))
+    # What is asked of numbers inside the bounds could overflow outside them, so it must stay inside the CASE.
+    return Placement(_settled(value, located.inside, position, verdicts, located.below))
 
 
 def _place_truth(attribute: Categorical, value: Value, verdicts: Verdicts) -> Placement:

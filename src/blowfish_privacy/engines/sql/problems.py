@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
+from blowfish_privacy.domain import Attribute, Categorical, Domain
 from blowfish_privacy.errors import DataError
 
 PROBLEMS = MISSING, OUTSIDE, MALFORMED = 1, 2, 3
@@ -43,23 +43,17 @@ def _says(attribute: Attribute, problem: int) -> str:
         return "has missing values"
     if problem == OUTSIDE:
         return "has values outside the declared ones"
-    return f"has text that is not {_plain(attribute)}"
+    return f"has values that are not {attribute.plain}"
 
 
 def _hint(attribute: Attribute, problem: int) -> str:
     if problem == MISSING:
         return "declare what missing values stand for (missing: VALUE), or remove them."
     if problem == MALFORMED:
-        decimals = " Numbers with decimals are declared as binned." if isinstance(attribute, Integer) else ""
-        return (
-            f"text is never converted leniently: no spaces, no leading zeros or plus signs; correct the file.{decimals}"
-        )
+        advice = "text is never converted leniently: no spaces, no leading zeros or plus signs; correct the file."
+        return f"{advice} {attribute.instead_of_rounding}".strip()
     return (
-        "add the category." if isinstance(attribute, Categorical) else "widen the declaration, or say outside: clamp."
+        "correct the data, or declare the category too."
+        if isinstance(attribute, Categorical)
+        else "correct the data, or widen the declaration, or say outside: clamp."
     )
-
-
-def _plain(attribute: Attribute) -> str:
-    if isinstance(attribute, Binned):
-        return "a plain number"
-    return "true or false" if isinstance(attribute, Categorical) and attribute.kind is bool else "a plain whole number"

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from blowfish_privacy.domain import Attribute, Categorical, Integer
+from blowfish_privacy.domain import Attribute, Categorical, Date, Integer
 from blowfish_privacy.engines.sql.bins import Lookup
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.comparisons import Value
@@ -51,11 +51,17 @@ class Field:
         if isinstance(self.attribute, Categorical):
             return self.attribute.kind is not bool
         # Clamped numbers may be of any variety; others are as few as the cells unless the data are wrong.
-        return isinstance(self.attribute, Integer) and self._unparsed and self.attribute.outside == "error"
+        return isinstance(self.attribute, Integer | Date) and self._parsed and self.attribute.outside == "error"
 
     @property
     def _unparsed(self) -> bool:
         return self.type.kind == "unparsed"
+
+    @property
+    def _parsed(self) -> bool:
+        """Whether the column holds text that stands for something else."""
+        dated = isinstance(self.attribute, Date) and self.type.kind == "text"
+        return dated or (self._unparsed and needs_parsing(self.attribute))
 
     def raw(self) -> exp.Expr:
         """The column as it is grouped: text byte for byte, whatever collation it was stored with."""
@@ -66,7 +72,7 @@ class Field:
 
     def reading(self) -> list[exp.Expr]:
         """The columns to select so that :meth:`placement` can be formed."""
-        if self._unparsed and needs_parsing(self.attribute):
+        if self._parsed:
             return [self.column, parsed(self.attribute, self.column)[0].as_(f"v{self.axis}", quoted=True)]
         return [self.raw()]
 
@@ -74,10 +80,10 @@ class Field:
     def placement(self) -> Placement:
         """The position of the column's value, over the columns of :meth:`reading`."""
         value = Value(self.column, self.type, dialect=self.dialect)
-        if self._unparsed:
+        if self._parsed:
+            value = Value(column(f"v{self.axis}"), parsed(self.attribute, self.column)[1], written=self.column)
+        elif self._unparsed:
             value = Value(self.column, ColumnType("text"))
-            if needs_parsing(self.attribute):
-                value = Value(column(f"v{self.axis}"), parsed(self.attribute, self.column)[1], written=self.column)
         return placement(self.attribute, value, self.verdicts, f"d{self.axis}")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from threading import Lock
 from typing import Any, TypeVar
@@ -12,21 +13,23 @@ from sqlglot import exp
 
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
 from blowfish_privacy.aggregates.attribute_sets import Integers, Names, involved, marginals, maximal
-from blowfish_privacy.domain import Attribute, Domain, Integer
-from blowfish_privacy.engines.check import ColumnCheck, DataCheck
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.engines.check import ColumnCheck, DataCheck, near_columns
 from blowfish_privacy.engines.progress import Progress, watched
-from blowfish_privacy.engines.sources.sources import Choice, Opened, Source
+from blowfish_privacy.engines.sources.sources import Answer, Choice, Opened, Source
 from blowfish_privacy.engines.sql.assignments import assignment_query, assignment_sums
 from blowfish_privacy.engines.sql.cells import Layout, check_countable, many
-from blowfish_privacy.engines.sql.columns import ColumnType, Kind, accepts, wanted
+from blowfish_privacy.engines.sql.columns import Kind, accepts
 from blowfish_privacy.engines.sql.counts import counts_query, plain_counts_query
 from blowfish_privacy.engines.sql.faults import shielded
 from blowfish_privacy.engines.sql.lattice_sums import lattice_query, lattice_sums
 from blowfish_privacy.engines.sql.marginals import marginals_query, spread
+from blowfish_privacy.engines.sql.matching import check_types, find_column
 from blowfish_privacy.engines.sql.positions import Verdicts
 from blowfish_privacy.engines.sql.problems import PROBLEMS, data_problem
 from blowfish_privacy.engines.sql.record_scan import RecordScan
 from blowfish_privacy.engines.sql.rows import check_query
+from blowfish_privacy.engines.sql.undeclared import with_values
 from blowfish_privacy.errors import DataError
 
 Result = TypeVar("Result")
@@ -141,7 +144,7 @@ class TableEngine:
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
         """Check columns and types from the source's description alone."""
         asked = domain.project(names)
-        self.safely(lambda: _check_types(asked, self._source.types(_choose(asked))))
+        self.safely(lambda: check_types(asked, self._source.types(_choose(asked))))
 
     def rows(self) -> int:
         """Count the rows."""
@@ -157,14 +160,17 @@ class TableEngine:
 
         def inspect() -> DataCheck:
             present: list[str] = []
+            similar: dict[str, tuple[str, ...]] = {}
 
             def choose(names: Sequence[object]) -> list[int]:
+                absent = [name for name in domain.names if name not in names]
+                similar.update({name: tuple(near_columns(name, [*map(str, names)])) for name in absent})
                 present.extend(name for name in domain.names if names.count(name) == 1)
                 return [names.index(name) for name in present] or [0]
 
             types = dict(zip(present, self._source.open(choose).types, strict=False))
             fitting = [name for name in present if accepts(domain[name], types[name])]
-            return self._tallied(domain, present, fitting)
+            return self._tallied(domain, present, fitting, similar)
 
         return self.safely(inspect)
 
@@ -184,13 +190,25 @@ class TableEngine:
     def open(self, domain: Domain) -> Opened:
         """Open the columns of a domain; no row is read yet."""
         opened = self._source.open(_choose(domain))
-        _check_types(domain, opened.types)
+        check_types(domain, opened.types)
         return opened
 
-    def _tallied(self, domain: Domain, present: Sequence[str], fitting: Sequence[str]) -> DataCheck:
+    def _watching(self, name: str) -> Opened:
+        """Open one column, and count what is asked of it."""
+        opened = self._source.open(lambda names: [find_column(name, names, [name])])
+
+        def ask(query: exp.Select) -> Answer:
+            self.reads += 1
+            return opened.ask(query)
+
+        return replace(opened, ask=ask)
+
+    def _tallied(
+        self, domain: Domain, present: Sequence[str], fitting: Sequence[str], similar: Mapping[str, tuple[str, ...]]
+    ) -> DataCheck:
         self.reads += 1
         if fitting:
-            opened = self._source.open(lambda names: [_find(name, names) for name in fitting])
+            opened = self._source.open(lambda names: [find_column(name, names, fitting) for name in fitting])
             attributes = [domain[name] for name in fitting]
             query = check_query(attributes, opened.types, opened.dialect, Verdicts.whatever_is_declared)
             rows, *tallies = (int(each) for each in opened.ask(query).fetchall()[0])
@@ -199,7 +217,8 @@ class TableEngine:
         columns: list[ColumnCheck] = []
         for name in domain.names:
             if name not in fitting:
-                columns.append(ColumnCheck(name, present=name in present, type_fits=False))
+                near = similar.get(name, ())
+                columns.append(ColumnCheck(name, present=name in present, type_fits=False, similar=near))
                 continue
             missing, outside, malformed, *tallies = tallies
             columns.append(
@@ -220,36 +239,13 @@ class TableEngine:
                     ),
                 )
             )
-        return DataCheck(rows, tuple(columns))
+        looked_at = [
+            with_values(each, domain[each.name], self._watching(each.name)) if each.name in fitting else each
+            for each in columns
+        ]
+        return DataCheck(rows, tuple(looked_at))
 
 
 def _choose(domain: Domain) -> Choice:
-    return lambda names: [_find(domain.column(name), names) for name in domain.names]
-
-
-def _check_types(domain: Domain, types: Sequence[ColumnType]) -> None:
-    for name, attribute, column in zip(domain.names, domain.attributes, types, strict=True):
-        if not accepts(attribute, column):
-            raise _wrong_type(domain.column(name), attribute, column)
-
-
-def _find(name: str, names: Sequence[object]) -> int:
-    matches = [index for index, each in enumerate(names) if each == name]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise DataError(f"the data have several columns {name!r}.", hint="rename all but one of them.")
-    # Other names are not quoted: where the header is missing, they are the values of a row.
-    similar = [each for each in names if isinstance(each, str) and each.strip().casefold() == name.casefold()]
-    spelt = f"the data spell it {similar[0]!r}; " if similar else ""
-    raise DataError(
-        f"the data have no column {name!r}.",
-        hint=f"{spelt}names must match exactly, and a CSV file must name its columns in the first line.",
-    )
-
-
-def _wrong_type(name: str, attribute: Attribute, column: ColumnType) -> DataError:
-    hint = "columns are never converted implicitly; convert it yourself."
-    if isinstance(attribute, Integer) and column.kind == "float":
-        hint = f"{hint} (pandas turns whole numbers with gaps into floats; astype('Int64') keeps them whole.)"
-    return DataError(f"the column {name!r} must hold {wanted(attribute)}, but is of another type.", hint=hint)
+    declared = [domain.column(name) for name in domain.names]
+    return lambda names: [find_column(name, names, declared) for name in declared]

@@ -64,26 +64,26 @@ class Scalar(ABC):
 
 
 class Ranked(Scalar):
-    """A number that increases by one with every position of one attribute."""
+    """A number that increases by the same amount with every position of one attribute."""
 
-    def __init__(self, classes: Classes, name: str, lowest: int = 0) -> None:
+    def __init__(self, classes: Classes, name: str, lowest: int = 0, growth: int = 1) -> None:
         super().__init__(classes)
-        self._axis, self._lowest = classes.domain.axis(name), lowest
+        self._axis, self._lowest, self._growth = classes.domain.axis(name), lowest, growth
 
     def value(self, cell: Cell) -> int:
-        """Add the position to the lowest number."""
-        return self._lowest + cell[self._axis]
+        """Grow from the lowest number with the position."""
+        return self._lowest + cell[self._axis] * self._growth
 
     def values(self, cells: Ints) -> Ints:
-        """Add the position to the lowest number."""
-        return self._lowest + cells[:, self._axis]
+        """Grow from the lowest number with the positions."""
+        return self._lowest + cells[:, self._axis] * self._growth
 
     def _piece_ends(self) -> tuple[Ints, Ints]:
         groups, along = self.classes.groups[self._axis], self.classes.along(self._axis)
         first, last = (
             np.array(ends, dtype=np.int64) for ends in zip(*((g.first, g.last) for g in groups), strict=True)
         )
-        return first[along] + self._lowest, last[along] + self._lowest
+        return first[along] * self._growth + self._lowest, last[along] * self._growth + self._lowest
 
     def _cell_in(self, piece: int, *, highest: bool) -> Cell:
         groups = self.classes.piece(piece)

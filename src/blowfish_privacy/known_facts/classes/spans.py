@@ -54,8 +54,8 @@ def span_of(form: LinearForm, classes: Classes) -> Span:
     (first, *_) = form.domain.names
     match form.pattern:
         case Pattern.LINE:
-            (lowest,) = form.column((0,))
-            return _of_scalars([Ranked(classes, first, lowest)])
+            (lowest,), (next_one,) = form.column((0,)), form.column((min(1, form.domain.size - 1),))
+            return _of_scalars([Ranked(classes, first, lowest, next_one - lowest)])
         case Pattern.RANKS if form.outputs > _FEW_OUTPUTS:
             ranked = Ranked(classes, first)
             return Span(ranked.high - ranked.low, form.domain.size - 1, (), (ranked,), injective=False, ranked=True)

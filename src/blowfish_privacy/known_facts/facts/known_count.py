@@ -51,8 +51,8 @@ class KnownCount(Fact):
     def __init__(self, where: Mapping[str, Any], count: int | None = None) -> None:
         if not isinstance(where, Mapping) or not where:
             raise PolicyError(f"a known count needs a condition, got {brief(where)}.", hint="where={'age': (17, 25)}.")
-        self.where = deepcopy(dict(where))
-        self.count = None if count is None else checked_count(count)
+        self.where: dict[str, Any] = deepcopy(dict(where))
+        self.count: int | None = None if count is None else checked_count(count)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KnownCount) and (self.where, self.count) == (other.where, other.count)

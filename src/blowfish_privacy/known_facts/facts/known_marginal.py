@@ -45,10 +45,10 @@ class KnownMarginal(Fact):
             raise PolicyError(f"a known marginal needs the names of its attributes, got {brief(attributes)}.")
         if len(set(attributes)) < len(attributes):
             raise PolicyError(f"a known marginal names an attribute twice: {', '.join(attributes)}.")
-        self.attributes = tuple(attributes)
+        self.attributes: tuple[str, ...] = tuple(attributes)
         # A pandas Series, such as value_counts() gives, says which count is whose; an array is in the declared order.
         listed = counts.to_dict() if hasattr(counts, "to_dict") else counts
-        self.given = listed.tolist() if hasattr(listed, "tolist") else deepcopy(listed)
+        self.given: Any = listed.tolist() if hasattr(listed, "tolist") else deepcopy(listed)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KnownMarginal) and (self.attributes, self.given) == (

@@ -14,15 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
+from warnings import catch_warnings, simplefilter
 
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.errors import BlowfishWarning, RefusalError
 from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change
 from blowfish_privacy.known_facts.classes.classes import Ints
 from blowfish_privacy.known_facts.classes.fact_model import FactModel, fact_model
 from blowfish_privacy.known_facts.classes.scalars import Scalar, Whole
 from blowfish_privacy.known_facts.classes.spans import Span, candidates, span_of
+from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.known_facts.facts import KnownMarginal
 from blowfish_privacy.known_facts.facts.assumptions import Assumptions
 from blowfish_privacy.known_facts.search import atoms
@@ -33,11 +36,6 @@ from blowfish_privacy.queries.query import LinearForm
 
 FOLLOWS = "the answer follows from a known marginal"
 ALONE = "known counts leave single moves only, inside classes that may hold a record"
-
-
-def crosses(policy: Assumptions) -> bool:
-    """Say whether a secret pair changes a known count, so that records have to move together."""
-    return bool(policy.known) and fact_model(policy, ()).crossing.exists
 
 
 def under_facts(form: LinearForm, policy: Assumptions) -> LargestChange | None:
@@ -227,6 +225,17 @@ def _chosen(model: FactModel, atom: Atom) -> Moves:
     return tuple(move.secret or (leave[move.classes[0]], enter[move.classes[1]]) for move in atom.moves)
 
 
+_MOST_ASKED = 20
+"""Facts of which each is asked whether it is free by itself."""
+
+
+def _is_free(policy: Any, number: int) -> bool:
+    with catch_warnings():
+        simplefilter("ignore", BlowfishWarning)
+        size = policy.size if policy.records is None else policy.records
+        return not crosses(replace(policy, known=(policy.known[number],), size=size))
+
+
 def refusal(model: FactModel) -> RefusalError:
     """Build the error that names the facts that cross each other and says what can be done."""
     policy = model.policy
@@ -239,7 +248,10 @@ def refusal(model: FactModel) -> RefusalError:
     facts = {
         fact for fact in facts if any(policy.graph.changes(name) for name in policy.known[fact].attributes)
     } or facts
-    said = [policy.known[fact].words(policy.domain) for fact in sorted(facts)]
+    if len(facts) <= _MOST_ASKED:
+        # One that no secret pair changes is free, whatever others are known beside it.
+        facts = {fact for fact in facts if not _is_free(policy, fact)} or facts
+    said = [*dict.fromkeys(policy.known[fact].words(policy.domain) for fact in sorted(facts))]
     named = "; ".join(said[:4]) + (f"; and {len(said) - 4} more" if len(said) > 4 else "")
     return RefusalError(
         f"these known facts cross each other, and no theorem bounds how many records move together: {named}.",

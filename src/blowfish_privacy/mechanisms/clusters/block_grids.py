@@ -111,7 +111,7 @@ class BlockGrids:
         return (
             attribute.bounds[start + width] - attribute.bounds[start]
             if isinstance(attribute, Binned)
-            else Fraction(width)
+            else width * attribute.gap(0, 1)
         )
 
     def _fine(self, grids: tuple[BlockGrid, ...]) -> list[list[int]]:

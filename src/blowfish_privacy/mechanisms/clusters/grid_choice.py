@@ -13,7 +13,6 @@ from blowfish_privacy.aggregates.lattice import MOST_NODES
 from blowfish_privacy.domain import Attribute, Binned, Domain
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.clusters.stretches import Equal
-from blowfish_privacy.support.exact import show
 
 MOST_DIMENSIONS = 8
 MOST_CELLS = 2**14
@@ -33,7 +32,7 @@ Ratio = Callable[[Sequence[int]], Fraction]
 
 def widths(attributes: Sequence[Attribute]) -> tuple[Fraction, ...]:
     """Return the width of the box along every attribute, in the units of its values."""
-    return tuple(a.bounds[-1] - a.bounds[0] if isinstance(a, Binned) else Fraction(a.size) for a in attributes)
+    return tuple(a.bounds[-1] - a.bounds[0] if isinstance(a, Binned) else a.size * a.gap(0, 1) for a in attributes)
 
 
 def rate(signal: Fraction, dimensions: int) -> int:
@@ -43,18 +42,6 @@ def rate(signal: Fraction, dimensions: int) -> int:
     # The largest M with M^3 <= (17/10)^3 8^(d-3) N^2.
     cube = int(Fraction(17, 10) ** 3 * Fraction(8) ** (dimensions - 3) * signal**2)
     return min(int(signal * 2 / 7), _cube_root(cube))
-
-
-class TooFewError(RefusalError):
-    """There are too few records: any centres would be noise."""
-
-    @classmethod
-    def of(cls, records: int, epsilon: Fraction) -> TooFewError:
-        """Refuse this number of records at this epsilon."""
-        return cls(
-            f"{records:,} records at epsilon {show(epsilon)} say too little: any centres would be noise.",
-            hint="raise epsilon, or take fewer attributes.",
-        )
 
 
 def _cube_root(number: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from blowfish_privacy.domain import Attribute, Binned, Domain, Integer
+from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.clusters.synopsis import Points, to_values
 from blowfish_privacy.mechanisms.constraints import Constraints, Integers
@@ -33,8 +33,8 @@ def _positions(attribute: Attribute, places: Floats) -> Integers:
     if isinstance(attribute, Binned):
         edges = [float(bound) for bound in attribute.bounds]
         found = np.searchsorted(edges, places, side="right") - 1
-    elif isinstance(attribute, Integer):
-        found = np.rint(places).astype(np.int64) - attribute.low
+    elif isinstance(attribute, Numeric):
+        found = np.rint((places - float(attribute.lowest)) / float(attribute.spacing)).astype(np.int64)
     else:
         raise QueryError("categories have no coordinates.")
     return np.clip(found, 0, attribute.size - 1)

@@ -194,8 +194,9 @@ class SoftGrid(Synopsis):
         """Give the error of one node's sum, in records."""
         return ExpectedError(self.scale, Fraction(1, self.unit), "a cell of the grid")
 
+    @property
     def notices(self) -> list[str]:
-        """Name the attributes along which the grid has a single cell."""
+        """The attributes along which the grid has a single cell."""
         domain = self.form.domain
         axes = zip(domain.names, self.cells or (), strict=False)
         flat = ", ".join(quoted(name) for name, cells in axes if cells == 1 < domain[name].size)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, AttributeSets, TableAggregates
-from blowfish_privacy.domain import Attribute, Binned, Domain, Integer
+from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
 from blowfish_privacy.errors import DataError, QueryError, RefusalError, SpecError
 from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve, hats, kron
 from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
@@ -119,9 +119,9 @@ def to_values(attribute: Attribute, edges: Floats) -> Floats:
     """Turn coordinates in positions, with 0 at the lower edge of the first position, into values."""
     if isinstance(attribute, Binned):
         return np.interp(edges, np.arange(attribute.size + 1), [float(bound) for bound in attribute.bounds])
-    if not isinstance(attribute, Integer):
+    if not isinstance(attribute, Numeric):
         raise QueryError("categories have no coordinates.")
-    return attribute.low - 0.5 + edges
+    return float(attribute.lowest) + (edges - 0.5) * float(attribute.spacing)
 
 
 def to_points(domain: Domain, lows: Floats, highs: Floats, weights: Floats) -> Points:

@@ -45,8 +45,8 @@ class GaussianFlow(FlowFamily):
 
     def line_words(self, name: str, line: Line) -> str:
         """State the standard deviations of the leaf and of the bins, in records."""
-        bins = (f", {sqrt(each.scale) / each.unit:.6g} on bins {each.spacing} apart" for each in line.coarse)
-        return f"across {name} Gaussian noise of standard deviation {sqrt(line.leaf.scale):.6g}" + "".join(bins)
+        bins = (f", {sqrt(each.scale) / each.unit:.4g} on bins {each.spacing} apart" for each in line.coarse)
+        return f"across {name} Gaussian noise of standard deviation {sqrt(line.leaf.scale):.4g}" + "".join(bins)
 
     def to_document(self) -> dict[str, Any]:
         """Write the levels of both lines."""

@@ -91,10 +91,10 @@ class GaussianGrid(ProductFamily):
             for name, levels in zip(self.form.domain.names, self.levels, strict=True)
         )
         deviations = [sqrt(self._variance(*two)) for two in product(*self.levels)]
-        total = f", and of {sqrt(self.total):.6g} on the number of records" if self.total else ""
+        total = f", and of {sqrt(self.total):.4g} on the number of records" if self.total else ""
         return (
             f"Gaussian noise goes on products of overlapping bins {' and '.join(along)}, of standard deviation "
-            f"{min(deviations):.6g} to {max(deviations):.6g} records{total}."
+            f"{min(deviations):.4g} to {max(deviations):.4g} records{total}."
         )
 
     def to_document(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.support.exact import Number, exact
 
 
@@ -23,6 +24,9 @@ class GridError:
     of: str = "a random rectangle"
     precision: float = 0.0
     distribution: str = "normal, as the sum of many draws"
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     @property
     def rmse(self) -> float:

@@ -22,6 +22,7 @@ from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.mechanisms.ordered.precisions import precise_line
 from blowfish_privacy.noise import BitSource
+from blowfish_privacy.support.matrices import dense
 
 DIVISIONS = 2**20
 """Q: a flow is a whole number of 1 / Q records."""
@@ -58,7 +59,7 @@ class Line:
     @cached_property
     def hats(self) -> npt.NDArray[np.int64]:
         """The whole-number hats G: one row for each node."""
-        scaled = [level.hats(self.length).toarray() * level.unit for level in self.coarse]
+        scaled = [dense(level.hats(self.length)) * level.unit for level in self.coarse]
         return np.rint(np.concatenate([np.zeros((0, self.length)), *scaled])).astype(np.int64)
 
     @cached_property

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
+from blowfish_privacy.support.matrices import dense
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,14 @@ def mean_square(table: Floats) -> float:
 
 def whole_hats(size: int, level: DifferenceLevel) -> npt.NDArray[np.int64]:
     """Return whole-number hats along an attribute."""
-    return np.rint(level.hats(size).toarray() * level.unit).astype(np.int64)
+    return np.rint(dense(level.hats(size)) * level.unit).astype(np.int64)
 
 
 def hats_of(level: DifferenceLevel, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Answer whole-number hats along the first attribute exactly; most weights are 0, and skipped."""
-    hats = level.hats(len(counts)).tocsr() * level.unit
+    from scipy.sparse import csr_array
+
+    hats: Any = csr_array(level.hats(len(counts))) * level.unit
     hats.data = np.rint(hats.data).astype(np.int64)
     return np.asarray(hats @ counts, dtype=np.int64)
 

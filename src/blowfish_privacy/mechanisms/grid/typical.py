@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.constraints import Correction
-from blowfish_privacy.mechanisms.error import Error
+from blowfish_privacy.mechanisms.error import Error, in_short
 from blowfish_privacy.mechanisms.grid.grid_error import over_all_rectangles
 from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
@@ -92,6 +92,9 @@ class GridBootstrapError:
     of: str = "a random rectangle"
     distribution: str = "that of the estimate, simulated on itself"
     unit: Fraction = Fraction(1)
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     @cached_property
     def errors(self) -> list[Floats]:

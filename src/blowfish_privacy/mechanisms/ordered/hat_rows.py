@@ -1,4 +1,4 @@
-"""The rows of the coarser levels of a smooth hierarchy as one sparse matrix, whatever noise they get.
+"""The rows of the coarser levels of a smooth hierarchy as one matrix, whatever noise they get.
 
 All of it depends on sizes and spacings alone, so it is kept: plans that differ in what they spend share it.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.ordered.levels import Level
+from blowfish_privacy.support.matrices import Matrix, stacked, turned
 
 _KEPT = 12
 _LARGEST_KEPT = 2**17
@@ -28,16 +28,19 @@ class HatRows:
     levels: tuple[Level, ...]
 
     @cached_property
-    def hats(self) -> Any:
+    def hats(self) -> Matrix:
         """The rows of all levels, counted in records."""
-        from scipy.sparse import csr_array, vstack
-
-        return vstack([level.hats(self.size) for level in self.levels] or [csr_array((0, self.size))]).tocsr()
+        return stacked([level.hats(self.size) for level in self.levels] or [np.zeros((0, self.size))])
 
     @cached_property
-    def products(self) -> Any:
+    def turned(self) -> Matrix:
+        """The same with rows and columns exchanged."""
+        return turned(self.hats)
+
+    @cached_property
+    def products(self) -> Matrix:
         """The products of every two rows."""
-        return self.hats @ self.hats.T
+        return self.hats @ self.turned
 
     @property
     def overlapping(self) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level
+from blowfish_privacy.support.matrices import dense
 
 Floats = npt.NDArray[np.float64]
 _FINE = 16
@@ -33,7 +33,6 @@ def cumulative_information(size: int, leaf: float, coarse: Sequence[Level], tota
 
 
 def _squares(level: Level, size: int) -> Floats:
-    """Multiply the rows of a level with themselves: sparse where they are short."""
-    hats = level.hats(size)
-    squares: Any = (hats.T @ hats).toarray() if level.spacing < _FINE else hats.toarray().T @ hats.toarray()
-    return squares
+    """Multiply the rows of a level with themselves: as arrays where they are long."""
+    hats = level.hats(size) if level.spacing < _FINE else dense(level.hats(size))
+    return dense(hats.T @ hats)

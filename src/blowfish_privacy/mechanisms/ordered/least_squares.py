@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.ordered.hat_rows import HatRows, hat_rows
 from blowfish_privacy.mechanisms.ordered.levels import Level
+from blowfish_privacy.support.matrices import Matrix, blocks, column_by_column, dense, solver, times
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,20 +39,22 @@ class LeastSquares:
         return hat_rows(self.size, self.coarse)
 
     @property
-    def hats(self) -> Any:
+    def hats(self) -> Matrix:
         """The rows of all coarser levels."""
         return self._shape.hats
 
     @cached_property
     def _solve(self) -> Any:
-        from scipy.sparse import block_diag
-        from scipy.sparse.linalg import splu
-
         if not self.coarse:
             return np.asarray
-        noise = block_diag([level.covariance(self.size) for level in self.coarse])
+        noise = blocks([level.covariance(self.size) for level in self.coarse])
+        system: Any = noise + self.leaf * self._shape.products
+        if isinstance(system, np.ndarray):
+            return partial(column_by_column, solver(system))
+        from scipy.sparse.linalg import splu
+
         order = self._shape.order
-        system = (noise + self.leaf * self._shape.products).tocsr()[order][:, order].tocsc()
+        system = system.tocsr()[order][:, order].tocsc()
         factor = splu(system, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
         def solve(right: Floats) -> Floats:
@@ -74,23 +77,28 @@ class LeastSquares:
     @cached_property
     def _ones(self) -> Floats:
         """What the hats see of one record everywhere, times the variance of the leaf's noise."""
-        return self.leaf * np.asarray(self.hats.sum(axis=1)).reshape(-1)
+        return self.leaf * (self.hats @ np.ones(self.size))
 
     def estimate(self, leaf: Floats, coarse: Sequence[Floats], total: int) -> Floats:
         """Return the estimated counts, which add up to the total where it is exact."""
-        observed = np.concatenate([np.zeros(0), *coarse])
+        return self.estimates(leaf[None], [each[None] for each in coarse], np.array([float(total)]))[0]
+
+    def estimates(self, leaf: Floats, coarse: Sequence[Floats], totals: Floats) -> Floats:
+        """Return the same for several releases at once, one in each row."""
+        observed = np.concatenate([np.zeros((len(leaf), 0)), *coarse], axis=1)
         response, spread = self._total
-        gap = observed - self.hats @ leaf
-        solved = self._solve(gap)
-        multiplier = (total - float(leaf.sum()) - float(self._ones @ solved)) / spread
-        return leaf + self.leaf * (self.hats.T @ (solved - multiplier * response) + multiplier)
+        solved = np.ascontiguousarray(self._solve(observed.T - times(self.hats, leaf.T)).T)
+        # Product by product, so that a release is estimated to the same bits alone and among others.
+        seen = np.array([float(self._ones @ each) for each in solved])
+        multipliers = ((totals - leaf.sum(axis=1) - seen) / spread)[:, None]
+        return leaf + self.leaf * (times(self._shape.turned, (solved - multipliers * response).T).T + multipliers)
 
     def spread(self, weights: Floats) -> Floats:
         """Multiply columns of weights by the covariance of the estimated counts, v I - v^2 B' G^-1 B."""
         response, left = self._total
         solved = self._solve(self.hats @ weights)
         multiplier = (weights.sum(axis=0) - self._ones @ solved) / left
-        known = self.hats.T @ (solved - np.outer(response, multiplier)) + multiplier
+        known = self._shape.turned @ (solved - np.outer(response, multiplier)) + multiplier
         return self.leaf * weights - self.leaf**2 * known
 
     def moments(self) -> tuple[float, float]:
@@ -131,14 +139,9 @@ class LeastSquares:
 
     @cached_property
     def _joined(self) -> Floats:
-        return np.vstack([self.hats.toarray(), np.ones((1, self.size))])
+        return np.vstack([dense(self.hats), np.ones((1, self.size))])
 
     @cached_property
     def _joint_solve(self) -> Any:
-        from functools import partial
-
-        from scipy.linalg import block_diag, cho_factor, cho_solve
-
-        coarse = (level.covariance(self.size).toarray() for level in self.coarse)
-        noise: Any = block_diag(*coarse, np.full((1, 1), self.total))
-        return partial(cho_solve, cho_factor(noise + self.leaf * (self._joined @ self._joined.T)))
+        noise = blocks([*(level.covariance(self.size) for level in self.coarse), np.full((1, 1), self.total)])
+        return solver(dense(noise) + self.leaf * (self._joined @ self._joined.T))

@@ -165,9 +165,11 @@ class LevelFamily(OrderedFamily):
 
     def covariance(self) -> Floats:
         """Return a block for each stretch: their noise is independent."""
-        from scipy.linalg import block_diag
-
-        joined: Any = block_diag(*(segment.covariance() for segment in self.segments))
+        size = sum(segment.stretch.size for segment in self.segments)
+        joined = np.zeros((size, size))
+        for segment in self.segments:
+            inside = slice(segment.stretch.start, segment.stretch.stop)
+            joined[inside, inside] = segment.covariance()
         return joined
 
     @property
@@ -182,6 +184,15 @@ class LevelFamily(OrderedFamily):
     def simulated_error(self, source: BitSource) -> Floats:
         """Draw the noise of every stretch once."""
         return np.concatenate([segment.simulated_error(source) for segment in self.segments])
+
+    def drawn(self, source: BitSource) -> npt.NDArray[np.int64]:
+        """Draw the noise of every stretch once."""
+        return np.concatenate([segment.drawn(source) for segment in self.segments])
+
+    def errors(self, drawn: npt.NDArray[Any]) -> Floats:
+        """Return the errors of every stretch."""
+        parts = np.split(drawn, np.cumsum([segment.rows for segment in self.segments])[:-1], axis=1)
+        return np.concatenate([s.errors(part) for s, part in zip(self.segments, parts, strict=True)], axis=1)
 
     @property
     def exact_parts(self) -> int:

@@ -15,12 +15,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS, RowNoise
+from blowfish_privacy.support.matrices import Matrix, diagonal, matrix
 
 _SMALLEST = 1e-60
 
@@ -67,11 +67,11 @@ class Level(ABC):
         """Return the exact rows, times :attr:`unit`."""
 
     @abstractmethod
-    def hats(self, size: int) -> Any:
+    def hats(self, size: int) -> Matrix:
         """Return what the rows observe as a sparse matrix of hats, counted in records."""
 
     @abstractmethod
-    def covariance(self, size: int) -> Any:
+    def covariance(self, size: int) -> Matrix:
         """Return the covariance of the noise on what :meth:`hats` observes, as a sparse matrix."""
 
     @abstractmethod
@@ -152,10 +152,8 @@ class DifferenceLevel(Level):
         answers[1:] += right
         return answers
 
-    def hats(self, size: int) -> Any:
-        """Return the rows as a sparse matrix, counted in records."""
-        from scipy.sparse import csr_array
-
+    def hats(self, size: int) -> Matrix:
+        """Return the rows, counted in records."""
         x = np.arange(size)
         node, rest = np.divmod(x, self.spacing)
         below = [rest + self.spacing * step for step in range(self.overlap)]
@@ -164,13 +162,11 @@ class DifferenceLevel(Level):
         rows = [node - step for step in range(self.overlap)] + [node + step for step in range(1, self.overlap + 1)]
         places = (np.concatenate(rows) + self.overlap - 1, np.tile(x, 2 * self.overlap))
         shape = (int(node[-1]) + 2 * self.overlap, size)
-        return csr_array((np.concatenate(weights), places), shape=shape)[: self.rows(size)]
+        return matrix(np.concatenate(weights), *places, shape)[: self.rows(size)]
 
-    def covariance(self, size: int) -> Any:
+    def covariance(self, size: int) -> Matrix:
         """Return the covariance of the rows' noise, counted in records."""
-        from scipy.sparse import identity
-
-        return self.variance * identity(self.rows(size))
+        return diagonal(np.full(self.rows(size), self.variance))
 
     def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return noisy rows as observations of :meth:`hats`."""
@@ -209,19 +205,15 @@ class CumulativeLevel(Level):
         padded[:reach] = sums[:reach]
         return padded.reshape(rows, self.spacing).sum(axis=1)
 
-    def hats(self, size: int) -> Any:
+    def hats(self, size: int) -> Matrix:
         """Return the differences of the rows: hats again, counted in records."""
         return DifferenceLevel(self.spacing, self.scale).hats(size)[: self.rows(size)]
 
-    def covariance(self, size: int) -> Any:
+    def covariance(self, size: int) -> Matrix:
         """Return the covariance of the differences: each shares its noise with its neighbours."""
-        from scipy.sparse import diags
-
-        rows = self.rows(size)
-        main = np.full(rows, 2.0)
-        main[:1] = 1.0
-        beside = -np.ones(rows - 1)
-        return self.variance * (diags(main) + diags(beside, 1) + diags(beside, -1))
+        main = np.full(self.rows(size), 2 * self.variance)
+        main[:1] = self.variance
+        return diagonal(main, beside=-self.variance)
 
     def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return differences of noisy rows as observations of :meth:`hats`."""
@@ -252,17 +244,13 @@ class TotalLevel(Level):
         """Count all records."""
         return counts.sum(keepdims=True)
 
-    def hats(self, size: int) -> Any:
+    def hats(self, size: int) -> Matrix:
         """Return a row of ones."""
-        from scipy.sparse import csr_array
+        return np.ones((1, size))
 
-        return csr_array(np.ones((1, size)))
-
-    def covariance(self, size: int) -> Any:
+    def covariance(self, size: int) -> Matrix:
         """Return the variance of the one row."""
-        from scipy.sparse import identity
-
-        return self.variance * identity(1)
+        return diagonal(np.full(1, self.variance))
 
     def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the noisy number of records."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +59,14 @@ class OrderedFamily(Mechanism):
     @abstractmethod
     def simulated_error(self, source: BitSource) -> Floats:
         """Draw the noise once and return the resulting error of the estimate."""
+
+    def drawn(self, source: BitSource) -> npt.NDArray[Any]:
+        """Draw the noise once, as :meth:`errors` takes it; by default the error itself."""
+        return self.simulated_error(source)
+
+    def errors(self, drawn: npt.NDArray[Any]) -> Floats:
+        """Return the errors for several draws, one in each row: all at once, where that is faster."""
+        return drawn
 
     def public_ends(self) -> list[int]:
         """List the positions (exclusive) below which the number of records is public and exact."""

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.sizes import bounds_by_size
 from blowfish_privacy.noise import BitSource, SimulationSource
@@ -50,6 +52,14 @@ class Estimate(Protocol):
         """Draw the noise once and return the error at positions 0..size - 1."""
         ...
 
+    def drawn(self, source: BitSource) -> npt.NDArray[Any]:
+        """Draw the noise once, as :meth:`errors` takes it."""
+        ...
+
+    def errors(self, drawn: npt.NDArray[Any]) -> Floats:
+        """Return the errors at positions 0..size - 1 for several draws, one in each row."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class RangeError:
@@ -63,6 +73,9 @@ class RangeError:
     of: str = "a random range"
     distribution: str = "a sum of discrete Laplace draws, simulated"
     unit: Fraction = Fraction(1)
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     @property
     def size(self) -> int:
@@ -137,15 +150,15 @@ class RangeError:
     @cached_property
     def _sampled(self) -> tuple[Floats, Floats]:
         """Widths and errors of random ranges, with fresh noise for each batch."""
-        widths, errors = list[Floats](), list[Floats]()
         # Small domains need many draws of the noise, large ones average within each.
         draws = min(1_500, max(200_000 // self.size, _DRAWS if self.size < 200_000 else 3))
         # Fixed bits, so that everyone computes the same error for the same noise scales.
         source = SimulationSource("ranges")
+        drawn, words = list[npt.NDArray[Any]](), list[npt.NDArray[Any]]()
         for _ in range(draws):
-            error = self.simulated(source)
-            ends = source.words(2 * (_RANGES // draws)).reshape(2, -1) % len(error)
-            kept = ends[0] != ends[1]
-            errors.append((error[ends[0]] - error[ends[1]])[kept])
-            widths.append(np.abs(ends[0].astype(np.float64) - ends[1])[kept])
-        return np.concatenate(widths), np.concatenate(errors)
+            drawn.append(self.estimate.drawn(source))
+            words.append(source.words(2 * (_RANGES // draws)))
+        starts, ends = np.swapaxes(np.stack(words).reshape(draws, 2, -1) % (self.size + 1), 0, 1)
+        errors = np.pad(self.estimate.errors(np.stack(drawn)), ((0, 0), (1, 0)))
+        rows, kept = np.arange(draws)[:, None], starts != ends
+        return np.abs(starts.astype(np.float64) - ends)[kept], (errors[rows, starts] - errors[rows, ends])[kept]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -99,21 +100,30 @@ class Segment:
 
     def estimate(self, noisy: npt.NDArray[np.int64], total: int) -> Floats:
         """Return the estimated number of records at or below each position; ``total`` matters where it is public."""
-        size = self.stretch.size
+        return self.estimates(noisy[None], np.array([total]))[0]
+
+    def estimates(self, noisy: npt.NDArray[np.int64], totals: npt.NDArray[np.int64]) -> Floats:
+        """Return the same for several releases at once, one in each row."""
+        totals = noisy[:, -1] if self.has_total else totals
         if not self.levels:
-            return np.array([float(total)])
-        total = int(noisy[-1]) if self.has_total else total
-        parts = np.split(noisy, np.cumsum([level.rows(size) for level in self.levels])[:-1])
+            return totals[:, None].astype(np.float64)
+        parts = [noisy[:, start:stop] for start, stop in self._places]
         if isinstance(self.levels[0], CumulativeLevel):
-            return np.append(parts[0], total).astype(np.float64)
+            return np.column_stack([parts[0], totals]).astype(np.float64)
         if not self.levels[0].scale:
-            return np.cumsum(parts[0]).astype(np.float64)
+            return np.cumsum(parts[0], axis=1).astype(np.float64)
         hats = [*zip(self.levels, parts, strict=True)][1 : -1 if self.has_total else None]
         coarse = [level.as_hats(part) for level, part in hats]
-        sums = np.cumsum(self._solver.estimate(parts[0].astype(np.float64), coarse, total))
+        sums = np.cumsum(self._solver.estimates(parts[0].astype(np.float64), coarse, totals.astype(np.float64)), axis=1)
         if not self.has_total:
-            sums[-1] = total
+            sums[:, -1] = totals
         return sums
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int]]:
+        """Where the rows of each level start and stop."""
+        stops = [*accumulate(level.rows(self.stretch.size) for level in self.levels)]
+        return [*zip([0, *stops], stops, strict=False)]
 
     def moments(self) -> tuple[float, float, float]:
         """Return trace and sum of the covariance of the cumulative estimate, and the relative error of both."""
@@ -135,9 +145,17 @@ class Segment:
 
     def simulated_error(self, source: BitSource) -> Floats:
         """Draw the noise once and return the error of the estimate, which is linear and so does not depend on data."""
+        return self.errors(self.drawn(source)[None])[0]
+
+    def drawn(self, source: BitSource) -> npt.NDArray[np.int64]:
+        """Draw the noise of all rows once."""
         none = np.zeros(0, dtype=np.int64)
+        return np.concatenate([none, *(self._noise(level, source) for level in self.levels)])
+
+    def errors(self, noise: npt.NDArray[np.int64]) -> Floats:
+        """Return the errors of the estimate for several draws of the noise, one in each row."""
         # Nobody is counted, so that every answer is its noise.
-        return self.estimate(np.concatenate([none, *(self._noise(level, source) for level in self.levels)]), 0)
+        return self.estimates(noise, np.zeros(len(noise), dtype=np.int64))
 
     def _noise(self, level: Level, source: BitSource) -> npt.NDArray[np.int64]:
         rows = level.rows(self.stretch.size)
@@ -161,7 +179,7 @@ class Segment:
             return np.pad(apart, ((0, 1), (0, 0))) * -1 + np.pad(apart, ((1, 0), (0, 0)))
         return self._solver.spread(weights)
 
-    @property
+    @cached_property
     def _solver(self) -> LeastSquares:
         return _solver(self.stretch.size, self.levels)
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.constraints import Correction
+from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.range_error import RangeError
@@ -85,6 +86,9 @@ class BootstrapError:
     of: str = "a random range"
     distribution: str = "that of the estimate, simulated on itself"
     unit: Fraction = Fraction(1)
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     @property
     def guaranteed(self) -> RangeError:

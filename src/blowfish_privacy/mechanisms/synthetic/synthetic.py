@@ -187,8 +187,9 @@ class SyntheticMechanism(Mechanism):
         with task("Fitting a model"):
             return self.approach.fit(self.scope, total, measurements)
 
+    @property
     def notices(self) -> list[str]:
-        """Say that synthetic records are not people, and that their error has no closed form."""
+        """That synthetic records are not people, and that their error has no closed form."""
         return [
             "Synthetic records are made up: they are not people. Their error is not covered by a closed form; that of "
             "the tables that were measured is."

@@ -11,7 +11,7 @@ import numpy as np
 
 from blowfish_privacy.domain import AT
 from blowfish_privacy.graphs.graph import SecretGraph, differing
-from blowfish_privacy.known_facts.theorems.dispatch import crosses
+from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting
 from blowfish_privacy.mechanisms.tables.planning.planning import Wanted, best_design
 from blowfish_privacy.mechanisms.tables.ranges.rebalancing import rebalanced
@@ -36,7 +36,7 @@ def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tu
     edges, _ = asked.broadest(graph)
     tables = tuple(tuple(sorted(block.axes)) for block in asked.blocks)
     changed = tuple(frozenset(differing(asked.seen(x), asked.seen(y))) for x, y in edges)
-    if policy.known and crosses(policy):
+    if crosses(policy):
         # Records that must move along may change anything.
         changed = (frozenset(range(len(asked.shape))),)
     blocks, ratio = _design(asked.shape, tables, objective, changed, policy.size == "unknown")

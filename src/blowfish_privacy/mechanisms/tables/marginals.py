@@ -139,7 +139,7 @@ class Marginals(TablesMechanism[TablesForm]):
         read = sorted({self.form.title(axis) for block in self.form.blocks for axis in block.reading})
         rows = f", some of them sums over neighbouring values of {' and '.join(read)}," if read else ""
         said = f"The cells of {many:,} table{'s' if many > 1 else ''}{rows} get Laplace noise of scale {scales}"
-        free = f", and {exact:,} without secrets get none" if exact else ""
+        free = f", and {exact:,} without secrets get{'s' * (exact == 1)} none" if exact else ""
         return f"{said}{free}; all tables asked for are estimated from these together, and agree."
 
     def to_document(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
 from blowfish_privacy.noise import SimulationSource, discrete_laplace
@@ -34,6 +35,9 @@ class TablesError:
     unit: Fraction = Fraction(1)
     distribution: str = "sums of discrete Laplace draws, simulated"
     precision: float = 0.0
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     @property
     def of(self) -> str:

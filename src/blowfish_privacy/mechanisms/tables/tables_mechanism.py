@@ -133,8 +133,9 @@ class TablesMechanism(Mechanism, Generic[Measured]):
         errors = map(sqrt, self.expected_error().by_table)
         return list(zip(titles, self.asked.sizes, errors, strict=True))
 
+    @property
     def notices(self) -> list[str]:
-        """Warn of tables so large that most cells are noise."""
+        """A warning of tables so large that most cells are noise."""
         large = max(self.asked.sizes)
         return [f"A table of {large:,} cells is large: in most cells there will be nothing but noise."] * (
             large > _MANY_CELLS

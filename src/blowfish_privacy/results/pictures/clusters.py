@@ -11,51 +11,65 @@ import numpy as np
 from blowfish_privacy.mechanisms import Points
 from blowfish_privacy.mechanisms.clusters.centres import Clusters
 from blowfish_privacy.mechanisms.clusters.synopsis import Floats
-from blowfish_privacy.results.pictures.figure import plain_text, start_figure
+from blowfish_privacy.results.pictures.figure import start_figure
+from blowfish_privacy.results.pictures.map import add_colour_bar, count_scale
+from blowfish_privacy.results.pictures.ticks import label_numbers
 
 _BINS = 64
 _MOST_PANELS = 15
+_CENTRE = "#B3261E"
 
 
-def draw_pairs(title: str, names: Sequence[str], points: Points, clusters: Clusters) -> Any:
+def draw_pairs(names: Sequence[str], points: Points, clusters: Clusters) -> Any:
     """Draw one panel for each pair of attributes."""
     every = list(combinations(range(len(names)), 2)) or [(0, 0)]
     pairs = every[:_MOST_PANELS]
     columns = min(3, len(pairs))
     rows = -(-len(pairs) // columns)
-    figure, axes = start_figure(5 * columns + 1, 4 * rows + 0.5, rows=rows, columns=columns)
-    panels = np.atleast_1d(axes).reshape(-1)
+    figure, grid = start_figure(max(5.2 * columns, 7), 4.2 * rows + 0.3, rows=rows, columns=columns, squeeze=False)
+    panels = grid.reshape(-1)
     for panel, pair in zip(panels, pairs, strict=False):
         draw_pair(panel, names, points, clusters, pair)
     for panel in panels[len(pairs) :]:
         panel.set_axis_off()
-    left_out = f" (the first {len(pairs)} of {len(every)} pairs of attributes)" if len(pairs) < len(every) else ""
-    figure.suptitle(plain_text(title + left_out))
+    if len(pairs) < len(every):
+        panels[0].set_title(f"the first {len(pairs)} of {len(every)} pairs of attributes", fontsize=9)
     return figure
 
 
 def draw_pair(axes: Any, names: Sequence[str], points: Points, clusters: Clusters, pair: tuple[int, int]) -> None:
-    """Draw the noisy density of two attributes, or of one given twice, and the centres over it."""
-    (first, second), weights, centers = pair, points.weights, clusters.centers
-    sizes = 30 + 300 * clusters.sizes / max(float(clusters.sizes.max()), 1e-9)
+    """Draw the noisy density of two attributes, or of one given twice, and the numbered centres over it."""
+    (first, second), weights = pair, points.weights
     if first == second:
-        edges, shares = _spread(points, first)
-        axes.stairs(weights @ shares, edges, fill=True, color="0.75")
-        for centre in centers[:, first]:
-            axes.axvline(centre, color="tab:red")
-        axes.set_xlabel(plain_text(names[first]))
-        axes.set_ylabel("estimated records")
+        _draw_line(axes, names[first], points, clusters, first)
         return
-    if len(points.places) > len(centers):
+    if len(points.places) > len(clusters.centers):
         (across, right), (up, high) = (_spread(points, axis) for axis in (first, second))
-        shown = axes.pcolormesh(across, up, high.T @ (right * weights[:, None]), cmap="Blues")
-        axes.figure.colorbar(shown, ax=axes, label="estimated records")
+        density = np.maximum(high.T @ (right * weights[:, None]), 0)
+        norm, scale = count_scale(density)
+        shown = axes.pcolormesh(across, up, density, cmap="Blues", norm=norm, rasterized=True)
+        add_colour_bar(axes, shown, f"estimated records in each square ({scale})")
     axes.margins(0.05)
-    axes.scatter(centers[:, first], centers[:, second], s=sizes, c="tab:red", edgecolors="white")
-    for number, centre in enumerate(centers):
-        axes.annotate(str(number), (centre[first], centre[second]), xytext=(6, 6), textcoords="offset points")
-    axes.set_xlabel(plain_text(names[first]))
-    axes.set_ylabel(plain_text(names[second]))
+    for number, (centre, size) in enumerate(zip(clusters.centers, clusters.sizes, strict=True)):
+        share = size / max(float(clusters.sizes.max()), 1e-9)
+        place = (centre[first], centre[second])
+        axes.scatter(*place, s=110 + 330 * share, c=_CENTRE, edgecolors="white", linewidths=1.2, zorder=3)
+        axes.annotate(str(number), place, ha="center", va="center", color="white", fontsize=8, zorder=4)
+    label_numbers(axes.xaxis, names[first])
+    label_numbers(axes.yaxis, names[second])
+    sized = "numbered centres; larger: more records"
+    axes.text(0.01, 0.99, sized, transform=axes.transAxes, va="top", fontsize=7, color="0.25")
+
+
+def _draw_line(axes: Any, name: str, points: Points, clusters: Clusters, axis: int) -> None:
+    edges, shares = _spread(points, axis)
+    axes.stairs(points.weights @ shares, edges, fill=True, color="0.75")
+    for number, centre in enumerate(clusters.centers[:, axis]):
+        axes.axvline(centre, color=_CENTRE, lw=1.2)
+        look: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "color": _CENTRE, "fontsize": 9}
+        axes.text(centre, 1.01, str(number), ha="center", **look)
+    label_numbers(axes.xaxis, name)
+    label_numbers(axes.yaxis, f"estimated records in each of {_BINS} strips")
 
 
 def _spread(points: Points, axis: int) -> tuple[Floats, Floats]:

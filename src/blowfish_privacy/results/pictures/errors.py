@@ -3,56 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
-import numpy as np
-
+from blowfish_privacy.release.explain import compare
 from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.results.pictures.figure import plain_text, start_figure
+from blowfish_privacy.results.pictures.figure import BLUE, plain_text, shorten, start_figure
+from blowfish_privacy.results.pictures.ticks import label_numbers
+from blowfish_privacy.support.exact import about, rounded
+
+_LOOKS = (("o", "-", BLUE), (".", "--", BLUE), (".", ":", "0.3"))
+_IN_VALUES = ("mean", "sum")
+"""Queries whose answers are counted like the values of an attribute; the others count records."""
+_PLAIN, _OURS = "plain differential privacy", "this policy"
 
 
 def draw_error_by_width(title: str, curves: Mapping[str, Sequence[float]], widths: Sequence[int]) -> Any:
     """Draw the error of ranges by their width, one curve for each way to release them."""
     figure, axes = start_figure(7, 4.2)
-    for (label, errors), (marker, style) in zip(curves.items(), _LOOKS, strict=False):
-        axes.plot(widths, errors, marker=marker, ls=style, label=label)
-    axes.set_title(plain_text(title), fontsize=10)
+    for (label, errors), (marker, style, colour) in zip(curves.items(), _LOOKS, strict=False):
+        axes.plot(widths, errors, marker=marker, ls=style, color=colour, label=label)
+    figure.suptitle(plain_text(title), fontsize=10)
     axes.set_xscale("log")
-    axes.set_xticks(widths, [f"{width:,}" for width in widths], fontsize=8)
+    ticks = [10**power for power in range(len(str(max(widths))))]
+    axes.set_xticks(ticks, [f"{width:,}" for width in ticks])
     axes.minorticks_off()
-    axes.set_xlabel("width of the range, in values")
-    axes.set_ylabel("typical error (root mean squared)")
+    axes.set_xlabel("width of the range, in values (logarithmic scale)", fontsize=9)
+    label_numbers(axes.yaxis, "typical error (root mean squared), in records")
     axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8)
+    axes.grid(color="0.92")
+    axes.legend(fontsize=8, frameon=False)
     return figure
 
 
-_LOOKS = (("o", "-"), (".", "--"), (".", ":"))
+def compare_plans(plans: Sequence[Plan], caption: str = "") -> Any:
+    """Draw the typical error of each plan beside that of plain differential privacy, the largest gain first.
+
+    Errors of a count and of a mean have nothing in common but their ratio: each plan has an axis of its own, and what
+    it gains is written beside it. The ``caption`` says below what was given up for it.
+    """
+    figure, grid = start_figure(9, 1.0 + 1.05 * len(plans), rows=len(plans), squeeze=False)
+    for plan, axes in zip(sorted(plans, key=_ratio, reverse=True), grid[:, 0], strict=True):
+        _draw_plan(axes, plan)
+    figure.suptitle("Typical error of each release: the shorter the bar, the more exact", fontsize=12)
+    if caption:
+        figure.supxlabel(fill(plain_text(caption), 130), x=0.01, ha="left", fontsize=8, color="0.25")
+    return figure
 
 
-def compare_plans(plans: Sequence[Plan]) -> Any:
-    """Draw the typical error of each plan beside that of plain differential privacy."""
-    figure, axes = start_figure(7, 0.9 + 0.9 * len(plans))
-    positions = np.arange(len(plans))
-    ours = [plan.expected_error() for plan in plans]
-    plain = [plan.plain_error() for plan in plans]
-    for offset, errors, label in ((-0.2, plain, "plain differential privacy"), (0.2, ours, "this policy")):
-        bars = axes.barh(
-            positions + offset, [error.rmse if error else 0.0 for error in errors], height=0.38, label=label
-        )
-        labels = ["" if error is None or not error.rmse else f"{error.rmse:.3g}" for error in errors]
-        axes.bar_label(bars, labels, padding=3, fontsize=8)
-    for position, error in zip(positions, ours, strict=True):
-        if not error.rmse:
-            # There is no place for zero on a logarithmic scale.
-            axes.text(0.01, position + 0.2, "exact", transform=axes.get_yaxis_transform(), va="center", fontsize=8)
-    axes.set_yticks(
-        positions,
-        [plain_text(f"{plan.name}\n({plan.certificate.loss.measure.name} {float(plan.amount):g})") for plan in plans],
-    )
+def draw_errors(axes: Any, errors: Mapping[str, float | None], colours: Sequence[str]) -> None:
+    """Draw errors of one unit as bars from zero, and write them beside the bars; None is one that is not known."""
+    longest = max(*(error or 0.0 for error in errors.values()), 1e-300)
+    for place, (error, colour) in enumerate(zip(errors.values(), colours, strict=True)):
+        axes.barh(place, error or 0.0, height=0.8, color=colour)
+        said = "not known" if error is None else about(error) if error else "exact"
+        axes.text((error or 0.0) + 0.01 * longest, place, said, va="center", fontsize=9)
+    axes.set_yticks(range(len(errors)), [plain_text(name) for name in errors])
+    axes.tick_params(axis="y", length=0)
     axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.margins(x=0.15)
-    axes.set_xlabel("typical error, root mean squared (log scale)")
-    figure.legend(loc="outside upper center", ncols=2, fontsize=8)
-    return figure
+    axes.set_xlim(0, 1.1 * longest)
+    axes.set_xticks([])
+    axes.spines["bottom"].set_visible(False)
+
+
+def _draw_plan(axes: Any, plan: Plan) -> None:
+    """Draw two bars, what they measure and what is gained."""
+    error, plain = plan.expected_error(), plan.plain_error()
+    draw_errors(axes, {_PLAIN: None if plain is None else plain.rmse, _OURS: error.rmse}, ("0.65", BLUE))
+    amount = f"{plan.certificate.loss.measure.name} {rounded(plan.amount)}"
+    unit = f" in units of {plan.query.attributes[0]}" if plan.query.keyword in _IN_VALUES else " in records"
+    counted = "" if plan.query.keyword == "linear" else unit
+    title = f"{shorten(plan.name, 40)}: error of {error.of}{counted}, at {amount}"
+    axes.set_title(plain_text(title), loc="left", fontsize=9)
+    axes.text(1.02, 0.5, _gain(plan), transform=axes.transAxes, va="center", fontsize=11, fontweight="bold", color=BLUE)
+
+
+def _ratio(plan: Plan) -> float:
+    plain, error = plan.plain_error(), plan.expected_error().rmse
+    return plain.rmse / error if plain is not None and error else 0.0
+
+
+def _gain(plan: Plan) -> str:
+    """Say in two lines what is gained."""
+    said = compare(plan)
+    return said.replace(" times more accurate", " times\nas exact").replace(
+        " times less accurate", " times\nless exact"
+    )

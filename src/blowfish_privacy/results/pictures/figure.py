@@ -1,25 +1,41 @@
-"""Figures: started without global state, and turned into PNG or SVG. Who wants a file writes the bytes."""
+"""Figures: started without global state, and turned into PNG, SVG or PDF. Who wants a file writes the bytes.
+
+Equal figures give equal bytes: no date is written, and names inside a file do not depend on chance. SVG has its letters
+as outlines, which look the same on every machine and in print; PDF holds its fonts, so that its text can be searched.
+"""
 
 from __future__ import annotations
 
 import io
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
+from blowfish_privacy.errors import SpecError
 from blowfish_privacy.support.printable import printable
+
+BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "0.55"
+"""Colours that are told apart by people who are colour-blind, and by their lightness in print."""
+ENDINGS = ("png", "svg", "pdf")
+"""The forms of pictures, by how their files end."""
 
 _ORIGIN = "Drawn from the blowfish-privacy release document with SHA-256"
 _RESOLUTION = 120
+_FONTS: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "blowfish-privacy", "pdf.fonttype": 42}
 
 
 def start_figure(width: float, height: float, rows: int = 1, columns: int = 1, **shared: Any) -> tuple[Any, Any]:
-    """Start a figure of panels; ``shared`` says which axes they have in common."""
+    """Start a figure of panels without frames; ``shared`` says which axes they have in common."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained", dpi=_RESOLUTION)
     FigureCanvasAgg(figure)
-    return figure, figure.subplots(rows, columns, **shared)
+    panels = figure.subplots(rows, columns, **shared)
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=8, color="0.4")
+    return figure, panels
 
 
 def plain_text(text: str) -> str:
@@ -27,30 +43,55 @@ def plain_text(text: str) -> str:
     return printable(text).replace("$", r"\$")
 
 
+def shorten(text: str, most: int) -> str:
+    """Cut a text to at most so many letters, the last of them an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def state_below(figure: Any, statement: str) -> None:
     """Write a guarantee below a figure, where nothing else is drawn."""
     figure.supxlabel(statement, x=0.995, ha="right", fontsize=7, color="0.4")
 
 
+def picture(figure: Any, ending: str, *, document: str | None = None) -> bytes:
+    """Turn a figure into PNG, SVG or PDF; that of a release says which document it was drawn from."""
+    from matplotlib import rc_context
+
+    origin = "" if document is None else _fingerprint(document)
+    metadata: dict[str, dict[str, Any]] = {
+        "png": {_ORIGIN: origin} if origin else {},
+        "svg": {"Date": None, **({"Description": f"{_ORIGIN} {origin}"} if origin else {})},
+        "pdf": {"CreationDate": None, **({"Subject": f"{_ORIGIN} {origin}"} if origin else {})},
+    }
+    buffer = io.BytesIO()
+    with rc_context(_FONTS):
+        figure.savefig(buffer, format=ending, dpi=_RESOLUTION, metadata=metadata[ending])
+    drawn = buffer.getvalue()
+    # Spaces at the ends of lines mean nothing in SVG, and are marked as mistakes where files are compared.
+    return b"\n".join(map(bytes.rstrip, drawn.splitlines())) + b"\n" if ending == "svg" else drawn
+
+
 def png(figure: Any, *, document: str | None = None) -> bytes:
     """Turn a figure into PNG; that of a release says which document it was drawn from."""
-    buffer = io.BytesIO()
-    origin = {} if document is None else {_ORIGIN: _fingerprint(document)}
-    figure.savefig(buffer, format="png", dpi=_RESOLUTION, metadata=origin)
-    return buffer.getvalue()
+    return picture(figure, "png", document=document)
 
 
 def svg(figure: Any, *, document: str | None = None) -> bytes:
     """Turn a figure into SVG; that of a release says which document it was drawn from."""
-    buffer = io.BytesIO()
-    origin = {} if document is None else {"Description": f"{_ORIGIN} {_fingerprint(document)}"}
-    figure.savefig(buffer, format="svg", metadata={"Date": None, **origin})
-    return buffer.getvalue()
+    return picture(figure, "svg", document=document)
 
 
-def drawn_from(document: str, png: bytes) -> bool:
+def ending_of(file: str | Path) -> str:
+    """Say by the name of its file which form a picture has; without an ending it is PNG."""
+    ending = Path(file).suffix.lower().removeprefix(".") or "png"
+    if ending not in ENDINGS:
+        raise SpecError(f"a picture cannot be drawn as .{ending}.", hint="use a name that ends in .png, .svg or .pdf.")
+    return ending
+
+
+def drawn_from(document: str, drawn: bytes) -> bool:
     """Say whether a picture was drawn from a release document."""
-    return f"{_ORIGIN}\0{_fingerprint(document)}".encode() in png
+    return any(f"{_ORIGIN}{between}{_fingerprint(document)}".encode() in drawn for between in ("\0", " "))
 
 
 def _fingerprint(document: str) -> str:

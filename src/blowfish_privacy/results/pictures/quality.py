@@ -10,8 +10,8 @@ import numpy as np
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.mechanisms.synthetic.model import Known, Model
-from blowfish_privacy.results.pictures.counts import label_values, shorten
-from blowfish_privacy.results.pictures.figure import plain_text, start_figure
+from blowfish_privacy.results.pictures.figure import BLUE, plain_text, shorten, start_figure
+from blowfish_privacy.results.pictures.ticks import label_numbers, label_values
 from blowfish_privacy.results.quality import DOUBTFUL, Quality
 
 MOST_PANELS = 8
@@ -21,7 +21,7 @@ _MOST_NAMES = 40
 _MOST_WRITTEN = 15
 """Attributes of a map that has room for numbers."""
 _MOST_BARS = 45
-_BLUE, _GREY = "#0072B2", "0.88"
+_UNMEASURED = "0.88"
 
 
 def draw_quality(quality: Quality, domain: Domain, singles: Sequence[Known], model: Model) -> Any:
@@ -54,7 +54,7 @@ def draw_pairs(axes: Any, quality: Quality) -> None:
         misfits[axis[first], axis[second]] = misfits[axis[second], axis[first]] = fit.misfit
     norm = Normalize(0, 2 * DOUBTFUL)
     image = axes.imshow(np.ma.masked_invalid(np.minimum(misfits, 1e9)), cmap="cividis", norm=norm)
-    axes.set_facecolor(_GREY)
+    axes.set_facecolor(_UNMEASURED)
     bar = axes.figure.colorbar(image, ax=axes, shrink=0.5, extend="max")
     bar.set_label("difference of model and measurement,\nin standard deviations of the noise", size=8)
     labels = [plain_text(shorten(name, 20)) for name in names]
@@ -75,7 +75,7 @@ def draw_single(axes: Any, domain: Domain, measured: Known, model: Model) -> Non
     """Draw the counts of one attribute: as measured, with twice the noise's standard deviation, and of the model."""
     expected, positions = model.table(measured.axes), np.arange(domain.size)
     width = 2 * sqrt(measured.variance)
-    axes.bar(positions, expected, width=1.0 if domain.size > _MOST_BARS else 0.8, color=_BLUE, alpha=0.45, lw=0)
+    axes.bar(positions, expected, width=1.0 if domain.size > _MOST_BARS else 0.8, color=BLUE, alpha=0.45, lw=0)
     if domain.size > _MOST_BARS:
         band = (measured.counts - width, measured.counts + width)
         axes.fill_between(positions, *band, color="0.2", alpha=0.2, lw=0)
@@ -84,7 +84,7 @@ def draw_single(axes: Any, domain: Domain, measured: Known, model: Model) -> Non
         axes.errorbar(positions, measured.counts, yerr=width or None, fmt="o", ms=2.5, color="0.2", elinewidth=1)
     axes.axhline(0, color="0.6", lw=0.8)
     label_values(axes.xaxis, domain, most=8, room=24)
-    axes.yaxis.set_major_formatter("{x:,.0f}")
+    label_numbers(axes.yaxis, "count", most=4)
     axes.tick_params(labelsize=7)
     axes.set_xlabel("")
     axes.set_title(plain_text(f"{shorten(domain.names[0], 30)}: model (bars), measured (dots)"), fontsize=8)

@@ -1,56 +1,97 @@
-"""One table as a picture that suits it, dots with intervals, a population pyramid or a heat map; many side by side.
-
-Blue and orange, and the colours of heat maps, can be told apart by people who are colour-blind.
-"""
+"""One table as a picture that suits it: bars, dots with intervals, a population pyramid or a map; many side by side."""
 
 from __future__ import annotations
 
-from math import ceil
+from itertools import combinations
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Domain
-from blowfish_privacy.results.pictures.counts import label_values, shorten
-from blowfish_privacy.results.pictures.figure import plain_text, start_figure
-from blowfish_privacy.support.exact import about
+from blowfish_privacy.domain import Categorical, Domain
+from blowfish_privacy.results.pictures.figure import BLUE, ORANGE, plain_text, shorten, start_figure
+from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals
+from blowfish_privacy.results.pictures.map import draw_map, draw_squares
+from blowfish_privacy.results.pictures.ticks import label_numbers, label_values, without_sign
 
 MOST_PANELS = 12
-_BLUE, _ORANGE = "#0072B2", "#E69F00"
-_MOST_WRITTEN = 80
-"""Cells of a heat map that have room for their counts."""
 _MOST_BARS = 45
-"""Dots and bars that have room for an interval each; more have a band."""
-_LINE, _TURNED, _NUMBER, _LETTERS = 0.15, 0.2, 0.45, 8
+"""Bars that have room for an interval each; more have a band."""
+_MOST_ROWS = 110
+"""Rows of a pyramid that have room for an interval each."""
+_MOST_NAMED = 40
+"""Rows of names that have room for their numbers."""
+_NAMED = 4 * _MOST_NAMED
+"""Names that have room in columns."""
+_MOST_LINES, _FEWEST_ALONG = 3, 8
+_LINE, _TURNED, _NUMBER, _LETTERS = 0.15, 0.2, 0.45, 10
 """The height of a label, the width of one that is turned and of a number, in inches; how many letters an inch has."""
+_LINES = (("-", BLUE), ("--", "#B25400"), (":", "#00674B"), ("-.", "#7A3E9D"), ("-", "#444444"), ("--", "#C2185B"))
 
 _SIDES: tuple[dict[str, Any], ...] = (
-    {"ha": "right", "va": "top", "fontsize": 9, "color": _BLUE, "fontweight": "bold"},
-    {"ha": "left", "va": "top", "fontsize": 9, "color": "#B37700", "fontweight": "bold"},
+    {"ha": "right", "va": "top", "fontsize": 9, "color": BLUE, "fontweight": "bold"},
+    {"ha": "left", "va": "top", "fontsize": 9, "color": "#9A6500", "fontweight": "bold"},
 )
 
 Values = npt.NDArray[Any]
 
 
+def table_figure(counts: Values, domain: Domain, width: float, said: str | None = None) -> Any:
+    """Draw a table by itself; with a panel for each value of some attributes where that is easier to read."""
+    if len(domain.shape) == 1 and not domain.attributes[0].ordered and _MOST_NAMED < domain.size <= _NAMED:
+        return _columns(counts, domain, width, said)
+    across = _panelled(domain)
+    if not across:
+        figure, axes = start_figure(8, fitting_height(domain))
+        draw_table(axes, counts, domain, width, said)
+        return figure
+    along = [name for name in domain.names if name not in across]
+    parts, inner = domain.project(across), domain.project(along)
+    figure, panels = start_panels(parts.size, sharex=True, sharey=True)
+    ordered = np.moveaxis(counts, domain.axes(across), range(len(across))).reshape(parts.size, *inner.shape)
+    for place, axes in enumerate(panels):
+        draw_table(axes, ordered[place], inner, width, said)
+        values = zip(parts.names, parts.attributes, parts.unflat(place), strict=True)
+        title = ", ".join(f"{name} {attribute.show(at)}" for name, attribute, at in values)
+        axes.set_title(plain_text(shorten(title, 50)), fontsize=9)
+        axes.label_outer()
+    return figure
+
+
+def _columns(counts: Values, domain: Domain, width: float, said: str | None) -> Any:
+    """Draw many names in columns that read from the top, on the same scale."""
+    columns = ceil(domain.size / _MOST_NAMED)
+    rows = ceil(domain.size / columns)
+    figure, panels = start_figure(4 * columns, 1.2 + 1.2 * _LINE * rows, 1, columns, sharex=True, squeeze=False)
+    for first, axes in zip(range(0, domain.size, rows), panels[0], strict=True):
+        last = min(first + rows, domain.size)
+        part = Domain({domain.names[0]: Categorical(domain.attributes[0].texts()[first:last])})
+        draw_table(axes, counts[first:last], part, width, said)
+        axes.set_ylim(rows - 0.4, -0.6)
+    return figure
+
+
 def draw_table(axes: Any, counts: Values, domain: Domain, width: float, said: str | None = None) -> None:
-    """Draw the counts of a table, each +- ``width``; ``said`` is what they are called where they have no interval."""
-    said = "exact count" if said is None else said
-    if len(domain.shape) == 1:
+    """Draw the counts of a table, each +- ``width``; ``said`` is what they are called."""
+    said = said or ("count" if width else "exact count")
+    if len(domain.shape) == 1 and domain.attributes[0].ordered:
+        _bars(axes, counts, domain, width, said)
+    elif len(domain.shape) == 1:
         _dots(axes, counts, domain, width, said)
     elif (pyramid := _pyramid_axes(domain)) is not None:
-        along, across = pyramid
-        turned = counts if along == 0 else counts.T
-        _pyramid(axes, turned, domain.project([domain.names[along], domain.names[across]]), width, said)
+        _pyramid(axes, *_turned(counts, domain, pyramid), width, said)
+    elif (lines := _line_axes(domain)) is not None:
+        _lines(axes, *_turned(counts, domain, lines), width, said)
     else:
-        _heat_map(axes, counts, domain, width, said)
+        _coloured(axes, counts, domain, width, said)
 
 
-def start_panels(many: int) -> tuple[Any, list[Any]]:
+def start_panels(many: int, **shared: Any) -> tuple[Any, list[Any]]:
     """Start a figure for several tables."""
     columns = min(many, 3 if many > 4 else 2)
     rows = ceil(many / columns)
-    figure, grid = start_figure(5.2 * columns, 0.7 + 3.6 * rows, rows, columns, squeeze=False)
+    figure, grid = start_figure(5.2 * columns, 0.7 + 3.3 * rows, rows, columns, squeeze=False, **shared)
     panels = list(grid.reshape(-1))
     for unused in panels[many:]:
         unused.set_axis_off()
@@ -61,7 +102,21 @@ def fitting_height(domain: Domain) -> float:
     """Return how high a picture of a table must be for the names along its height, in inches."""
     upwards = 0 if len(domain.shape) != 2 or domain.shape[0] <= domain.shape[1] else 1
     named = 0 if domain.attributes[upwards].ordered else domain.shape[upwards]
-    return min(max(5.0, 1.3 + 1.3 * _LINE * named), 20.0)
+    least = 1.7 if len(domain.shape) == 1 and named else 4.5
+    return min(max(least, 1.3 + 1.5 * _LINE * named), 20.0)
+
+
+def _panelled(domain: Domain) -> list[str]:
+    """Name the attributes whose values have a panel each: those that leave a pyramid, or the most along the axes."""
+    if len(domain.shape) == 2:
+        lines = None if _pyramid_axes(domain) else _line_axes(domain, MOST_PANELS)
+        return [] if lines is None or domain.shape[lines[1]] == 2 else [domain.names[lines[1]]]
+    pairs = (domain.project(pair) for pair in combinations(domain.names, 2)) if len(domain.shape) > 2 else ()
+    for pair in sorted(pairs, key=lambda pair: (_pyramid_axes(pair) is None, -pair.size)):
+        others = [name for name in domain.names if name not in pair.names]
+        if prod(domain[name].size for name in others) <= MOST_PANELS:
+            return others
+    return []
 
 
 def _pyramid_axes(domain: Domain) -> tuple[int, int] | None:
@@ -73,15 +128,30 @@ def _pyramid_axes(domain: Domain) -> tuple[int, int] | None:
     return next((way for way in suited if domain.shape[way[1]] == 2 and ordered[way[0]] > ordered[way[1]]), None)
 
 
+def _line_axes(domain: Domain, most: int = _MOST_LINES) -> tuple[int, int] | None:
+    """Return along which of two attributes there are lines, and which has one for each value, if lines suit them."""
+    if len(domain.shape) != 2:
+        return None
+    ordered, shape = [attribute.ordered for attribute in domain.attributes], domain.shape
+    for along, across in ((0, 1), (1, 0)):
+        if ordered[along] > ordered[across] and shape[along] >= _FEWEST_ALONG and shape[across] <= most:
+            return along, across
+    return None
+
+
+def _turned(counts: Values, domain: Domain, axes: tuple[int, int]) -> tuple[Values, Domain]:
+    return counts.transpose(axes), domain.project([domain.names[axis] for axis in axes])
+
+
 def _quantity(width: float, said: str) -> str:
-    return "count, with its 95 % interval" if width else said
+    return f"{said}, with its 95 % interval" if width else said
 
 
 def _label_upwards(axes: Any, domain: Domain) -> None:
     """Label as many values as the height has room for."""
     inches = axes.get_window_extent().height / axes.figure.dpi
-    label_values(axes.yaxis, domain, most=max(2, int(inches / _LINE)))
-    axes.tick_params(axis="y", labelsize=8)
+    most = max(2, int(inches / _LINE))
+    label_values(axes.yaxis, domain, most=min(most, 12) if domain.attributes[0].ordered else most)
 
 
 def _label_across(axes: Any, domain: Domain) -> None:
@@ -89,91 +159,97 @@ def _label_across(axes: Any, domain: Domain) -> None:
     inches = axes.get_window_extent().width / axes.figure.dpi
     numbers = len(domain.shape) == 1 and domain.attributes[0].ordered
     most = max(2, int(inches / (_NUMBER if numbers else _TURNED)))
-    label_values(axes.xaxis, domain, most=most, room=int(_LETTERS * inches))
-    axes.tick_params(axis="x", labelsize=8)
+    label_values(axes.xaxis, domain, most=min(most, 16) if numbers else most, room=int(_LETTERS * inches))
+
+
+def _bars(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
+    """Draw ordered values from left to right."""
+    positions = np.arange(len(counts))
+    if len(counts) > _MOST_BARS:
+        axes.fill_between(positions, counts - width, counts + width, color=BLUE, alpha=0.3, lw=0, step="mid")
+        axes.step(positions, counts, where="mid", color=BLUE, lw=1)
+    else:
+        look: dict[str, Any] = {"color": BLUE, "alpha": 0.75, "ecolor": "0.15", "capsize": 1.5, "width": 0.9}
+        axes.bar(positions, counts, yerr=width or None, error_kw={"elinewidth": 1.1}, **look)
+    axes.axhline(0, color="0.4", lw=0.8)
+    axes.margins(x=0.01)
+    _label_across(axes, domain)
+    label_numbers(axes.yaxis, _quantity(width, said))
+    axes.grid(axis="y", color="0.92")
+    axes.set_axisbelow(True)
 
 
 def _dots(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
-    """Draw ordered values from left to right, others from top to bottom, where long names have room."""
-    positions, many = np.arange(len(counts)), len(counts)
-    style: dict[str, Any] = {"fmt": "o", "ms": 3.5, "color": _BLUE, "ecolor": "0.55", "elinewidth": 1.2, "capsize": 0}
-    if domain.attributes[0].ordered:
-        if many > _MOST_BARS:
-            axes.fill_between(positions, counts - width, counts + width, color=_BLUE, alpha=0.25, lw=0)
-            axes.plot(positions, counts, "o", ms=2.5, color=_BLUE)
-        else:
-            axes.errorbar(positions, counts, yerr=width or None, **style)
-        axes.axhline(0, color="0.6", lw=0.8)
-        _label_across(axes, domain)
-        axes.set_ylabel(_quantity(width, said))
-        axes.yaxis.set_major_formatter("{x:,.0f}")
-        axes.grid(axis="y", color="0.92")
-    else:
-        axes.errorbar(counts, positions, xerr=width or None, **style)
-        axes.axvline(0, color="0.6", lw=0.8)
-        _label_upwards(axes, domain)
-        axes.set_ylim(many - 0.4, -0.6)
-        axes.set_xlabel(_quantity(width, said))
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.grid(axis="x", color="0.92")
+    """Draw values without an order from top to bottom, where long names have room."""
+    if len(counts) <= _MOST_NAMED:
+        names = domain.attributes[0].texts()
+        rows = {name: [Interval(each, each - width, each + width)] for name, each in zip(names, counts, strict=True)}
+        draw_intervals(axes, rows, _quantity(width, said), least=0.0)
+        axes.set_ylabel(plain_text(domain.names[0]), fontsize=9)
+        return
+    style: dict[str, Any] = {"fmt": "o", "ms": 3, "color": BLUE, "ecolor": "0.55", "elinewidth": 1.2, "capsize": 0}
+    axes.errorbar(counts, np.arange(len(counts)), xerr=width or None, **style)
+    axes.axvline(0, color="0.4", lw=0.8)
+    _label_upwards(axes, domain)
+    axes.set_ylim(len(counts) - 0.4, -0.6)
+    label_numbers(axes.xaxis, _quantity(width, said))
+    axes.grid(axis="x", color="0.92")
     axes.set_axisbelow(True)
+
+
+def _lines(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
+    """Draw a line along the first attribute for each value of the second."""
+    positions, names = np.arange(domain.shape[0]), domain.attributes[1]
+    for value, (style, colour) in zip(range(domain.shape[1]), _LINES, strict=False):
+        line = counts[:, value]
+        axes.fill_between(positions, line - width, line + width, color=colour, alpha=0.15, lw=0)
+        label = plain_text(shorten(f"{domain.names[1]} {names.show(value)}", 30))
+        axes.plot(positions, line, ls=style, color=colour, lw=1.2, label=label)
+    axes.axhline(0, color="0.4", lw=0.8)
+    axes.margins(x=0.01)
+    _label_across(axes, domain.project(domain.names[:1]))
+    label_numbers(axes.yaxis, _quantity(width, said))
+    axes.legend(fontsize=8, frameon=False, ncols=2)
 
 
 def _pyramid(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
     """Draw the values of the first attribute upwards, those of the second to both sides."""
+    from matplotlib.ticker import FuncFormatter
+
     positions = np.arange(domain.shape[0])
-    names = domain.attributes[1]
-    for value, (sign, colour) in enumerate(((-1, _BLUE), (1, _ORANGE))):
+    for value, (sign, colour) in enumerate(((-1, BLUE), (1, ORANGE))):
         side = np.maximum(counts[:, value], 0)
-        axes.barh(positions, sign * side, height=1.0, color=colour, edgecolor="white", lw=0.3)
-        label = plain_text(shorten(f"{domain.names[1]} {names.show(value)}", 30))
+        edges = np.arange(len(positions) + 1) - 0.5
+        axes.stairs(sign * side, edges, orientation="horizontal", fill=True, color=colour, lw=0)
+        label = plain_text(shorten(f"{domain.names[1]} {domain.attributes[1].show(value)}", 30))
         axes.text(0.5 + 0.03 * sign, 0.985, label, transform=axes.transAxes, **_SIDES[value])
         low, high = np.maximum(side - width, 0), side + width
-        if not width:
-            continue
-        if len(positions) > _MOST_BARS:
-            axes.fill_betweenx(positions, sign * low, sign * high, color="0.2", alpha=0.25, lw=0)
-        else:
-            axes.hlines(positions, sign * low, sign * high, color="0.25", lw=0.9)
-    furthest = 1.04 * (float(np.max(counts, initial=0)) + width) or 1.0
+        if width and len(positions) > _MOST_ROWS:
+            axes.fill_betweenx(positions, sign * low, sign * high, color="0.1", alpha=0.3, lw=0, step="mid")
+        elif width:
+            axes.hlines(positions, sign * low, sign * high, color="0.1", lw=0.9 if len(positions) < _MOST_BARS else 0.6)
+    # Panels that share an axis have room for the largest of all.
+    shared = 0.0 if axes.get_autoscalex_on() else axes.get_xlim()[1]
+    furthest = max(1.04 * (float(np.max(counts, initial=0)) + width), shared) or 1.0
     axes.set_xlim(-furthest, furthest)
     # The uppermost tenth is for the names of the sides.
     axes.set_ylim(-0.7, 1.1 * len(positions))
     axes.axvline(0, color="white", lw=1)
-    axes.xaxis.set_major_formatter(_without_sign)
-    axes.set_xlabel(_quantity(width, said))
+    label_numbers(axes.xaxis, _quantity(width, said), most=8)
+    axes.xaxis.set_major_formatter(FuncFormatter(without_sign))
     _label_upwards(axes, domain.project(domain.names[:1]))
 
 
-def _without_sign(value: float, _: int) -> str:
-    return f"{abs(value):,.0f}"
-
-
-def _heat_map(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
-    """Draw counts in colours, the shorter of two attributes upwards; of more, the first upwards."""
-    from matplotlib.colors import PowerNorm
-
+def _coloured(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
+    """Draw a map: of two ordered attributes the first to the right, else the shorter upwards; of more the first."""
     names = domain.names
-    if len(names) == 2 and domain.shape[0] > domain.shape[1]:
+    mapped = len(names) == 2 and all(each.ordered for each in domain.attributes)
+    if mapped or (len(names) == 2 and domain.shape[0] > domain.shape[1]):
         counts, names = counts.T, names[::-1]
-    flat = counts.reshape(counts.shape[0], -1)
-    # Most tables have few large cells and many small ones, which a linear scale would paint in one colour.
-    norm = PowerNorm(0.5, vmin=0, vmax=max(float(flat.max()), 1.0))
-    rising = domain[names[0]].ordered
-    image = axes.imshow(
-        np.maximum(flat, 0),
-        aspect="auto",
-        origin="lower" if rising else "upper",
-        cmap="viridis",
-        norm=norm,
-        interpolation="nearest",
-    )
-    below = ", 0 where below" if (flat < 0).any() else ""
-    said = f"count{below} (95 % interval: ± {about(width)})" if width else said
-    axes.figure.colorbar(image, ax=axes).set_label(said, size=8)
-    if flat.size <= _MOST_WRITTEN and flat.shape[1] <= 12:
-        for (row, column), count in np.ndenumerate(flat):
-            colour = "white" if norm(max(float(count), 0.0)) < 0.6 else "black"
-            axes.text(column, row, f"{count:,.0f}", ha="center", va="center", fontsize=7, color=colour)
+    table = counts.reshape(counts.shape[0], -1)
+    if mapped:
+        draw_squares(axes, table, said, width=width)
+    else:
+        draw_map(axes, table, said, width=width, rising=domain[names[0]].ordered)
     _label_upwards(axes, domain.project(names[:1]))
     _label_across(axes, domain.project(names[1:]))

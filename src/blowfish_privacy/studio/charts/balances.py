@@ -22,7 +22,7 @@ from blowfish_privacy.studio.charts.look import (
     tooltip,
     value_axis,
 )
-from blowfish_privacy.support.exact import rounded
+from blowfish_privacy.support.exact import readable, rounded_down
 
 SPENT, LEFT = "spent before", "left"
 _PATTERNS = ("none", "rect", "triangle", "circle", "diamond", "pin")
@@ -39,9 +39,9 @@ def balances(rows: Sequence[Mapping[str, Any]], releases: Sequence[str], budget:
     stacked.append({**left, "itemStyle": {"color": "#ffffff", "borderColor": RULE}})
     stacked[-1]["markLine"] = _limit(limit, budget)
     most = max([limit, *(limit - float(Fraction(row["left"])) for row in rows)])
-    said = "; ".join(f"{row['pairs']}: {rounded(Fraction(row['left']))} left" for row in rows)
+    said = "; ".join(f"{row['pairs']}: {rounded_down(Fraction(row['left']))} left" for row in rows)
     return chart(
-        described=f"Of a budget of {unit} {rounded(Fraction(budget))}, {said}.",
+        described=f"Of a budget of {unit} {readable(Fraction(budget))}, {said}.",
         legend={**legend([SPENT, *releases]), "type": "scroll", "right": 8},
         grid=margins(top=56, bottom=34),
         tooltip=tooltip("axis", axisPointer={"type": "shadow"}),
@@ -68,7 +68,7 @@ def _limit(limit: float, budget: str) -> Option:
         # The first class is at the top, so a line begins there.
         "label": {
             "position": "start",
-            "formatter": f"budget {rounded(Fraction(budget))}",
+            "formatter": f"budget {readable(Fraction(budget))}",
             "color": INK,
             "fontSize": LABEL_SIZE,
         },

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Binned, Integer
+from blowfish_privacy.domain import Binned, Spaced
 from blowfish_privacy.results import CumulativeResult
 from blowfish_privacy.studio.charts.intervals import band
 from blowfish_privacy.studio.charts.look import (
@@ -83,9 +83,9 @@ def _bounds(result: CumulativeResult, chosen: npt.NDArray[np.int64], counts: Flo
     attribute = result.attribute
     if not result.certificate.amount:
         return counts, counts, "Exact counts, without noise."
-    if isinstance(attribute, Integer):
+    if isinstance(attribute, Spaced):
         highs = np.array([attribute.value(int(position)) for position in chosen])
-        low, high = result.intervals(np.full(len(highs), attribute.low), highs)
+        low, high = result.intervals(np.full(len(highs), attribute.value(0)), highs)
     elif isinstance(attribute, Binned):
         edges = np.array([float(edge) for edge in attribute.bounds])
         low, high = result.intervals(np.full(len(chosen), edges[0]), edges[chosen + 1])

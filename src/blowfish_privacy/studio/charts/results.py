@@ -77,9 +77,8 @@ def _pictures(result: Result) -> Sequence[Picture]:  # noqa: ARG001  # registere
 
 @_pictures.register
 def _(result: HistogramResult) -> Sequence[Picture]:
-    domain, half = result.release.query.own_domain(result.release.policy.domain), result.error().interval("0.95")
-    counts = as_float(result.counts)
-    return [counts_picture(result.title(), domain, counts, counts - half, counts + half)]
+    half, counts = result.error().interval("0.95"), as_float(result.counts)
+    return [counts_picture(result.title(), result.domain, counts, counts - half, counts + half)]
 
 
 @_pictures.register
@@ -102,7 +101,7 @@ def _(result: CumulativeResult) -> Sequence[Picture]:
 
 @_pictures.register
 def _(result: QuantilesResult) -> Sequence[Picture]:
-    marks = [(share, result.quantile(share)) for share, _ in result.rows()]
+    marks = [(share, result.quantile(share)) for share, *_ in result.rows()]
     return [distribution_picture(result, marks)]
 
 
@@ -164,4 +163,4 @@ def _shown(name: str, result: Result) -> Shown:
 
 def _asked(result: Result) -> str:
     query = result.release.query
-    return f"{query.keyword} of {', '.join(query.attributes)}"
+    return f"{query.keyword} of {query.subject}"

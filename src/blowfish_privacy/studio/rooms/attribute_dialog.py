@@ -9,7 +9,7 @@ from nicegui import ui
 
 from blowfish_privacy.engines import Column
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.studio.attribute_form import KINDS, VALUES, AttributeForm, equal_edges
+from blowfish_privacy.studio.attribute_form import CLAMPED, KINDS, STEPS, VALUES, AttributeForm, equal_edges
 from blowfish_privacy.studio.declaring import with_attribute
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts.focus import focus_on
@@ -68,10 +68,11 @@ class _Form:
         """Show the fields of the kind that is chosen."""
         self._fields["kind"] = self._kind.value
         self._details.clear()
-        build = {"integer": self._integer, "binned": self._binned, "categorical": self._categorical}
+        build = {"integer": self._integer, "decimal": self._decimal, "binned": self._binned, "date": self._date}
+        build |= {"categorical": self._categorical}
         with self._details:
             build.get(str(self._kind.value), self._hierarchy)()
-            if self._kind.value in ("integer", "binned"):
+            if self._kind.value in CLAMPED:
                 self._box("clamp", "Values outside count as the nearest one")
             self._text("missing", "Missing values count as").props('hint="If empty, they are an error."')
 
@@ -80,6 +81,22 @@ class _Form:
             self._text("low", "Smallest value")
             self._text("high", "Largest value")
         note(_NOT_FROM_DATA)
+
+    def _decimal(self) -> None:
+        with ui.element("div").classes("studio-halves"):
+            self._text("low", "Smallest value")
+            self._text("high", "Largest value")
+        self._text("step", "Step from each value to the next")
+        note("Such as 0, 100 and 0.25. " + _NOT_FROM_DATA)
+
+    def _date(self) -> None:
+        with ui.element("div").classes("studio-halves"):
+            self._text("low", "First date")
+            self._text("high", "Last date")
+        chosen = self._fields["step"] if self._fields["step"] in STEPS else "day"
+        step = ui.select(dict(STEPS), label="Counted by", value=chosen).classes("w-full")
+        step.props("outlined dense").on_value_change(lambda: self._take("step", step.value))
+        note("Dates are written with the year first: 2020-01-31. " + _NOT_FROM_DATA)
 
     def _binned(self) -> None:
         edges = ui.textarea("Edges of the bins", value=self._fields["edges"]).classes("w-full")

@@ -26,7 +26,7 @@ from blowfish_privacy.studio.parts.waiting import greys, spinner
 from blowfish_privacy.studio.parts.words import heading, note, notice, problem_card, section
 from blowfish_privacy.studio.planning import Outcome, Planning
 from blowfish_privacy.studio.workshop import Workshop
-from blowfish_privacy.support.exact import rounded
+from blowfish_privacy.support.exact import rounded_down, rounded_up
 
 
 def budget(workshop: Workshop) -> None:
@@ -257,7 +257,11 @@ def _numbers(shares: list[dict[str, Any]]) -> None:
     """Show the same as numbers."""
     head = ("secret pairs that change", "spent", "these take", "left")
     rows = [
-        [row["pairs"], *map(rounded, (Fraction(row["spent"]), _taken(row), Fraction(row["left"])))] for row in shares
+        [
+            *(row["pairs"], rounded_up(Fraction(row["spent"])), rounded_up(_taken(row))),
+            rounded_down(Fraction(row["left"])),
+        ]
+        for row in shares
     ]
     plain_table(head, rows, caption="The same in numbers")
 

@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import run, ui
 
 from blowfish_privacy.release.data_check import PolicyCheck
-from blowfish_privacy.statements.data_check import HEADER, data_check_cells, fit_in_words
+from blowfish_privacy.statements.data_check import HEADER, data_check_cells, data_check_words, fit_in_words
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.plain_table import plain_table
@@ -62,11 +62,13 @@ def _shown(found: PolicyCheck | Problem, place: ui.column) -> None:
         problem_card(found)
         return
     notice(
-        "For your eyes only: these counts are exact. Do not publish them. They vanish when you leave the room.",
+        "For your eyes only: these counts and values are exact. Never publish them. They vanish when you leave.",
         icon="visibility_off",
     )
     plain_table(HEADER, data_check_cells(found.domain), caption=f"{found.domain.rows:,} rows")
     ui.label(fit_in_words(found.domain)).classes("text-weight-medium")
+    for sentence in data_check_words(found.domain):
+        ui.label(sentence)
     for fact in found.contradicted:
         problem_card(Problem(f"The data contradict what is known: {fact}.", "correct it in Known facts."))
     ui.button("Hide", on_click=place.clear).props("flat dense no-caps").classes("self-start")

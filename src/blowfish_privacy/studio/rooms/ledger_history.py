@@ -12,7 +12,7 @@ from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.plain_table import plain_table
 from blowfish_privacy.studio.parts.words import note, problem_card, section
 from blowfish_privacy.studio.published import LedgerHistory, Published
-from blowfish_privacy.studio.rooms.results_shelf import Shelf
+from blowfish_privacy.studio.rooms.results_shelf import Shelf, download_button
 from blowfish_privacy.studio.workshop import Workshop
 
 _MOST_ROWS = 100
@@ -70,6 +70,10 @@ def _entries(told: LedgerHistory | Problem, shelf: Shelf) -> None:
             )
             if len(told.rows) > len(rows):
                 note(f"The last {len(rows)} of {len(told.rows):,} entries; blowfish ledger show lists all.")
+        note("What all releases lost together, what that means, and what is not protected, for publication:")
+        with ui.row().classes("items-center gap-2"):
+            for file in told.statements:
+                download_button(file, "all releases")
 
 
 def _cells(row: HistoryRow) -> tuple[str, ...]:

@@ -130,6 +130,8 @@ def _sentence(view: Any) -> str:
         return view["words"]
     compared = {"the same": "as accurate as", "-": None}.get(view["comparison"], f"{view['comparison']} than")
     beside = "" if compared is None else f" This policy is {compared} plain differential privacy."
+    if view["plain"] is None and compared is not None:
+        beside = f" This policy is {view['comparison']}."
     return f"{view['words']}{beside} It draws on {view['draws_on']}."
 
 

@@ -143,7 +143,7 @@ class _Releases:
             return ""
         query, selection = split(release.query)
         title = query.noun.capitalize() if kind is None else kind.title
-        return f"{title} of {', '.join(query.attributes)}{selection.words(file.policy.domain)}"
+        return f"{title} of {query.subject}{selection.words(file.policy.domain)}"
 
     def _toggle(self, name: str) -> None:
         self._open = None if name == self._open else name

@@ -143,10 +143,12 @@ def _downloads(published: Published) -> None:
     with ui.row().classes("items-center gap-2"):
         TextElement(tag="span", text="Download").classes("studio-note")
         for file in published.files:
-            _download(file, published.name)
+            download_button(file, published.name)
 
 
-def _download(file: Download, name: str) -> None:
+def download_button(file: Download, name: str) -> None:
+    """Show a button that makes a file and hands it over."""
+
     async def hand_over() -> None:
         button.props("loading")
         made = await run.io_bound(_made, file)

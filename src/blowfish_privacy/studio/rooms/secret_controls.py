@@ -28,7 +28,7 @@ _MOST_SHOWN = 30
 def threshold_control(card: SecretCard) -> None:
     """Choose how far apart values may be and still be secret from each other: a handle on a ruler, and a number."""
     attribute = card.policy.domain[card.name]
-    stops = _stops(attribute.gap(0, attribute.size - 1)) if attribute.keyword == "integer" else _gaps(attribute)
+    stops = _stops(attribute.gap(0, attribute.size - 1)) if attribute.gap(0, 1) == 1 else _gaps(attribute)
     _ruler(card, "At most so far apart", stops, lambda choice: choice["threshold"], threshold_choice)
 
 

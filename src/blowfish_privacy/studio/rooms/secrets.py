@@ -7,7 +7,8 @@ from typing import Any
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from blowfish_privacy.policies.explain import COMPLETE, unprotected
+from blowfish_privacy.policies.explain import not_protected
+from blowfish_privacy.statements.policy import name_only_after
 from blowfish_privacy.studio.chosen_loss import OWN, ChosenLoss
 from blowfish_privacy.studio.last_good import last_good_body
 from blowfish_privacy.studio.parts.live import live
@@ -121,7 +122,7 @@ def _said(workshop: Workshop) -> Any:
     # Each card says what is protected of its attribute; what holds for all of them is said once.
     alone = mode == "cards" and words.protected
     protected = (_BY_CARD, *words.added) if alone else words.sentences
-    return protected, unprotected(policy), mode
+    return protected, not_protected(policy, name_only_after(policy, workshop.file.budget)), mode
 
 
 def _words(workshop: Workshop) -> None:
@@ -133,7 +134,7 @@ def _words(workshop: Workshop) -> None:
             notice("The file has a choice that this form does not know; it is shown here, and changed in the file.")
         with ui.element("div").classes("studio-halves"):
             _sentences("Protected", protected or ("Nothing: the policy has no secret pairs.",), "lock_outline")
-            _sentences("Not protected", exposed or (COMPLETE,), "visibility")
+            _sentences("Not protected", exposed, "visibility")
 
 
 def _sentences(title: str, sentences: tuple[str, ...], icon: str) -> None:

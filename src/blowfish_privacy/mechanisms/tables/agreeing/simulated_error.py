@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
 from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
@@ -44,6 +45,9 @@ class SimulatedError:
     fit: Fit
     unit: Fraction = Fraction(1)
     distribution: str = "that of the tables, simulated on themselves"
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     @property
     def of(self) -> str:

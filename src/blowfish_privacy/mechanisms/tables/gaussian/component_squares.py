@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.known_facts.theorems.dispatch import crosses, most_secret_moves
+from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.mechanisms.tables.gaussian.component_form import ComponentForm
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import Norm, Sensitivity
@@ -12,8 +12,10 @@ from blowfish_privacy.privacy.squared_sensitivity import squared_sensitivity
 
 def component_squares(form: ComponentForm, policy: Policy) -> Sensitivity:
     """Derive the largest weighted sum of squared changes between neighbours."""
-    if not policy.known or not crosses(policy):
+    if not crosses(policy):
         return squared_sensitivity(form, policy)
+    from blowfish_privacy.known_facts.theorems.dispatch import most_secret_moves
+
     moves = most_secret_moves(policy, form.domain.names)
     if moves is None:
         raise RefusalError(

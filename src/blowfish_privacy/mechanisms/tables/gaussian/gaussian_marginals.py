@@ -164,7 +164,7 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         noisy = [self.variance * self.form.largest / weight for weight in (min(weights), max(weights))]
         low, high = (rounded(_root(each)) for each in (min(noisy), max(noisy)))
         exact = len(self.form.blocks) - many
-        free = f", and {exact:,} tables without secrets get none" if exact else ""
+        free = f", and {exact:,} table{'s' * (exact > 1)} without secrets get{'s' * (exact == 1)} none" if exact else ""
         return (
             f"{many:,} components of tables, what each adds to the smaller ones, get Gaussian noise of standard "
             f"deviation {low if low == high else f'{low} to {high}'}{free}; "

@@ -13,12 +13,14 @@ measurements, and what is found depends on the start.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.mechanisms.tables.planning.candidates import Measurements
 from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray, Lattice
+from blowfish_privacy.support.matrices import dense, turned
 
 ROUNDS = 400
 PATIENCE = 30
@@ -50,7 +52,7 @@ class Problem:
         """Alternate from a start, in which 0 means not measured. Shares move only if the worst table counts."""
         used = np.flatnonzero(start)
         precision, loss, spread = self.known.precision[:, used], self.known.loss[:, used], self.lattice.spread
-        told, paid, gathered = precision.T.tocsr(), loss.T.tocsr(), spread.T.tocsr()
+        told, paid, gathered = turned(precision), turned(loss), turned(spread)
         weights = start[used] / (loss @ start[used]).max()
         prices = np.ones(loss.shape[0])
         best, least, at, since = weights, np.inf, shares, 0
@@ -75,8 +77,8 @@ class Problem:
     def _pruned(self, used: NDArray[np.intp], best: FloatArray, shares: FloatArray) -> Weights:
         """Drop what tells next to nothing about any component, and scale to a largest loss of 1."""
         precision, squares = self.known.precision[:, used], best * best
-        told = (precision * squares).multiply((1 / (precision @ squares))[:, None])
+        told: Any = (precision * squares) * (1 / (precision @ squares))[:, None]
         weights = np.zeros(len(self.known.shapes))
-        weights[used] = np.where(told.max(axis=0).toarray() > NEGLIGIBLE, best, 0.0)
+        weights[used] = np.where(dense(told.max(axis=0)) > NEGLIGIBLE, best, 0.0)
         weights = weights / (self.known.loss @ weights).max()
         return Weights(weights, self.lattice.objective(1 / (self.known.precision @ (weights * weights))), shares)

@@ -12,15 +12,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from blowfish_privacy.mechanisms.tables.planning.kinds import Shape, parts
 from blowfish_privacy.mechanisms.tables.planning.lattice import MOST_PAIRS, Lattice, Pairs
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+from blowfish_privacy.support.matrices import Matrix, turned
 
 MOST_UNIONS = 300_000
 """The largest number of pairs of a larger table and a component of it that are looked at."""
@@ -35,8 +33,8 @@ class Measurements:
     """Measurements by shape: the precision each gives to each component at w = 1, and each change's loss at w = 1."""
 
     shapes: tuple[Measurement, ...]
-    precision: csr_array
-    loss: csr_array
+    precision: Matrix
+    loss: Matrix
 
 
 def candidates(lattice: Lattice) -> list[Measurement]:
@@ -74,7 +72,7 @@ def unions(lattice: Lattice, listed: list[Measurement]) -> list[Measurement]:
     return [(shape, ()) for shape in found[: int(np.searchsorted(pairs, MOST_UNIONS))]]
 
 
-def containment(shapes: Sequence[Measurement], places: Sequence[int]) -> csr_array:
+def containment(shapes: Sequence[Measurement], places: Sequence[int]) -> Matrix:
     """Say which measurements each of some tables contains, itself left out."""
     known: dict[Shape, list[int]] = {}
     for place, (shape, _) in enumerate(shapes):
@@ -92,7 +90,7 @@ def measurements(lattice: Lattice, shapes: Sequence[Measurement]) -> Measurement
     return Measurements(tuple(shapes), _precision(lattice, shapes), _loss(lattice, shapes))
 
 
-def _precision(lattice: Lattice, shapes: Sequence[Measurement]) -> csr_array:
+def _precision(lattice: Lattice, shapes: Sequence[Measurement]) -> Matrix:
     """Return the precision of each component that contains all signs, from all measurements of each shape."""
     kinds, components = lattice.kinds, lattice.components
     told = [parts(shape) if not signs else [part for part in parts(shape) if set(part).issuperset(signs)]
@@ -104,10 +102,10 @@ def _precision(lattice: Lattice, shapes: Sequence[Measurement]) -> csr_array:
     signs = np.array([len(signs) for _, signs in shapes])[pairs.rows]
     cells = np.array([kinds.cells(shape) for shape, _ in shapes], dtype=np.float64)[pairs.rows]
     share = np.array([kinds.cells(shape) for shape in components], dtype=np.float64)[pairs.columns] / cells
-    return pairs.matrix(times * 2.0 ** (signs - 1) * share).T.tocsr()
+    return turned(pairs.matrix(times * 2.0 ** (signs - 1) * share))
 
 
-def _loss(lattice: Lattice, shapes: Sequence[Measurement]) -> csr_array:
+def _loss(lattice: Lattice, shapes: Sequence[Measurement]) -> Matrix:
     """Return the loss of each changed set, and of presence, in all measurements of each shape."""
     kinds, changed = lattice.kinds, lattice.changed
     met = [sorted({row for kind in set(shape) for row in lattice.rows.get(kind, ())}) for shape, _ in shapes]
@@ -120,4 +118,4 @@ def _loss(lattice: Lattice, shapes: Sequence[Measurement]) -> csr_array:
     if lattice.presence:
         rows, columns = np.append(rows, np.arange(len(shapes))), np.append(columns, np.full(len(shapes), len(changed)))
         values = np.append(values, numbers)
-    return Pairs(rows, columns, (len(shapes), len(changed) + lattice.presence)).matrix(values).T.tocsr()
+    return turned(Pairs(rows, columns, (len(shapes), len(changed) + lattice.presence)).matrix(values))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,7 @@ from numpy.typing import NDArray
 from blowfish_privacy.mechanisms.tables.planning.alternating import Problem, Weights
 from blowfish_privacy.mechanisms.tables.planning.candidates import containment
 from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+from blowfish_privacy.support.matrices import Entries, Matrix, at, dense, entries, turned
 
 EXCHANGES = 16
 """The most exchanges that are made at once."""
@@ -48,8 +45,8 @@ class Exchanges:
     problem: Problem
     places: NDArray[np.intp]
     cells: FloatArray
-    contained: csr_array
-    told: csr_array
+    contained: Matrix
+    told: Entries
 
     @classmethod
     def of(cls, problem: Problem) -> Exchanges:
@@ -57,8 +54,7 @@ class Exchanges:
         shapes = problem.known.shapes
         places = np.array([place for place, (_, signs) in enumerate(shapes) if not signs])
         cells = np.array([float(problem.lattice.kinds.cells(shapes[place][0])) for place in places])
-        told = problem.known.precision[:, places].T.tocsr()
-        told.sort_indices()
+        told = entries(turned(problem.known.precision[:, places]))
         return cls(problem, places, cells, containment(shapes, places.tolist()), told)
 
     def all_made(self, best: Weights, cells: float) -> Weights:
@@ -85,7 +81,7 @@ class Exchanges:
         for row in np.argsort(values).tolist():
             if values[row] >= value * (1 - 1e-5) or made == most:
                 break
-            inside = self.contained.indices[self.contained.indptr[row] : self.contained.indptr[row + 1]]
+            inside = entries(self.contained[[row]])[1]
             replaced = {one for one in inside.tolist() if now.weights[one]}
             if gone.isdisjoint(replaced):
                 gone |= replaced
@@ -97,21 +93,21 @@ class Exchanges:
     def _values(self, now: Weights) -> tuple[FloatArray, FloatArray, float]:
         """Return the objective after each exchange, the best weight of the larger table in it, and the value now."""
         known, lattice, squares = self.problem.known, self.problem.lattice, now.weights * now.weights
-        told, rows = self.told, np.repeat(np.arange(len(self.places)), np.diff(self.told.indptr))
+        rows, columns, told = self.told
         precision = known.precision @ squares
-        # what an exchange removes lies within the pattern of what it adds: added entries align the two
-        removed = (self.contained * squares) @ known.precision.T + told
-        removed.sort_indices()
-        left = np.maximum(precision[told.indices] - (removed.data - told.data), 1e-9 * precision[told.indices])
-        value = lattice.spread.T @ now.shares
-        total, value = float(value @ (1 / precision)), value[told.indices]
-        spent = (known.loss @ now.weights) - (self.contained * now.weights) @ known.loss.T.toarray()
-        costs = known.loss[:, self.places].T.toarray()
+        # what an exchange removes lies within the pattern of what it adds
+        removed = at((self.contained * squares) @ turned(known.precision), rows, columns)
+        left = np.maximum(precision[columns] - removed, 1e-9 * precision[columns])
+        value = turned(lattice.spread) @ now.shares
+        total, value = float(value @ (1 / precision)), value[columns]
+        losses = dense(turned(known.loss))
+        spent = (known.loss @ now.weights) - (self.contained * now.weights) @ losses
+        costs = losses[self.places]
         unit = np.sqrt(self.contained @ squares)
         values, weights = np.full(len(unit), np.inf), unit
         for scale in SCALES:
             weight = scale * unit
-            gains = value / (left + weight[rows] ** 2 * told.data) - value / precision[told.indices]
+            gains = value / (left + weight[rows] ** 2 * told) - value / precision[columns]
             after = (total + np.bincount(rows, gains, len(unit))) * ((spent + weight[:, None] * costs).max(axis=1) ** 2)
             after = np.where((now.weights[self.places] == 0) & (unit > 0), after, np.inf)
             values, weights = np.minimum(values, after), np.where(after < values, weight, weights)

@@ -14,16 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.tables.planning.kinds import Axes, FloatArray, Kinds, Shape, alike, parts
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+from blowfish_privacy.support.matrices import Matrix, matrix
 
 MOST_PAIRS = 4_000_000
 """The largest number of pairs of a table and a component of it (by shape) that planning takes on."""
@@ -78,7 +76,7 @@ class Lattice:
     kinds: Kinds
     tables: tuple[Shape, ...]
     components: tuple[Shape, ...]
-    spread: csr_array
+    spread: Matrix
     importance: FloatArray | None
     changed: tuple[Shape, ...]
     presence: bool
@@ -160,7 +158,7 @@ def _weighted(wanted: Wanted) -> dict[Axes, float]:
 
 def _spread(
     kinds: Kinds, along: Sequence[Along], subsets: dict[Shape, list[Shape]], components: tuple[Shape, ...]
-) -> csr_array:
+) -> Matrix:
     """Return what the variance of each component adds to that of a cell of each table."""
     pairs = Pairs.of(list(subsets.values()), components)
     kept = np.array([prod(along[kind].inside for kind in shape) for shape in components])
@@ -175,7 +173,7 @@ def _spread(
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Where a sparse matrix over lists of parts (rows) and components (columns) has entries."""
+    """Where a matrix over lists of parts (rows) and components (columns) has entries."""
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
@@ -189,9 +187,7 @@ class Pairs:
         rows = np.repeat(np.arange(len(lists)), [len(columns) for columns in found])
         return cls(rows, np.array([one for columns in found for one in columns], np.int64), (len(lists), len(number)))
 
-    def matrix(self, values: FloatArray) -> csr_array:
-        """Return the sparse matrix with these values, without zeros."""
-        from scipy.sparse import csr_array
-
+    def matrix(self, values: FloatArray) -> Matrix:
+        """Return the matrix with these values, without zeros."""
         kept = values != 0
-        return csr_array((values[kept], (self.rows[kept], self.columns[kept])), shape=self.shape)
+        return matrix(values[kept], self.rows[kept], self.columns[kept], self.shape)

@@ -13,15 +13,12 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from math import comb, prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from blowfish_privacy.mechanisms.tables.planning.kinds import Shape
 from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray, Lattice
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+from blowfish_privacy.support.matrices import FEW, Matrix, compact, dense, stacked, turned
 
 MOST_CHANGES = 1 << 14
 """The largest number of shapes of changed sets that are all looked at."""
@@ -50,7 +47,7 @@ def best_precisions(lattice: Lattice) -> Precisions:
     """Solve the program with the changes that matter, found one after another."""
     changes, complete = _changes(lattice)
     costs = _costs(lattice, changes)
-    chosen = _first(changes, _rows(costs))
+    chosen = _first(changes, costs.shape[0])
     accuracy = 1e-3
     while True:
         precisions, bound = _solve(lattice, costs[chosen], accuracy)
@@ -65,7 +62,7 @@ def best_precisions(lattice: Lattice) -> Precisions:
         else:
             accuracy = max(accuracy * 1e-3, FINEST[lattice.importance is None])
     # not all changes were looked at if they are very many: the sum of the largest costs is at least the cost of any
-    precisions = precisions / ((costs @ precisions).max() if complete else costs.max(axis=0).toarray() @ precisions)
+    precisions = precisions / ((costs @ precisions).max() if complete else dense(costs.max(axis=0)) @ precisions)
     return Precisions(precisions, lattice.objective(1 / precisions), bound)
 
 
@@ -92,14 +89,12 @@ def _first(changes: list[Shape], rows: int) -> np.ndarray[tuple[int], np.dtype[n
     return np.array([*begin, *range(len(changes), rows)])
 
 
-def _costs(lattice: Lattice, changes: list[Shape]) -> csr_array:
+def _costs(lattice: Lattice, changes: list[Shape]) -> Matrix:
     """Return by how much each change, and presence last, moves all components of each shape, squared, at precision 1.
 
     A change of the attributes D moves the component S by 2 prod_S (1 - 1/k) (1 - prod_{S and D} (-1 / (k - 1))).
     Over the sets S of one shape the product becomes, kind by kind, a sum over the size of the intersection.
     """
-    from scipy.sparse import csr_array, vstack
-
     kinds, components = lattice.kinds, lattice.components
     shares: dict[tuple[int, int], FloatArray] = {}
     for kind, count in {pair for shape in changes for pair in Counter(shape).items()}:
@@ -108,12 +103,12 @@ def _costs(lattice: Lattice, changes: list[Shape]) -> csr_array:
         table = [_overlap(members, ratio, count, chosen) for chosen in range(inside.max(initial=0) + 1)]
         shares[kind, count] = np.array(table)[inside]
     presence = _presence(lattice)
-    rows = [csr_array((0, len(components))), *([csr_array(presence[None])] if lattice.presence else [])]
+    rows = [np.zeros((0, len(components))), *([presence[None]] if lattice.presence else [])]
     block = max(1, BLOCK // len(components))
     for first in reversed(range(0, len(changes), block)):
         same = [np.prod([shares[pair] for pair in Counter(shape).items()], axis=0) for shape in changes[first:][:block]]
-        rows.insert(0, csr_array(presence * 2 * (1 - np.array(same))))
-    return csr_array(vstack(rows))
+        rows.insert(0, compact(presence * 2 * (1 - np.array(same))))
+    return compact(stacked(rows))
 
 
 def _overlap(members: int, ratio: float, changed: int, chosen: int) -> float:
@@ -128,18 +123,12 @@ def _presence(lattice: Lattice) -> FloatArray:
     return np.array([lattice.kinds.number(shape) * lattice.contrast(shape) for shape in lattice.components])
 
 
-def _rows(matrix: csr_array) -> int:
-    return len(matrix.indptr) - 1
-
-
-def _solve(lattice: Lattice, costs: csr_array, accuracy: float) -> tuple[FloatArray, float]:
+def _solve(lattice: Lattice, costs: Matrix, accuracy: float) -> tuple[FloatArray, float]:
     """Return precisions that are optimal for these costs, scaled to a largest cost of 1, and the dual value."""
-    from scipy.sparse import csr_array
-
     spread = lattice.spread
     if lattice.importance is not None:
-        spread = csr_array((lattice.importance @ spread)[None])
-    if (_rows(costs) + _rows(spread)) ** 2 * len(lattice.components) <= MOST_WORK:
+        spread = (lattice.importance @ spread)[None]
+    if (costs.shape[0] + spread.shape[0]) ** 2 * len(lattice.components) <= MOST_WORK:
         tables, changes = _newton(spread, costs, accuracy)
     else:
         tables, changes = _multiplicative(spread, costs)
@@ -148,16 +137,13 @@ def _solve(lattice: Lattice, costs: csr_array, accuracy: float) -> tuple[FloatAr
     return precisions / (costs @ precisions).max(), float(np.sqrt(importance * prices).sum() ** 2)
 
 
-def _newton(spread: csr_array, costs: csr_array, accuracy: float) -> tuple[FloatArray, FloatArray]:
+def _newton(spread: Matrix, costs: Matrix, accuracy: float) -> tuple[FloatArray, FloatArray]:
     """Maximise 2 sum sqrt(a b) - sum mu over y and mu >= 0 with sum y = 1, by a primal-dual interior method.
 
     Steps are relative, t = dx / x. With slacks z of x >= 0 the equations are (X (-H) X + X Z) t = X gradient + barrier.
     Sparse routines do the algebra: on a busy machine the threads of dense ones wait for each other, for seconds.
     """
-    from scipy.sparse import csc_array
-    from scipy.sparse.linalg import splu
-
-    tables, changes = _rows(spread), _rows(costs)
+    tables, changes = spread.shape[0], costs.shape[0]
     y, mu = np.full(tables, 1 / tables), np.full(changes, 1 / changes)
     spread = spread / np.sqrt((y @ spread) * (mu @ costs)).sum() ** 2
     slacks = 0.1 / np.concatenate([y, mu])
@@ -177,7 +163,7 @@ def _newton(spread: csr_array, costs: csr_array, accuracy: float) -> tuple[Float
         )
         matrix += np.outer(total, total) + np.diag(x * slacks)
         right = np.concatenate([y * cells, mu * (loads - 1)]) + barrier
-        solved = splu(csc_array(matrix)).solve(np.column_stack([right, total]))
+        solved = _solved(matrix, np.column_stack([right, total]))
         step = solved[:, 0] - solved[:, 1] * (total @ solved[:, 0]) / (total @ solved[:, 1])
         change = barrier / (x * slacks) - 1 - step
         x = x * (1 + step * min(1.0, -0.9 / min(step.min(), -1e-300)))
@@ -187,16 +173,25 @@ def _newton(spread: csr_array, costs: csr_array, accuracy: float) -> tuple[Float
     return shares / shares.sum(), mu / mu.sum()
 
 
-def _curvature(tables: csr_array, changes: csr_array) -> FloatArray:
+def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    if len(matrix) <= FEW:
+        return np.linalg.solve(matrix, right).astype(np.float64)
+    from scipy.sparse import csc_array
+    from scipy.sparse.linalg import splu
+
+    return splu(csc_array(matrix)).solve(right)
+
+
+def _curvature(tables: Matrix, changes: Matrix) -> FloatArray:
     """Return minus the second derivatives of 2 sum sqrt(a b): for each component the square of one vector."""
-    dense = changes.toarray()
-    both = -(tables @ dense.T)
-    return np.block([[(tables @ tables.T).toarray(), both], [both.T, np.einsum("is,js->ij", dense, dense)]])
+    every = dense(changes)
+    both = -(tables @ every.T)
+    return np.block([[dense(tables @ turned(tables)), both], [both.T, np.einsum("is,js->ij", every, every)]])
 
 
-def _multiplicative(spread: csr_array, costs: csr_array) -> tuple[FloatArray, FloatArray]:
+def _multiplicative(spread: Matrix, costs: Matrix) -> tuple[FloatArray, FloatArray]:
     """Approach the optimum where Newton's method is too large: raise what is too large, by a power of its excess."""
-    tables, changes = (np.full(rows, 1 / rows) for rows in (_rows(spread), _rows(costs)))
+    tables, changes = (np.full(rows, 1 / rows) for rows in (spread.shape[0], costs.shape[0]))
     for _ in range(300):
         a, b = tables @ spread, changes @ costs
         root = np.sqrt(a * b)

@@ -8,6 +8,7 @@ from math import sqrt
 
 import numpy as np
 
+from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
 from blowfish_privacy.mechanisms.tables.ranges.range_components import RangeComponents
 from blowfish_privacy.mechanisms.tables.tables_error import DRAWN, LITTLE, MOST_DRAWN, TablesError
@@ -22,6 +23,9 @@ class RangesError(TablesError):
     """The error of a random range in a cell of the other attributes; of a cell, where a table has no ranges."""
 
     components: RangeComponents
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     @property
     def of(self) -> str:

@@ -1,0 +1,61 @@
+"""Attributes whose values follow one another at equal distances: whole numbers, decimals, dates."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from math import gcd
+
+from blowfish_privacy.domain.attribute import Attribute
+from blowfish_privacy.domain.subset import Subset
+from blowfish_privacy.errors import DomainError, brief
+
+
+class Spaced(Attribute):
+    """Ordered values, every one of them as far from the next."""
+
+    ordered = True
+
+    @property
+    @abstractmethod
+    def spacing(self) -> Fraction:
+        """The distance between neighbouring values, in the units that distances are stated in."""
+
+    def gap(self, first: int, second: int) -> Fraction:
+        """Return the distance between two values."""
+        return abs(first - second) * self.spacing
+
+    def subset(self, chosen: object) -> Subset:
+        """Read one value, an inclusive pair or a list of values."""
+        if isinstance(chosen, tuple):
+            if len(chosen) != 2:
+                raise DomainError(
+                    f"a pair (low, high) is needed, got {brief(chosen)}.", hint="use a list for a set of values."
+                )
+            low, high = self.position(chosen[0]), self.position(chosen[1])
+            if low > high:
+                raise DomainError(f"the range {brief(chosen)} is empty: its ends are reversed.")
+            return Subset.span(low, high + 1)
+        if isinstance(chosen, list | set | frozenset):
+            return Subset.of(self.position(value) for value in chosen)
+        return Subset.of([self.position(chosen)])
+
+
+class Numeric(Spaced):
+    """Numbers that can be added up: the value at a position is ``lowest + position * spacing``."""
+
+    @property
+    @abstractmethod
+    def lowest(self) -> Fraction:
+        """The number at position 0."""
+
+    def number(self, position: int) -> Fraction:
+        """Return the exact number at a position."""
+        return self.lowest + position * self.spacing
+
+    @property
+    def unit(self) -> Fraction:
+        """The largest number of which all values are whole multiples."""
+        low, step = self.lowest, self.spacing
+        shared = low.denominator * step.denominator
+        return Fraction(gcd(low.numerator * step.denominator, step.numerator * low.denominator), shared)

@@ -1,0 +1,124 @@
+"""Values several secret steps apart: how strongly a release protects them, and when in name only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf
+from typing import TypeAlias
+
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.graphs.graph import Hops
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.distances import furthest, furthest_together
+from blowfish_privacy.policies.name_only import name_only
+from blowfish_privacy.privacy.classes import changing, one_attribute_at_a_time
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import RHO
+from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.queries.asked import joined, looked_at
+from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.reading import Release
+from blowfish_privacy.release.whole_record import along, whole_record
+
+Made: TypeAlias = Plan | Release
+
+
+@dataclass(frozen=True)
+class FarApart:
+    """Two values, or records, many steps apart."""
+
+    pair: str
+    hops: Hops
+    strength: Strength
+    """The loss on each step."""
+    most: Fraction | None = None
+    """A bound on what is lost between them in all; None if there is none but the steps."""
+
+    @property
+    def factor(self) -> str:
+        """The largest change of the odds between them."""
+        return self.strength.factor(self.hops, self.most)
+
+    @property
+    def exponent(self) -> float:
+        """Its logarithm."""
+        return self.strength.exponent(self.hops, self.most)
+
+
+def attributes_seen(made: Made) -> tuple[str, ...] | None:
+    """Name the attributes that a release looks at, where the others do not matter to it; None if all may.
+
+    They do not where secrets are those of each attribute by itself and no facts tie records together: the answer
+    depends on a record through the attributes that it looks at alone (docs/proofs/classes.md).
+    """
+    policy = made.policy
+    if policy.known or not (policy.graph.homogeneous and policy.graph.one_at_a_time):
+        return None
+    seen = {policy.domain.axis(name) for name in looked_at(joined(made.query, made.selection))}
+    names = tuple(name for axis, name in enumerate(policy.domain) if axis in seen)
+    return None if len(names) == len(policy.domain.names) else names
+
+
+def far_apart(made: Made) -> tuple[list[FarApart], FarApart | None]:
+    """For each attribute that a release tells about, find values many steps apart, and records apart in all of them."""
+    policy, loss, names = made.policy, made.certificate.loss, attributes_seen(made)
+    alone: list[FarApart] = []
+    for domain, pair, hops in furthest(policy, names):
+        each = FarApart(pair, hops, lost_on(policy, loss, domain))
+        if each.strength.amount:
+            alone.append(replace(each, most=_by_rows(made, domain)))
+    together = furthest_together(policy, names)
+    if together is None:
+        return alone, None
+    by_rows = whole_record(made.mechanism, policy, made.selection) if loss.measure is RHO else None
+    bounds = [bound for bound in (by_rows, _one_by_one(policy, loss)) if bound is not None]
+    return alone, FarApart(*together, Strength(loss.measure, loss.largest), min(bounds, default=None))
+
+
+def in_name_only(made: Made, after: str = "this release") -> Iterator[str]:
+    """Say which values a release protects in name only."""
+    alone, together = far_apart(made)
+    yield from _said([*alone, *([] if together is None else [together])], after)
+
+
+def left_in_name_only(policy: Policy, loss: Loss, after: str) -> Iterator[str]:
+    """Say which values several releases together protect in name only, by what they lose."""
+    together = furthest_together(policy)
+    alone = [FarApart(pair, hops, lost_on(policy, loss, domain)) for domain, pair, hops in furthest(policy)]
+    if together is not None:
+        alone.append(FarApart(*together, Strength(loss.measure, loss.largest), _one_by_one(policy, loss)))
+    yield from _said(alone, after)
+
+
+def _said(found: list[FarApart], after: str) -> Iterator[str]:
+    return name_only(((each.pair, each.hops, each.exponent, each.factor) for each in found), after)
+
+
+def lost_on(policy: Policy, loss: Loss, domain: Domain) -> Strength:
+    """Return the loss on each step between values of some attributes; none on an attribute that no release looks at."""
+    alone = _alone(policy, domain)
+    return Strength(loss.measure, loss.largest if alone is None else loss.on(changing(alone)))
+
+
+def _one_by_one(policy: Policy, loss: Loss) -> Fraction | None:
+    """Bound what is lost between records that differ in all that is secret: one attribute after the other changes."""
+    ends = [(domain, int(hops)) for domain, _, _, hops in policy.ends if 0 < hops < inf]
+    if policy.known or any(_alone(policy, domain) is None for domain, _ in ends):
+        return None
+    return loss.measure.along((lost_on(policy, loss, domain).amount, hops) for domain, hops in ends)
+
+
+def _by_rows(made: Made, domain: Domain) -> Fraction | None:
+    alone = _alone(made.policy, domain) if made.certificate.loss.measure is RHO else None
+    return None if alone is None else along(made.mechanism, made.policy, made.selection, alone)
+
+
+def _alone(policy: Policy, domain: Domain) -> str | None:
+    """Name the attribute whose values no chain of secret pairs connects but through itself; None if there is no such.
+
+    Where records come and go, a chain may lead through a person who is not there.
+    """
+    name, *more = domain.names
+    return None if more or policy.size == "unknown" or not one_attribute_at_a_time(policy) else name

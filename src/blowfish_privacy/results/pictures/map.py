@@ -1,0 +1,107 @@
+"""Counts in colours: a map of two attributes, on a scale on which small counts and large ones are both told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.results.pictures.figure import plain_text
+from blowfish_privacy.results.pictures.ticks import number, round_numbers, round_steps
+from blowfish_privacy.support.exact import about
+
+_MOST_WRITTEN = 80
+"""Cells that have room for their counts."""
+_MOST_COLUMNS = 12
+_MOST_SQUARES, _FEWEST_SQUARES = 300, 8
+"""Squares along an axis, where neighbouring cells are added up."""
+_STEEP = 1000
+"""How many times the median cell the largest may be for a square-root scale; a logarithmic one reaches further."""
+
+Values = npt.NDArray[Any]
+
+
+def draw_squares(axes: Any, counts: Values, said: str, *, width: float = 0.0) -> None:
+    """Draw counts of two ordered attributes; squares of neighbours where noise hides single cells, or they are many."""
+    squares, side = added_up(counts, width)
+    words = said if side == 1 else f"{said} in squares of {side:,} by {side:,}"
+    draw_map(axes, squares, words, width=side * width, side=side)
+    axes.set_xlim(-0.5, counts.shape[1] - 0.5)
+    axes.set_ylim(-0.5, counts.shape[0] - 0.5)
+
+
+def draw_map(axes: Any, counts: Values, said: str, *, width: float = 0.0, rising: bool = True, side: int = 1) -> None:
+    """Draw a table of counts, its rows upwards if they rise, and a colour bar in counts; write few of them out.
+
+    ``width`` is that of the interval of a count. Where counts are not written, those that it does not tell from zero
+    have the colour of zero, or the eye would find shapes in noise. ``side`` is how many positions a count covers.
+    """
+    written = counts.size <= _MOST_WRITTEN and counts.shape[1] <= _MOST_COLUMNS
+    told = np.maximum(counts, 0) if written else np.where(counts > width, counts, 0)
+    norm, scale = count_scale(told)
+    right, top = (side * size - 0.5 for size in counts.shape[::-1])
+    axes.imshow(
+        told,
+        aspect="auto",
+        origin="lower" if rising else "upper",
+        extent=(-0.5, right, -0.5, top) if rising else (-0.5, right, top, -0.5),
+        cmap="viridis",
+        norm=norm,
+        interpolation="nearest",
+    )
+    below = ", 0 where below" if (counts < 0).any() else ""
+    interval = f", 95 % interval: ± {about(width)}" if width else ""
+    dark = ", darkest: not told from 0" if width and not written else ""
+    add_colour_bar(axes, axes.get_images()[0], f"{said}{below} ({scale})", f"{interval}{dark}".removeprefix(", "))
+    axes.spines[:].set_visible(False)
+    for (row, column), count in np.ndenumerate(counts) if written else ():
+        colour = "white" if norm(max(float(count), 0.0)) < 0.6 else "black"
+        place = (side * (column + 0.5) - 0.5, side * (row + 0.5) - 0.5)
+        axes.text(*place, f"{count:,.0f}", ha="center", va="center", fontsize=7, color=colour)
+
+
+def added_up(counts: Values, width: float) -> tuple[Values, int]:
+    """Add up squares of neighbouring cells, so many that half of the records are told from noise; say how many a side.
+
+    Of cells without noise, as many are added up as a picture needs to have room for them.
+    """
+    for side in round_steps():
+        squares = _squares(counts, side)
+        large = max(squares.shape) > _MOST_SQUARES
+        # Among many cells, noise alone takes some past their interval.
+        told = squares[squares > 2 * side * width].sum() >= squares.sum() / 2
+        if not large and (told or min(counts.shape) < 2 * _FEWEST_SQUARES * side):
+            return squares, side
+    return counts, 1
+
+
+def _squares(counts: Values, side: int) -> Values:
+    rows = np.add.reduceat(counts, np.arange(0, counts.shape[0], side), axis=0)
+    return np.add.reduceat(rows, np.arange(0, counts.shape[1], side), axis=1)
+
+
+def count_scale(counts: Values) -> tuple[Any, str]:
+    """Return a scale from zero to the largest count, and what it is called.
+
+    Most tables have few large cells and many small ones, which an even scale would paint in one colour.
+    """
+    from matplotlib.colors import AsinhNorm, PowerNorm
+
+    largest = max(float(counts.max(initial=0)), 1.0)
+    above = counts[counts > 0]
+    middle = float(np.median(above)) if above.size else 1.0
+    if largest > _STEEP * middle:
+        return AsinhNorm(linear_width=max(middle, 1.0), vmin=0, vmax=largest), "logarithmic scale"
+    return PowerNorm(0.5, vmin=0, vmax=largest), "square-root scale"
+
+
+def add_colour_bar(axes: Any, image: Any, *words: str) -> None:
+    """Put a bar beside a map that says which count a colour stands for, at round ones; ``words`` are lines."""
+    ticks = round_numbers(float(image.norm.vmax), image.norm)
+    bar = axes.figure.colorbar(image, ax=axes, ticks=ticks, pad=0.015, fraction=0.06)
+    bar.ax.set_yticks(ticks, [number(tick) for tick in ticks])
+    bar.ax.minorticks_off()
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8)
+    bar.set_label("\n".join(plain_text(line) for line in words if line), size=8)

@@ -1,0 +1,45 @@
+"""The ends of many ranges at once, as positions of an ordered attribute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Attribute, Binned
+from blowfish_privacy.errors import DomainError, QueryError
+
+
+def range_ends(attribute: Attribute, ends: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Turn values into positions, or edges of bins into cut points."""
+    try:
+        given = np.asarray(ends)
+    except ValueError:
+        given = np.array([None])
+    if given.size == 0:
+        return np.zeros(given.shape, dtype=np.int64)
+    return _edges_at(attribute, given) if isinstance(attribute, Binned) else _values_at(attribute, given)
+
+
+def _edges_at(attribute: Binned, given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    if given.dtype.kind not in "iuf":
+        raise QueryError("the ends of ranges of bins must be numbers.")
+    edges = np.array([float(edge) for edge in attribute.bounds])
+    if (given < edges[0]).any() or (given > edges[-1]).any():
+        raise QueryError("a range ends outside the declared values.")
+    positions = np.searchsorted(edges, given)
+    if (edges[positions] != given).any():
+        raise QueryError("ranges of bins go from edge to edge.")
+    return positions.astype(np.int64)
+
+
+def _values_at(attribute: Attribute, given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Look up every value, each only once where they can be sorted."""
+    listed = given.reshape(-1)
+    known, inverse = (listed, ...) if given.dtype.kind == "O" else np.unique(listed, return_inverse=True)
+    try:
+        places = [attribute.position(end) for end in known.tolist()]
+    except DomainError as error:
+        raise QueryError(error.message, hint=error.hint) from None
+    return np.array(places, dtype=np.int64)[inverse].reshape(given.shape)

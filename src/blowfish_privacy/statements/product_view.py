@@ -1,0 +1,91 @@
+"""A product as plain values for JSON: its releases, its totals, what they mean, and whether all of it is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from blowfish_privacy.ledger import Entry
+from blowfish_privacy.ledger.balance import in_words
+from blowfish_privacy.privacy.budget import meanings_view
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.release.product import Product, Released
+from blowfish_privacy.statements.card_exactness import error_of
+from blowfish_privacy.statements.card_layout import Card
+from blowfish_privacy.statements.card_registry import card_view
+from blowfish_privacy.statements.product_loss import ProductLoss
+from blowfish_privacy.statements.product_releases import numbers, statistic
+
+
+def product_view(product: Product, card: Card, files: Mapping[int, Sequence[str]] | None = None) -> dict[str, Any]:
+    """Show the statement about a product, with its numbers; amounts are exact, in the measure of the ledger."""
+    loss = ProductLoss(product)
+    whole = loss.whole_record
+    return {
+        **card_view(card),
+        "budget": product.terms.view,
+        "measure": product.measure.unit,
+        "spent": str(product.spent),
+        "means": meanings_view(product.measure, product.spent),
+        "meaning": _meaning(loss, product.spent),
+        "balances": {
+            named: {"lost": str(amount), **_meaning(loss, amount)}
+            for named, amount in in_words(product.lost, product.policy).items()
+        },
+        "whole_record": None if whole is None else {"lost": str(whole), **_meaning(loss, whole)},
+        "further_apart": [
+            {"pair": each.pair, "steps": int(each.hops), "factor": each.factor} for each in loss.far_apart()
+        ],
+        "releases": [_release_view(each, (files or {}).get(each.entry.number, ())) for each in product.released],
+        "not_handed_out": [_charge_view(entry) for entry in product.unreleased],
+    }
+
+
+def product_verification_view(product: Product, files: Sequence[str] = ()) -> dict[str, Any]:
+    """Show whether a ledger and all its documents are sound and add up; ``files`` says what is wrong beside it."""
+    problems = [*product.problems, *files]
+    return {
+        "ok": not problems,
+        "entries": product.report.entries,
+        "documents": product.documents,
+        "not_handed_out": len(product.unreleased),
+        "spent": str(product.spent),
+        "balances": _amounts(product.lost, product),
+        "proved": _amounts(Loss.total((each.cost for each in product.released), product.measure), product),
+        "problems": problems,
+    }
+
+
+def _meaning(loss: ProductLoss, amount: Fraction) -> dict[str, Any]:
+    """Say what an amount means to somebody who guesses, never less than it does."""
+    strength = loss.strength(amount)
+    return {"factor": strength.factor(), "at_most_sure": int(strength.certainty)}
+
+
+def _amounts(loss: Loss, product: Product) -> dict[str, str]:
+    return {named: str(amount) for named, amount in in_words(loss, product.policy).items()}
+
+
+def _release_view(each: Released, files: Sequence[str]) -> dict[str, Any]:
+    own = each.plan.certificate.loss
+    error = max(map(error_of, each.parts), key=lambda error: error["rmse"])
+    return {
+        "name": each.name,
+        "entry": each.entry.number,
+        "time": each.body["time"],
+        "statistic": statistic(each),
+        "numbers": numbers(each),
+        "error": {"of": error["of"], "rmse": error["rmse"], "within_95_in_100": error["within_95_in_100"]},
+        own.measure.name: str(own.largest),
+        "charged": str(each.entry.charged),
+        "lost": {named: str(amount) for named, amount in in_words(each.entry.loss, None).items()},
+        "policy": each.plan.policy.hash,
+        "sha256": each.body["sha256"],
+        "files": list(files),
+    }
+
+
+def _charge_view(entry: Entry) -> dict[str, Any]:
+    lost = {named: str(amount) for named, amount in in_words(entry.loss, None).items()}
+    return {"entry": entry.number, "release": entry.description, "charged": str(entry.charged), "lost": lost}

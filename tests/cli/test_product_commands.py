@@ -1,0 +1,259 @@
+"""One statement and one verification for all releases of a file or a ledger, as a user would make them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import sys
+from fractions import Fraction
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+
+import blowfish_privacy as bp
+from blowfish_privacy.cli.main import run
+from blowfish_privacy.statements.card_page import markdown
+
+FILE = """
+version: 1
+data: people.csv
+ledger: people.ledger
+budget: 1.0
+policy:
+  domain:
+    age: {integer: [0, 9]}
+    sex: {categorical: [Female, Male]}
+  secrets: {per_attribute: {age: {threshold: 2}, sex: full}}
+releases:
+  - {name: all ages, histogram: [age, sex], epsilon: 0.25}
+  - {name: mean age, mean: age, epsilon: 0.25}
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with two releases, which no test changes."""
+    folder = tmp_path_factory.mktemp("product")
+    rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
+    (folder / "people.csv").write_text("age,sex\n" + "".join(rows))
+    (folder / "people.yaml").write_text(FILE)
+    assert run(["ledger", "create", str(folder / "people.yaml")]) == 0
+    assert run(["release", str(folder / "people.yaml"), "--yes", "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    """A copy of it for a test of its own, in which commands run."""
+    for path in made.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    os.chmod("people.ledger", 0o600)
+    assert run(["ledger", "moved", "people.ledger"]) == 0
+    return tmp_path
+
+
+class Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.images, self.tags, self.text = [], [], set(), ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        self.tags.add(tag)
+        self.links += [unquote(named["href"])] if "href" in named else []
+        self.images += [named["src"]] if tag == "img" else []
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_a_file_and_its_ledger_give_the_same_index_page(folder, capsys):
+    capsys.readouterr()
+    assert run(["card", "people.yaml", "--publisher", "The Office", "-o", "index.html"]) == 0
+    index = Page((folder / "index.html").read_text())
+    stems = ("all ages", "mean age")
+    assert sorted(index.links) == sorted(f"{stem}.{end}" for stem in stems for end in ("release.json", "csv", "png"))
+    assert all((folder / link).is_file() for link in index.links)
+    assert len(index.images) == 2
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in index.images)
+    assert "script" not in index.tags
+    text = (folder / "index.html").read_text()
+    assert not re.search(r"https?://|url\(|@import", re.sub(r"data:[^\"]*", "", text))
+    assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:" in text
+    # 0.25 + 0.25 on age, 0.25 on sex: e^0.5 means 63 in 100, where each card says 57.
+    assert "can become at most 63 % sure by reading all of them" in index.text
+    # Again it replaces itself, and nothing else.
+    assert run(["card", "people.ledger", "--title", "people", "--publisher", "The Office", "-o", "index.html"]) == 0
+    assert Page((folder / "index.html").read_text()).text == index.text
+    before = (folder / "people.ledger").read_bytes()
+    for target in ("people.ledger", "people.yaml", "people.csv"):
+        assert run(["card", "people.yaml", "-o", target]) == 2
+    assert (folder / "people.ledger").read_bytes() == before
+
+
+def test_the_numbers_are_those_of_the_ledger(folder, capsys):
+    capsys.readouterr()
+    assert run(["card", "people.yaml", "--json"]) == 0
+    view = json.loads(capsys.readouterr().out)
+    assert run(["ledger", "show", "people.ledger", "--json"]) == 0
+    ledger = json.loads(capsys.readouterr().out)
+    assert {name: each["lost"] for name, each in view["balances"].items()} == ledger["balances"]
+    total = sum(map(Fraction, ledger["balances"].values()))
+    assert Fraction(view["whole_record"]["lost"]) == total == Fraction(3, 4)
+    assert [each["files"][0] for each in view["releases"]] == ["all ages.release.json", "mean age.release.json"]
+    assert view["registry"]["model"]["release_type"] == "2 releases together"
+    assert all(value for group in view["registry"].values() for name, value in group.items() if name != "data_curators")
+    assert run(["verify", "people.ledger", "--json"]) == 0
+    checked = json.loads(capsys.readouterr().out)
+    assert checked["ok"]
+    assert checked["balances"] == checked["proved"] == ledger["balances"]
+
+
+def test_what_the_file_no_longer_names_counts_and_what_it_names_newly_is_waited_for(folder, capsys):
+    later = FILE.replace("name: mean age, mean: age", "name: sexes, histogram: sex")
+    (folder / "people.yaml").write_text(later)
+    capsys.readouterr()
+    assert run(["card", "people.yaml"]) == 0
+    captured = capsys.readouterr()
+    assert "“mean age”" in captured.out
+    assert "Not released yet, so not in this: sexes." in captured.err
+    assert "one more release than the file" in captured.err
+
+
+def test_what_was_released_again_with_another_epsilon_counts_as_a_release_of_its_own(folder, capsys):
+    (folder / "people.yaml").write_text(FILE.replace("epsilon: 0.25", "epsilon: 0.2"))
+    assert run(["release", "people.yaml", "--yes", "--out", "again"]) == 0
+    capsys.readouterr()
+    assert run(["verify", "people.yaml"]) == 0
+    captured = capsys.readouterr()
+    assert "4 entries and 4 documents" in captured.out
+    assert "The ledger holds 2 more releases than the file as it is now" in captured.err
+    assert "Not released yet" not in captured.err
+
+
+def test_a_reader_of_an_exact_release_is_not_spoken_to_as_its_planner(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    domain = bp.Domain(age=bp.Integer(0, 9), zone=bp.Categorical(["A", "B"]))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(age=bp.FullDomain(), zone=bp.Public()))
+    session = bp.Session(bp.Counts(np.ones(domain.shape, int)), policy, budget=1, ledger="it.ledger", create=True)
+    made = session.release(bp.Histogram("zone"), epsilon=1, name="zones")
+    assert "so it will be published exactly. If that is not what you want, change the policy." in made.notices[0]
+    made.save("zones.release.json")
+    for named in ("zones.release.json", "it.ledger"):
+        capsys.readouterr()
+        assert run(["verify", named]) == 0
+        said = capsys.readouterr().out
+        assert "NO NOISE: under this policy nothing in this answer about “zone” is secret, so it is published" in said
+        assert "you want" not in said
+
+
+def test_missing_files_are_said_to_be_missing_or_written(folder, capsys):
+    before = {path.name: path.read_bytes() for path in folder.glob("mean age.*")}
+    for name in before:
+        (folder / name).unlink()
+    (folder / "all ages.csv").write_text("annotated")
+    assert run(["card", "people.yaml", "-o", "index.md"]) == 0
+    text = (folder / "index.md").read_text()
+    assert "Its files are not beside this page." in text
+    assert "(all%20ages.png)" in text
+    # Somebody's own table is none of the release's.
+    assert "(all%20ages.csv)" not in text
+    assert run(["card", "people.yaml", "--files", "-o", "index.md"]) == 0
+    assert "not beside" not in (folder / "index.md").read_text()
+    assert {path.name: path.read_bytes() for path in folder.glob("mean age.*")} == before
+    assert (folder / "all ages.csv").read_text() == "annotated"
+    assert run(["card", "all ages.release.json", "--files"]) == 2
+    assert "for all releases together" in capsys.readouterr().err
+
+
+def test_verify_finds_a_document_that_was_changed(folder, capsys):
+    path = folder / "mean age.release.json"
+    path.write_text(path.read_text().replace('"laplace"', '"ordered"'))
+    capsys.readouterr()
+    assert run(["verify", "people.yaml"]) == 2
+    assert "mean age.release.json was changed, or is damaged" in capsys.readouterr().out
+    assert run(["verify", "people.yaml", "--json"]) == 2
+    assert not json.loads(capsys.readouterr().out)["ok"]
+    # It is no longer a file of the release; the statement is made from the ledger.
+    assert run(["card", "people.yaml"]) == 0
+    assert "(mean%20age.release.json)" not in capsys.readouterr().out
+
+
+def test_a_ledger_or_a_document_that_is_not_sound_gets_no_statement(folder, capsys):
+    with sqlite3.connect(folder / "people.ledger") as connection:
+        for (trigger,) in connection.execute("select name from sqlite_master where type = 'trigger'").fetchall():
+            connection.execute(f'drop trigger "{trigger}"')
+        connection.execute("""update documents set text = replace(text, '"epsilon": "1/4"', '"epsilon": "1/8"')""")
+    capsys.readouterr()
+    assert run(["verify", "people.yaml"]) == 5
+    found = capsys.readouterr().out
+    assert "entry 1: The content was changed" in found
+    assert "the document of entry 1 was changed" in found
+    assert run(["card", "people.yaml", "--files", "-o", "index.html"]) == 2
+    captured = capsys.readouterr()
+    assert "do not verify" in captured.err
+    assert "Hint" in captured.err
+    assert not (folder / "index.html").exists()
+
+
+def test_what_cannot_be_opened_says_what_to_do(folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    (folder / "none.yaml").write_text(FILE.replace("ledger: people.ledger", "ledger: other.ledger"))
+    (folder / "bare.yaml").write_text(FILE.replace("ledger: people.ledger\nbudget: 1.0\n", ""))
+    (folder / "text.ledger").write_text("no ledger")
+    assert run(["ledger", "create", "empty.ledger", "--budget", "1"]) == 0
+    cases = {
+        "none.yaml": "blowfish ledger create none.yaml",
+        "bare.yaml": "names no ledger",
+        "text.ledger": "",
+        "empty.ledger": "holds no release yet",
+        "absent.ledger": "there is no ledger absent.ledger",
+        "absent.yaml": "absent.yaml",
+        "postgresql://user:CANARY@host/db?ledger=x": "password",
+    }
+    for command in ("card", "verify"):
+        for argument, said in cases.items():
+            capsys.readouterr()
+            assert run([command, argument]) in (2, 5), argument
+            captured = capsys.readouterr()
+            assert said in captured.err
+            assert "CANARY" not in captured.err
+            assert captured.out == ""
+    assert run(["card", "people.yaml", "-o", "absent/index.html"]) == 5
+    assert "cannot be written" in capsys.readouterr().err
+
+
+HOSTILE = ['"><img src=x onerror=alert(1)>', "[a](javascript:alert(1))", "x | y `z` ../../etc/passwd"]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_names_stay_text_and_are_no_paths(hostile, tmp_path, capsys):
+    domain = bp.Domain({"zone": bp.Categorical([hostile, "B"]), hostile: bp.Integer(0, 3)})
+    policy = bp.Policy(domain, secrets=bp.PerAttribute({"zone": bp.FullDomain(), hostile: bp.DistanceThreshold(1)}))
+    where = tmp_path / "a.ledger"
+    session = bp.Session(bp.Counts(np.full((2, 4), 3)), policy, budget=1, ledger=where, create=True)
+    session.release(bp.Histogram("zone", hostile), epsilon="0.5", name=hostile)
+    assert run(["card", str(where), "--files", "--title", hostile, "-o", str(tmp_path / "index.html")]) == 0
+    index = Page((tmp_path / "index.html").read_text())
+    assert hostile in index.text
+    assert index.links == [f"entry 1.{ending}" for ending in ("release.json", "csv", "png")]
+    assert [source[:10] for source in index.images] == ["data:image"]
+    assert {path.name.split(".")[0] for path in tmp_path.iterdir()} == {"a", "index", "entry 1"}
+    text = markdown(session.card(title=hostile, publisher=hostile))
+    assert "<img" not in text
+    assert "](java" not in text
+
+
+def test_the_hint_after_a_release_names_the_page(folder, capsys):
+    capsys.readouterr()
+    assert run(["release", "people.yaml", "--yes", "--out", "my folder"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.endswith("blowfish card people.yaml -o 'my folder/index.html'")
+    assert Path("my folder").is_dir()

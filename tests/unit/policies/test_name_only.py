@@ -1,0 +1,105 @@
+"""Values so many steps apart that a release may tell them apart all the same are not called protected."""
+
+from math import exp, log
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import blowfish_privacy as bp
+from blowfish_privacy.policies.explain import COMPLETE, explain_pair, not_protected
+from blowfish_privacy.policies.name_only import MOST_TIMES, is_name_only, times
+from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.release.explain import compare
+from blowfish_privacy.release.far_apart import in_name_only, left_in_name_only
+from blowfish_privacy.release.plan import make_plan
+from blowfish_privacy.statements.policy import name_only_after, policy_view
+
+
+def ages(steps: int) -> bp.Policy:
+    return bp.Policy(bp.Domain(age=bp.Integer(0, steps)), secrets=bp.DistanceThreshold(1))
+
+
+def test_values_35_steps_apart_are_never_said_to_be_protected() -> None:
+    far, near = ages(35), ages(6)
+    said = "In name only: “age” 0 and 35 are 35 steps apart, so the odds between them may change by a factor up to "
+    assert f"{said}1.6 x 10^15 after a loss of epsilon 1." in far.explain()
+    assert COMPLETE not in far.explain()
+    assert COMPLETE in near.explain()
+    assert "In name only" not in near.explain()
+    assert explain_pair(far, {"age": 0}, {"age": 35}).endswith("At eps = 1 they are protected in name only.")
+    assert "in name only" not in explain_pair(far, {"age": 0}, {"age": 6})
+
+
+@pytest.mark.parametrize(
+    ("budget", "weak"), [("0.1", False), ("0.2", True), ({"rho": "0.0001"}, False), ({"rho": "0.1"}, True)]
+)
+def test_the_budget_decides_where_it_is_known(budget: object, weak: bool) -> None:
+    stated = bp.Session(bp.Counts([1] * 36), ages(35), budget=budget).ledger.terms
+    assert bool(name_only_after(ages(35), stated)) == weak
+    assert bool(policy_view(ages(35), stated)["in_name_only"]) == weak
+    assert (COMPLETE in not_protected(ages(35), name_only_after(ages(35), stated))) == (not weak)
+
+
+def test_a_release_speaks_of_what_it_loses() -> None:
+    domain = bp.Domain(age=bp.Integer(0, 35), wage=bp.Integer(0, 35))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(age=bp.DistanceThreshold(1), wage=bp.DistanceThreshold(1)))
+    loud, quiet = (make_plan(bp.Cumulative("age"), policy, epsilon=epsilon, records=100) for epsilon in ("0.2", "0.1"))
+    # Only ages are told about, and spoken of: e^(35 / 5) = 1,097.
+    assert [text.partition(" after")[0][-5:] for text in in_name_only(loud)] == ["1,097"]
+    assert not [*in_name_only(quiet)]
+    assert "! " not in loud.explain()
+    assert "In name only: “age” 0 and 35" in loud.explain()
+    together = loud.certificate.loss + quiet.certificate.loss
+    assert all("36,316 after both." in text for text in left_in_name_only(policy, together, "both"))
+
+
+@given(st.floats(0, 2000))
+def test_a_factor_is_never_understated(exponent: float) -> None:
+    text = times(exponent)
+    digits, _, power = text.replace(",", "").partition(" x 10^") if "x" in text else ("1", "", text.partition("10^")[2])
+    if "^" not in text:
+        assert exp(exponent) <= float(text.replace(",", "")) <= exp(exponent) * 1.1 + 0.01
+    elif text.startswith("10^") or " x " in text:
+        assert -1e-9 <= log(float(digits)) + int(power) * log(10) - exponent <= log(1.1) + 1e-9
+    assert is_name_only(exponent) == (exponent > log(MOST_TIMES))
+
+
+def test_differential_privacy_is_compared_with_nothing() -> None:
+    domain = bp.Domain(age=bp.Integer(0, 9), sex=bp.Categorical(["F", "M"]))
+    plain = {
+        "add-or-remove": [
+            bp.Policy(domain, secrets=bp.AddRemove()),
+            bp.Policy(domain, secrets=bp.Public(), size="unknown"),
+        ],
+        "bounded": [bp.Policy(domain, secrets=bp.FullDomain()), bp.Policy(domain, secrets=bp.FullDomain(), size=100)],
+    }
+    for kind, policies in plain.items():
+        for policy in policies:
+            for asked in (bp.Histogram("age"), bp.Sum("age"), bp.Tables([["age"], ["sex"]]), bp.Mean("age").by("sex")):
+                plan = make_plan(asked, policy, epsilon="0.5", records=100)
+                assert compare(plan) == f"{kind} differential privacy itself"
+                assert plan.plain_error() is None
+                assert "accurate" not in plan.explain()
+                assert "under plain" not in plan.explain()
+
+
+def test_a_policy_that_adds_presence_gains_nothing_over_add_or_remove() -> None:
+    domain = bp.Domain(age=bp.Integer(0, 9))
+    for secrets in (bp.FullDomain(), bp.DistanceThreshold(2)):
+        plan = make_plan(bp.Histogram("age"), bp.Policy(domain, secrets=secrets, size="unknown"), epsilon="0.5")
+        assert "more accurate" not in compare(plan)
+
+
+def test_notices_and_counts_are_the_same_kind_of_thing_everywhere() -> None:
+    policy, data = ages(9), bp.Counts([3] * 10)
+    session = bp.Session(data, policy, budget=10)
+    for query in (bp.Histogram("age"), bp.Cumulative("age"), bp.Mean("age"), bp.KMeans(["age"], k=2)):
+        plan = session.plan(query, epsilon=1)
+        result = session.release(plan)
+        for each in (plan.notices, plan.mechanism.notices, result.notices):
+            assert isinstance(each, list)
+            assert all(isinstance(notice, str) for notice in each)
+        if query.keyword in ("histogram", "cumulative"):
+            assert result.counts.shape == (10,)
+    assert Strength(plan.certificate.loss.measure, plan.amount).factor() == "2.72"
