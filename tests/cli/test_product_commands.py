@@ -18,29 +18,19 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.statements.card_page import markdown
+from people import people_file, write_people
 
-FILE = """
-version: 1
-data: people.csv
-ledger: people.ledger
-budget: 1.0
-policy:
-  domain:
-    age: {integer: [0, 9]}
-    sex: {categorical: [Female, Male]}
-  secrets: {per_attribute: {age: {threshold: 2}, sex: full}}
-releases:
-  - {name: all ages, histogram: [age, sex], epsilon: 0.25}
-  - {name: mean age, mean: age, epsilon: 0.25}
-"""
+FILE = people_file(
+    "name: all ages, histogram: [age, sex], epsilon: 0.25",
+    "name: mean age, mean: age, epsilon: 0.25",
+)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A folder with two releases, which no test changes."""
     folder = tmp_path_factory.mktemp("product")
-    rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
-    (folder / "people.csv").write_text("age,sex\n" + "".join(rows))
+    write_people(folder)
     (folder / "people.yaml").write_text(FILE)
     assert run(["ledger", "create", str(folder / "people.yaml")]) == 0
     assert run(["release", str(folder / "people.yaml"), "--yes", "--out", str(folder)]) == 0

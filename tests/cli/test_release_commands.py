@@ -10,21 +10,8 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.cli.main import run
+from people import FILE, write_people
 
-FILE = """
-version: 1
-data: people.csv
-ledger: people.ledger
-budget: 1.0
-policy:
-  domain:
-    age: {integer: [0, 9]}
-    sex: {categorical: [Female, Male]}
-  secrets: {per_attribute: {age: {threshold: 2}, sex: full}}
-releases:
-  - {name: ages, histogram: age, epsilon: 0.5}
-  - {name: mean age, mean: age, epsilon: 0.25}
-"""
 CROSSING = """  known:
     - marginal: [sex]
     - count: {age: [0, 1]}
@@ -37,8 +24,7 @@ CANARIES = ("987654", "CANARY")
 @pytest.fixture
 def unopened(tmp_path):
     """A table and a policy file; the ledger that it names is not made yet."""
-    rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
-    (tmp_path / "people.csv").write_text("age,sex\n" + "".join(rows))
+    write_people(tmp_path)
     (tmp_path / "people.yaml").write_text(FILE)
     return tmp_path
 

@@ -11,21 +11,13 @@ from blowfish_privacy.batch import Batch
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger import Ledger
+from people import people_file, write_people
 
-FILE = """version: 1
-data: people.csv
-ledger: people.ledger
-budget: 1.0
-policy:
-  domain:
-    age: {integer: [0, 9]}
-    sex: {categorical: [Female, Male]}
-  secrets: {per_attribute: {age: {threshold: 2}, sex: full}}
-releases:
-  - {name: ages, histogram: age, epsilon: 0.25}
-  - {name: odd one, histogram: sex, epsilon: 0.25}
-  - {name: mean age, mean: age, epsilon: 0.25}
-"""
+FILE = people_file(
+    "name: ages, histogram: age, epsilon: 0.25",
+    "name: odd one, histogram: sex, epsilon: 0.25",
+    "name: mean age, mean: age, epsilon: 0.25",
+)
 WRONG = {
     "misspelt": ("histogram: sex", "histogram: sexx", 2, "release 'odd one': the domain has no attribute 'sexx'"),
     "form": ("sex, epsilon: 0.25", "sex, epsilon: []", 2, "release 'odd one': epsilon must be a number above 0"),
@@ -36,8 +28,7 @@ WRONG = {
 @pytest.fixture(params=WRONG.values(), ids=WRONG)
 def wrong(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, int, str]:
     old, new, code, said = request.param
-    rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
-    (tmp_path / "people.csv").write_text("age,sex\n" + "".join(rows))
+    write_people(tmp_path)
     (tmp_path / "people.yaml").write_text(FILE)
     assert run(["ledger", "create", str(tmp_path / "people.yaml")]) == 0
     (tmp_path / "people.yaml").write_text(FILE.replace(old, new))

@@ -19,27 +19,12 @@ from blowfish_privacy.statements.ledger import ledger_view, loss_view, verificat
 from blowfish_privacy.statements.plan import plans_view
 from blowfish_privacy.statements.policy import pair_view, policy_view
 from blowfish_privacy.statements.release import release_view, releases_view
-
-FILE = """
-version: 1
-data: people.csv
-ledger: people.ledger
-budget: 1.0
-policy:
-  domain:
-    age: {integer: [0, 9]}
-    sex: {categorical: [Female, Male]}
-  secrets: {per_attribute: {age: {threshold: 2}, sex: full}}
-releases:
-  - {name: ages, histogram: age, epsilon: 0.5}
-  - {name: mean age, mean: age, epsilon: 0.25}
-"""
+from people import FILE, write_people
 
 
 @pytest.fixture
 def file(tmp_path):
-    rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
-    (tmp_path / "people.csv").write_text("age,sex\n" + "".join(rows))
+    write_people(tmp_path)
     (tmp_path / "people.yaml").write_text(FILE)
     create_ledger(tmp_path / "people.ledger", budget=Fraction(1))
     return tmp_path / "people.yaml"

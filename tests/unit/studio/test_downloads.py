@@ -18,27 +18,17 @@ from blowfish_privacy.session import load_policy
 from blowfish_privacy.studio import downloads as module
 from blowfish_privacy.studio.downloads import downloads
 from blowfish_privacy.studio.published import LedgerHistory
+from people import people_file, write_people
 
-FILE = """
-version: 1
-data: people.csv
-ledger: people.ledger
-budget: 1.0
-policy:
-  domain:
-    age: {integer: [0, 9]}
-    sex: {categorical: [Female, Male]}
-  secrets: {per_attribute: {age: {threshold: 2}, sex: full}}
-releases:
-  - {name: ages, histogram: age, epsilon: 0.5}
-  - {name: mean ages, mean: age, by: sex, epsilon: 0.25}
-"""
+FILE = people_file(
+    "name: ages, histogram: age, epsilon: 0.5",
+    "name: mean ages, mean: age, by: sex, epsilon: 0.25",
+)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
-    (tmp_path / "people.csv").write_text("age,sex\n" + "".join(rows))
+    write_people(tmp_path)
     (tmp_path / "people.yaml").write_text(FILE)
     create_ledger(tmp_path / "people.ledger", budget=Fraction(1))
     monkeypatch.chdir(tmp_path)

@@ -14,28 +14,14 @@ from blowfish_privacy.release import spec
 from blowfish_privacy.statements.plan import plans_view
 from blowfish_privacy.studio.planning import PlanCache, Planning
 from blowfish_privacy.studio.recent_failures import PATIENCE, RecentFailures
+from people import FILE, write_people
 
-FILE = """
-version: 1
-data: people.csv
-ledger: people.ledger
-budget: 1.0
-policy:
-  domain:
-    age: {integer: [0, 9]}
-    sex: {categorical: [Female, Male]}
-  secrets: {per_attribute: {age: {threshold: 2}, sex: full}}
-releases:
-  - {name: ages, histogram: age, epsilon: 0.5}
-  - {name: mean age, mean: age, epsilon: 0.25}
-"""
 REFUSED = "  - {name: tiny, cumulative: age, rho: 0.01}\n"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
-    (tmp_path / "people.csv").write_text("age,sex\n" + "".join(rows))
+    write_people(tmp_path)
     return tmp_path
 
 

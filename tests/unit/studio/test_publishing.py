@@ -12,28 +12,18 @@ from blowfish_privacy.ledger import create_ledger, open_ledger
 from blowfish_privacy.release import spec
 from blowfish_privacy.studio.published import LedgerHistory
 from blowfish_privacy.studio.publishing import Publisher
+from people import people_file, write_people
 
-FILE = """
-version: 1
-data: people.csv
-ledger: people.ledger
-budget: 1.0
-policy:
-  domain:
-    age: {integer: [0, 9]}
-    sex: {categorical: [Female, Male]}
-  secrets: {per_attribute: {age: {threshold: 2}, sex: public}}
-releases:
-  - {name: ages, histogram: age, epsilon: 0.5}
-  - {name: mean age, mean: age, epsilon: 0.25}
-  - {name: sexes, histogram: sex, epsilon: 0.25}
-"""
+FILE = people_file(
+    "name: ages, histogram: age, epsilon: 0.5",
+    "name: mean age, mean: age, epsilon: 0.25",
+    "name: sexes, histogram: sex, epsilon: 0.25",
+).replace("sex: full", "sex: public")
 
 
 @pytest.fixture
 def folder(tmp_path):
-    rows = (f"{i % 10},{'Female' if i % 3 else 'Male'}\n" for i in range(60))
-    (tmp_path / "people.csv").write_text("age,sex\n" + "".join(rows))
+    write_people(tmp_path)
     create_ledger(tmp_path / "people.ledger", budget=Fraction(1))
     return tmp_path
 
