@@ -14,7 +14,7 @@ from typing import Any
 
 from blowfish_privacy.domain import quoted, worded
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.policies.explain import presence_only, unprotected
+from blowfish_privacy.policies.explain import unprotected
 from blowfish_privacy.privacy.budget import meanings, short
 from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.privacy.strength import Strength
@@ -32,7 +32,7 @@ from blowfish_privacy.statements.card_exactness import (
     shown_exactly,
 )
 from blowfish_privacy.statements.card_layout import Card, Item, Section
-from blowfish_privacy.statements.card_strength import attributes_seen, lost, protected
+from blowfish_privacy.statements.card_strength import attributes_seen, less_than_full_domain, lost, protected
 from blowfish_privacy.statements.card_words import (
     METHOD,
     POST_PROCESSING,
@@ -180,13 +180,7 @@ class _CardWriter:
         if policy.known and policy.compensation == "secret-moves":
             yield Item("Weaker than usual", WEAKER)
         if self._lost.amount and not policy.known and not self.main.certificate.differential_privacy:
-            bounded = "bounded " if policy.size == "unknown" else ""
-            held = "presence" if presence_only(policy) else "its secret pairs"
-            yield Item(
-                f"Less than {bounded}differential privacy",
-                f"With the same {self._lost.measure.name} it would hold all values of a person to the factor "
-                f"{self._lost.factor()}; this policy holds only {held} to it.",
-            )
+            yield less_than_full_domain(policy, self._lost)
         yield Item("Beyond any noise", BEYOND_NOISE)
 
     def _quantities(self) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.explain import hidden, neighbouring
+from blowfish_privacy.policies.explain import hidden, neighbouring, presence_only
 from blowfish_privacy.privacy.budget import meaning_words
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.strength import Strength
@@ -46,6 +46,17 @@ def protected(release: Release) -> Iterator[Item]:
             f"{large} is large: one release may change odds {strength.factor()} times, which protects "
             f"{strength.grade}.",
         )
+
+
+def less_than_full_domain(policy: Policy, strength: Strength) -> Item:
+    """Say what differential privacy would hold to the same factor, and this policy does not."""
+    bounded = "bounded " if policy.size == "unknown" else ""
+    held = "presence" if presence_only(policy) else "its secret pairs"
+    return Item(
+        f"Less than {bounded}differential privacy",
+        f"With the same {strength.measure.unit} it would hold all values of a person to the factor "
+        f"{strength.factor()}; this policy holds only {held} to it.",
+    )
 
 
 def strength_words(policy: Policy, strength: Strength) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.explain import presence_only, unprotected
+from blowfish_privacy.policies.explain import unprotected
 from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release.product import Product, Released
@@ -18,6 +18,7 @@ from blowfish_privacy.statements.card_exactness import (
     shown_exactly,
 )
 from blowfish_privacy.statements.card_layout import Item
+from blowfish_privacy.statements.card_strength import less_than_full_domain
 from blowfish_privacy.statements.card_words import disclosed, name_only, why_exact
 from blowfish_privacy.statements.notices import not_hidden
 from blowfish_privacy.statements.product_loss import ProductLoss
@@ -43,14 +44,7 @@ def unprotected_in(loss: ProductLoss) -> Iterator[Item]:
         yield Item("Weaker than usual", WEAKER)
     policy = product.policy
     if product.spent and not policy.known and not is_differential_privacy(policy):
-        strength = Strength(product.measure, product.spent)
-        bounded = "bounded " if policy.size == "unknown" else ""
-        held = "presence" if presence_only(policy) else "its secret pairs"
-        yield Item(
-            f"Less than {bounded}differential privacy",
-            f"With the same {product.measure.unit} it would hold all values of a person to the factor "
-            f"{strength.factor()}; this policy holds only {held} to it.",
-        )
+        yield less_than_full_domain(policy, Strength(product.measure, product.spent))
     yield Item("Beyond any noise", BEYOND_NOISE)
 
 
