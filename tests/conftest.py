@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -21,6 +22,9 @@ settings.load_profile("repeatable")
 # A forked child must not collect what earlier tests left over: the threads of a library, which it may wait for or take
 # for alive, are not in the child.
 os.register_at_fork(after_in_child=gc.freeze)
+
+# Whoever runs the tests may ignore it (nohup does), and what they start would then ignore it too.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.hookimpl(wrapper=True)

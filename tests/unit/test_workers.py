@@ -40,7 +40,7 @@ def test_a_worker_that_vanishes_is_an_error_of_ours():
 
 
 PROGRAM = """
-import signal, sys, time
+import sys, time
 from contextlib import closing
 from blowfish_privacy.support.workers import finished
 
@@ -49,7 +49,6 @@ def slow(seconds):
     return seconds
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it
     try:
         with closing(finished(slow, [(0.0,), *((60.0 + n,) for n in range(20))], 2)) as results:
             for task, _ in results:
