@@ -131,5 +131,6 @@ def test_the_studio_leaves_nothing_beside_the_file(studio, page, tmp_path, table
     running = studio(SMALL)
     for room in ROOMS:
         visit(page, running.address, room)
+    page.close()
     running.stop()
     assert {path.name for path in tmp_path.iterdir()} == {"file.yaml", "people.csv"}

@@ -233,10 +233,23 @@ def test_on_a_narrow_page_the_history_scrolls_and_show_stays_in_sight(begin, pag
     page.set_viewport_size({"width": 420, "height": 800})
     expect(show).to_be_visible()
     region = page.locator(".studio-scroll").filter(has=show)
-    assert region.evaluate("element => element.scrollWidth > element.clientWidth")
     for scrolled in (0, 10_000):
-        region.evaluate("(element, to) => { element.scrollLeft = to; }", scrolled)
-        box, around = show.bounding_box(), region.bounding_box()
-        assert around["x"] <= box["x"]
-        assert box["x"] + box["width"] <= min(420, around["x"] + around["width"]) + 1
+        eventually(page, lambda to=scrolled: region.evaluate(SCROLLED, to))
+        eventually(page, lambda: within(show.bounding_box(), region.bounding_box()))
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
+
+
+SCROLLED = "(element, to) => { element.scrollLeft = to; return element.scrollWidth > element.clientWidth; }"
+
+
+def within(box, around):
+    return around["x"] <= box["x"] and box["x"] + box["width"] <= min(420, around["x"] + around["width"]) + 1
+
+
+def eventually(page, holds):
+    """Wait until a page that is laid out anew has something; fail if it never does."""
+    for _ in range(100):
+        if holds():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("the page never got there")
