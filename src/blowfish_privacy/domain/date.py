@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
@@ -125,6 +125,37 @@ class Date(Spaced):
         if not 0 <= position < self.size:
             raise DomainError(f"{day} is outside {self.start} to {self.end}.")
         return position
+
+    def range_start(self, value: object) -> int:
+        """Return the step that a range begins with: the one that is named, or whose first declared day is given."""
+        position, day = self.position(value), _date(value)
+        if day in (None, self.example(position)):
+            return position
+        raise self._cut(position, f"a range that begins on {day} would cut {self.say(position)} in two")
+
+    def range_end(self, value: object) -> int:
+        """Return the step that a range ends with: the one that is named, or whose last declared day is given."""
+        position, day = self.position(value), _date(value)
+        if day in (None, self._last_day(position)):
+            return position
+        raise self._cut(position, f"a range that ends on {day} would cut {self.say(position)} in two")
+
+    def exactly(self, value: object) -> int:
+        """Return the step that is named; of a single day only if it has no other."""
+        position, day = self.position(value), _date(value)
+        if day is None or self.example(position) == self._last_day(position):
+            return position
+        raise self._cut(position, f"{day} is one day of {self.say(position)}, whose days are counted together")
+
+    def _last_day(self, position: int) -> date:
+        return min(self.value(position + 1) - timedelta(days=1), self.end)
+
+    def _cut(self, position: int, said: str) -> DomainError:
+        first, last = self.example(position), self._last_day(position)
+        return DomainError(
+            f"{said}.",
+            hint=f"write {self.show(position)!r} for all of it, which is {first} to {last}; or declare step: day.",
+        )
 
     def value(self, position: int) -> date:
         """Return the day at a position; of a week its Monday, of a month its first day."""

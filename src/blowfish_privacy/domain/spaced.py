@@ -32,13 +32,25 @@ class Spaced(Attribute):
                 raise DomainError(
                     f"a pair (low, high) is needed, got {brief(chosen)}.", hint="use a list for a set of values."
                 )
-            low, high = self.position(chosen[0]), self.position(chosen[1])
+            low, high = self.range_start(chosen[0]), self.range_end(chosen[1])
             if low > high:
                 raise DomainError(f"the range {brief(chosen)} is empty: its ends are reversed.")
             return Subset.span(low, high + 1)
         if isinstance(chosen, list | set | frozenset):
-            return Subset.of(self.position(value) for value in chosen)
-        return Subset.of([self.position(chosen)])
+            return Subset.of(self.exactly(value) for value in chosen)
+        return Subset.of([self.exactly(chosen)])
+
+    def range_start(self, value: object) -> int:
+        """Return the first position of a range that begins with a value."""
+        return self.position(value)
+
+    def range_end(self, value: object) -> int:
+        """Return the last position of a range that ends with a value."""
+        return self.position(value)
+
+    def exactly(self, value: object) -> int:
+        """Return the position that holds a value and nothing else."""
+        return self.position(value)
 
 
 class Numeric(Spaced):

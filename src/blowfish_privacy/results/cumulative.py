@@ -21,7 +21,7 @@ from blowfish_privacy.results.density import Density, density
 from blowfish_privacy.results.pictures.distribution import Mark, draw_density, draw_shares, enlarge_middle
 from blowfish_privacy.results.pictures.errors import draw_error_by_width
 from blowfish_privacy.results.pictures.figure import ending_of, picture, start_figure
-from blowfish_privacy.results.range_ends import range_ends
+from blowfish_privacy.results.range_ends import range_ends, range_starts
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.columns import Columns, Labels, estimates, standard_errors
 from blowfish_privacy.support.exact import Number, exact
@@ -130,7 +130,7 @@ class CumulativeResult(Result):
         self, lows: npt.ArrayLike, highs: npt.ArrayLike
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Turn the ends of ranges into the cut points before and after them."""
-        first, last = range_ends(self.attribute, lows), range_ends(self.attribute, highs)
+        first, last = range_starts(self.attribute, lows), range_ends(self.attribute, highs)
         whole = 0 if isinstance(self.attribute, Binned) else 1
         if first.shape != last.shape or (first > last - 1 + whole).any():
             raise QueryError("ranges need as many upper as lower ends, none below its lower one.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +12,28 @@ from blowfish_privacy.domain import Attribute, Binned
 from blowfish_privacy.errors import DomainError, QueryError
 
 
+def range_starts(attribute: Attribute, starts: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Turn the first values of ranges into positions, or edges of bins into cut points."""
+    return _looked_up(attribute, starts, "range_start")
+
+
 def range_ends(attribute: Attribute, ends: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Turn values into positions, or edges of bins into cut points."""
+    """Turn the last values of ranges into positions, or edges of bins into cut points."""
+    return _looked_up(attribute, ends, "range_end")
+
+
+def _looked_up(
+    attribute: Attribute, ends: npt.ArrayLike, side: Literal["range_start", "range_end"]
+) -> npt.NDArray[np.int64]:
     try:
         given = np.asarray(ends)
     except ValueError:
         given = np.array([None])
     if given.size == 0:
         return np.zeros(given.shape, dtype=np.int64)
-    return _edges_at(attribute, given) if isinstance(attribute, Binned) else _values_at(attribute, given)
+    if isinstance(attribute, Binned):
+        return _edges_at(attribute, given)
+    return _values_at(getattr(attribute, side, attribute.position), given)
 
 
 def _edges_at(attribute: Binned, given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -34,12 +48,12 @@ def _edges_at(attribute: Binned, given: npt.NDArray[Any]) -> npt.NDArray[np.int6
     return positions.astype(np.int64)
 
 
-def _values_at(attribute: Attribute, given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _values_at(position: Callable[[object], int], given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Look up every value, each only once where they can be sorted."""
     listed = given.reshape(-1)
     known, inverse = (listed, ...) if given.dtype.kind == "O" else np.unique(listed, return_inverse=True)
     try:
-        places = [attribute.position(end) for end in known.tolist()]
+        places = [position(end) for end in known.tolist()]
     except DomainError as error:
         raise QueryError(error.message, hint=error.hint) from None
     return np.array(places, dtype=np.int64)[inverse].reshape(given.shape)

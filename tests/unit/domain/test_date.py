@@ -47,10 +47,38 @@ def test_days_weeks_and_months_are_numbered_shown_and_named():
             assert each.position(each.value(position)) == each.position(each.show(position)) == position
             assert each.encode([each.example(position)]).tolist() == [position]
         assert each.gap(3, 1) == 2
-    assert list(MONTHS.subset(("2020-02", "2020-04-30"))) == [1, 2, 3]
     for wrong in ("2021-01-01", "2020-03", "1.1.2020", 20200301, None):
         with pytest.raises(DomainError):
             YEAR.position(wrong)
+
+
+@pytest.mark.parametrize("attribute", [YEAR, WEEKS, MONTHS])
+def test_a_range_takes_whole_steps_or_is_refused(attribute):
+    days = [attribute.start + timedelta(days=n) for n in range((attribute.end - attribute.start).days + 1)]
+    positions = attribute.encode(days).tolist()
+    for low, high in [(0, 40), (0, 16), (5, 46), (12, 46), (17, 45), (5, 5), (0, len(days) - 1), (20, len(days) - 1)]:
+        inside = [position in positions[low : high + 1] for position in positions]
+        cuts = [low + inside[low:].index(False) if False in inside[low:] else len(days), inside.index(True)]
+        whole = cuts == [high + 1, low]
+        for ends in ((days[low], days[high]), (days[low].isoformat(), days[high].isoformat())):
+            if whole:
+                assert list(attribute.subset(ends)) == [*range(positions[low], positions[high] + 1)]
+            else:
+                with pytest.raises(DomainError, match=r"would cut (the week of )?2020-.* in two. Hint: write '"):
+                    attribute.subset(ends)
+
+
+def test_one_day_does_not_stand_for_a_longer_step():
+    for attribute, name in ((WEEKS, "week of 2020-03-02"), (MONTHS, "2020-03")):
+        place = attribute.position("2020-03-02")
+        assert list(attribute.subset(name)) == list(attribute.subset([name])) == [place]
+        assert list(attribute.subset((name, name))) == [place]
+        for day in ("2020-03-02", [date(2020, 3, 3)]):
+            with pytest.raises(DomainError, match="is one day of .*, whose days are counted together"):
+                attribute.subset(day)
+    assert list(YEAR.subset(["2020-03-02"])) == [47]
+    cut_off = Date("2020-01-31", "2020-12-01", step="month")
+    assert list(cut_off.subset(["2020-01-31", "2020-12-01"])) == [0, 11]
 
 
 def test_all_spellings_are_one_declaration():
@@ -111,10 +139,12 @@ def test_dates_are_counted_and_ordered_but_not_added_up():
     quantiles = session.release(bp.Quantiles("day", ["0.5", "0.9"]), epsilon=1000)
     assert [row[:2] for row in quantiles.rows()] == [["0.5", "week of 2020-03-23"], ["0.9", "week of 2020-08-10"]]
     assert quantiles.quantile("0.5") == date(2020, 3, 23)
-    spring = quantiles.range("2020-03-01", "2020-05-31")
+    spring = quantiles.range("2020-03-02", "2020-05-31")
     assert abs(spring - 100) < 2
-    assert abs(quantiles.ranges([date(2020, 3, 1)], [date(2020, 5, 31)])[0] - spring) < 1e-6
-    by_sex = session.release(bp.Histogram("sex").where(day=("2020-03-01", "2020-05-31")), epsilon=1000)
+    assert abs(quantiles.ranges([date(2020, 3, 2)], [date(2020, 5, 31)])[0] - spring) < 1e-6
+    with pytest.raises(QueryError, match="a range that begins on 2020-03-01 would cut"):
+        quantiles.ranges([date(2020, 3, 1)], [date(2020, 5, 31)])
+    by_sex = session.release(bp.Histogram("sex").where(day=("2020-03-02", "2020-05-31")), epsilon=1000)
     assert abs(by_sex.values - 50).max() < 3
     for query in (bp.Sum("day"), bp.Mean("day"), bp.KMeans(["day"], k=2)):
         with pytest.raises(QueryError, match="median date|has no mean"):
