@@ -157,11 +157,13 @@ def test_the_interval_of_a_weighted_mean_holds(table):
     session = opened(table, w=bp.FullDomain())
     mechanism, source = session.plan(ASKED["mean"], epsilon="0.2").mechanism, SeededSource(1)
     (counts,) = session.engine.counts(DOMAIN, [("wage", "w")])
-    drawn = [mechanism.measure(counts, source) for _ in range(400)]
+    drawn = [mechanism.measure(counts, source) for _ in range(2000)]
     wrong = np.array([mechanism.mean(noisy) for noisy in drawn]) - np.average(table.wage, weights=table.w)
     bounds = np.array([mechanism.error_of(noisy).interval("0.95") for noisy in drawn])
-    # Bounds on two draws together hold more often than 95 in 100; the typical error is that of the quotient.
-    assert np.mean(np.abs(wrong) <= bounds) >= 0.95
+    # Of 2,000 draws 95 in 100 are held, give or take 0.5; the seed makes them the same in every run. A bound that is a
+    # quarter too narrow or too wide is seen. The typical error is that of the quotient.
+    held = [np.mean(np.abs(wrong) <= factor * bounds) for factor in (0.75, 1, 1.25)]
+    assert held[0] < 0.93 <= held[1] < 0.97 < held[2]
     assert np.mean([mechanism.error_of(noisy).rmse for noisy in drawn]) == pytest.approx(wrong.std(), rel=0.2)
 
 

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
-from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE
-from blowfish_privacy.support.exact import Number, exact
+from blowfish_privacy.noise.two_draws import both_within
+from blowfish_privacy.support.exact import Number
+
+_ROUNDS = 60
+_NEAR = 1e-6
+"""The share of the range below which going on is not worth it."""
 
 
 @dataclass(frozen=True)
@@ -62,19 +66,28 @@ class MeanError:
     def interval(self, level: Number = "0.95") -> float:
         """Return a bound on the error that holds with at least this probability, whatever the data.
 
-        Both draws stay within their own bound with that probability. With bounds E and F of theirs the true offset
-        is at most the released one and the error together, so the error is at most (E + offset F) / (count - F).
+        The released sum minus the true offset times the released count is noise alone. The offsets for which it is no
+        larger than such noise is with that probability are the interval; what lies furthest from the mean bounds it.
         """
-        share = exact(level, "the level", error=QueryError)
-        if not 0 < share < 1:
-            raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
-        each = (1 + share) / 2
-        of_sum, of_count = (
-            float(DISCRETE_LAPLACE.quantile(s, each)) if s else 0.0 for s in (self.sum_scale, self.count_scale)
-        )
         if self.offset is None:
-            return (of_sum / 2 + self.width / 2 * of_count) * float(self.step)
-        if self.records <= of_count:
+            return self._noise(self.width / 2, level) * float(self.step)
+        # A count of 1 may stand for one below.
+        if self.count_scale and self.records <= 1:
             return self.width * float(self.step)
-        steps = (of_sum / 2 + self.offset * of_count) / (self.records - of_count)
-        return min(self.width, steps) * float(self.step)
+        ends = (self._furthest(sign, level) for sign in (1, -1))
+        return min(self.width, max(ends)) * float(self.step)
+
+    def _noise(self, offset: float, level: Number) -> float:
+        """Bound the noise on the sum less an offset times that on the count, in steps."""
+        return both_within(self.sum_scale, 0.5, self.count_scale, offset, level)
+
+    def _furthest(self, sign: int, level: Number) -> float:
+        """Go from an end of the range towards the released offset, as far as noise, which grows with it, permits."""
+        released = self.offset or 0.0
+        end = sign * self.width / 2
+        for _ in range(_ROUNDS):
+            nearer = released + sign * self._noise(max(abs(end), released), level) / self.records
+            if sign * (end - nearer) <= _NEAR * self.width:
+                break
+            end = nearer
+        return sign * (end - released)
