@@ -249,3 +249,17 @@ def test_parts_without_secrets_are_exact_in_secret_groups_too(table):
     means = session.release(bp.Mean("wage").by("zone", "sex"), epsilon=20)
     assert problems(means.text) == []
     assert abs(means["s", "F"].value - women.wage.mean()) < 1
+
+
+@pytest.mark.parametrize("where", [{"x": (0, 6)}, {"g": ["a", "b"]}, {"x": (0, 6), "g": ["b", "a"]}], ids=str)
+@pytest.mark.parametrize("size", ["known", 12])
+def test_a_condition_that_all_records_meet_changes_nothing(where, size):
+    domain = bp.Domain(x=bp.Integer(0, 6), g=bp.Categorical(["a", "b"]))
+    counts = np.zeros(domain.shape, dtype=np.int64)
+    counts[1:4] = 2
+    session = bp.Session(bp.Counts(counts), bp.Policy(domain, secrets=bp.FullDomain(), size=size), budget=1000)
+    for query in (bp.Mean("x"), bp.Cumulative("x")):
+        plain, selected = session.plan(query, epsilon=1), session.plan(query.where(where), epsilon=1)
+        assert selected.records == plain.records == 12
+        assert selected.mechanism.to_document() == plain.mechanism.to_document()
+    assert session.release(bp.Mean("x").where(where), epsilon=100).value == pytest.approx(2, abs=0.3)

@@ -225,3 +225,19 @@ def test_weights_are_not_negative_and_not_too_many():
     with pytest.raises(bp.QueryError, match="10,000,010 cells are too many") as refused:
         bp.Histogram("age").weighted("w").on(fine)
     assert "a coarser step of w" in refused.value.hint
+
+
+def test_a_weighted_mean_of_nobody_does_not_exist():
+    domain = bp.Domain(v=bp.Integer(0, 6), w=bp.Decimal(0, 3, "0.5"), g=bp.Categorical(["a", "b", "c"]))
+    secrets = bp.PerAttribute(v=bp.FullDomain(), w=bp.Public(), g=bp.Public())
+    rows = pd.DataFrame({"v": [1, 2, 3] * 4, "w": [1.0, 2, 3] * 4, "g": ["a"] * 12})
+    nothing = pd.DataFrame({"v": [1, 2], "w": [0.0, 0.0], "g": ["c"] * 2})
+    session = bp.Session(pd.concat([rows, nothing]), bp.Policy(domain, secrets=secrets), budget=1000)
+    mean = bp.Mean("v").weighted("w")
+    released = session.release(mean.by("g"), epsilon=10)
+    assert [*released] == ["a", "c"]
+    # The weights of c add up to nothing, exactly: its mean may be anywhere.
+    assert (released["c"].error().interval(), released["c"].error().rmse) == (6, 6)
+    assert released["a"].error().interval() < 1
+    with pytest.raises(bp.RefusalError, match="a mean of no records does not exist"):
+        session.plan(mean.where(g="b"), epsilon=10)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import sqrt
+from math import inf, sqrt
 
+from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE
 from blowfish_privacy.noise.two_draws import both_within
@@ -33,7 +34,7 @@ class MeanError:
     offset: float | None = None
     """The released distance, in steps, of the mean from the middle of the range; None before a release."""
     records: int = 1
-    """The released count."""
+    """The released count; 0 is exact, and leaves the mean open."""
     step: Fraction = Fraction(1)
     """The distance between neighbouring values."""
 
@@ -54,7 +55,7 @@ class MeanError:
         """The mean squared error."""
         squared = self.width**2 / 12 if self.offset is None else self.offset**2
         of_sum, of_count = (DISCRETE_LAPLACE.variance(s) if s else 0.0 for s in (self.sum_scale, self.count_scale))
-        squares = (of_sum / 4 + squared * of_count) / self.records**2
+        squares = (of_sum / 4 + squared * of_count) / self.records**2 if self.records else inf
         # A released mean lies in the range, so it is never further off than that.
         return float(self.step) ** 2 * (squares if self.offset is None else min(squares, float(self.width) ** 2))
 
@@ -71,8 +72,8 @@ class MeanError:
         """
         if self.offset is None:
             return self._noise(self.width / 2, level) * float(self.step)
-        # A count of 1 may stand for one below.
-        if self.count_scale and self.records <= 1:
+        # A noisy count of 1 may stand for one below.
+        if self.records <= (1 if self.count_scale else 0):
             return self.width * float(self.step)
         ends = (self._furthest(sign, level) for sign in (1, -1))
         return min(self.width, max(ends)) * float(self.step)
@@ -91,3 +92,8 @@ class MeanError:
                 break
             end = nearer
         return sign * (end - released)
+
+
+def no_mean() -> RefusalError:
+    """Return the refusal of a mean of nobody."""
+    return RefusalError("a mean of no records does not exist.", hint="state size, or give data with rows.")

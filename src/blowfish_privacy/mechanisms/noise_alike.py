@@ -13,6 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
 from blowfish_privacy.mechanisms.error import ExpectedError
+from blowfish_privacy.mechanisms.mean_error import no_mean
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.noise.law import Law
@@ -141,5 +142,5 @@ def _divisor(query: Query, policy: Policy, records: int | None) -> int:
             hint="state size, or give data that can be read.",
         )
     if not isinstance(records, int) or isinstance(records, bool) or records < 1:
-        raise RefusalError("a mean of no records does not exist.", hint="state size, or give data with rows.")
+        raise no_mean()
     return records

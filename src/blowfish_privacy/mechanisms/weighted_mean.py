@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
-from blowfish_privacy.mechanisms.mean_error import MeanError
+from blowfish_privacy.mechanisms.mean_error import MeanError, no_mean
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.mechanisms.scaled_error import ScaledError
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
@@ -66,6 +66,8 @@ class WeightedOffsets(Mechanism):
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
         """Share epsilon between the rows in the best of several ways, then scale both to lose exactly that."""
         form = _bound(query, policy)
+        if records == 0:
+            raise no_mean()
         check_secret_size(policy, _heaviest(form))
         alone = [sensitivity_of(replace(_rows(form), factors=only), policy).value for only in ((2, 0), (0, 1))]
         if not all(alone):
@@ -141,7 +143,9 @@ class WeightedOffsets(Mechanism):
     def error_of(self, noisy: npt.NDArray[np.int64]) -> ScaledError:
         """Give the error of a mean that was released, at its own sum of weights and offset."""
         offset = min(abs(self._offset(noisy)), self.width / 2)
-        error = MeanError(self.sum_scale, self.weights_scale, self.width, offset, max(int(noisy[1]), 1))
+        # Exact weights that add up to nothing leave the mean open.
+        least = 1 if self.weights_scale else 0
+        error = MeanError(self.sum_scale, self.weights_scale, self.width, offset, max(int(noisy[1]), least))
         return ScaledError(error, self.form.values.unit, "the weighted mean")
 
     @property

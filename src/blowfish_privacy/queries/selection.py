@@ -55,6 +55,10 @@ class Selection:
         """Return the condition as positions."""
         return read_box(domain, self.where, what="where", error=QueryError)
 
+    def is_everything(self, domain: Domain) -> bool:
+        """Say whether all records are selected, and make one group."""
+        return not self.by and not self.box(domain)
+
     def groups(self, domain: Domain) -> Iterator[Cell]:
         """Go through the groups: positions of the attributes they are made by. Without any, all records are one."""
         box = self.box(domain)

@@ -167,6 +167,7 @@ class WeightedMean(WeightedSum):
     changed = "sum of weights and weighted sum of offsets together"
     divisor_measured = True
     of_some = True
+    needs_records = True
 
     def on(self, domain: Domain) -> WeightedValues:
         """Bind to a domain: the weighted sum of offsets from the middle of the range, and the sum of the weights."""

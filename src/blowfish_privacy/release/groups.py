@@ -27,7 +27,14 @@ from blowfish_privacy.support.progress import task
 
 
 def plan_groups(
-    query: Query, selection: Selection, policy: Policy, *, sizes: PublicSizes | None, spending: Spending, **options: Any
+    query: Query,
+    selection: Selection,
+    policy: Policy,
+    *,
+    all_records: int | None,
+    sizes: PublicSizes | None,
+    spending: Spending,
+    **options: Any,
 ) -> Plan:
     """Plan a release of the records that are selected, once or for each group.
 
@@ -41,6 +48,8 @@ def plan_groups(
         for group, amount in amounts.items():
             population = populations[group]
             records = None if sizes is None or not population.public else sizes.inside(population.box)
+            if selection.is_everything(policy.domain):
+                records = all_records
             if query.of_some and records == 0 and selection.by:
                 # That a group has no records is public, and then it has no mean.
                 continue

@@ -150,7 +150,7 @@ def make_plan(
     if selection:
         from blowfish_privacy.release.groups import plan_groups
 
-        return plan_groups(query, selection, policy, sizes=sizes, **options)
+        return plan_groups(query, selection, policy, all_records=records, sizes=sizes, **options)
     return plan_population(query, Population(policy, {}, (), policy), records=records, **options)
 
 

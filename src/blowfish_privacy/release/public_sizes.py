@@ -40,7 +40,7 @@ def sizes_needed(asked: Asked, policy: Policy) -> tuple[str, ...]:
     A query of all records needs their number alone, and names none.
     """
     query, selection = split(asked)
-    if not query.needs_records or not selection or policy.size == "unknown":
+    if not query.needs_records or policy.size == "unknown" or selection.is_everything(policy.domain):
         return ()
     names = tuple(name for name in selection.attributes if policy.domain.resolves(name))
     if policy.compensation == "anywhere" and crosses(policy):
@@ -77,7 +77,8 @@ class PublicNumbers:
         """Return the number of records, where a plan needs it."""
         query, selection = split(asked)
         unstated = self._policy.records is None and self._policy.size == "known"
-        return self._rows if unstated and query.needs_records and not selection else self._policy.records
+        asks = unstated and query.needs_records and selection.is_everything(self._policy.domain)
+        return self._rows if asks else self._policy.records
 
     def sizes(self, asked: Asked) -> PublicSizes | None:
         """Return the numbers of records of parts, where a plan needs them."""

@@ -54,7 +54,8 @@ class GroupsResult(Mapping[Any, Result], Drawn):
         return str(self._body["guarantee"]["statement"])
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}: {len(self)} groups by {', '.join(self.by)}; {self.statement}>"
+        groups = f"{len(self)} {'group' if len(self) == 1 else 'groups'} by {', '.join(self.by)}"
+        return f"<{type(self).__name__} {self.name!r}: {groups}; {self.statement}>"
 
     @property
     def notices(self) -> list[str]:
