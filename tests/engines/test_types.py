@@ -98,6 +98,12 @@ def test_decimals_are_rounded_as_declared(kind: str) -> None:
     assert count(column(kind, ["0.25", "-0.3", "1.1"]), Decimal(0, 1, "0.25", outside="clamp")) == [1, 1, 0, 0, 1]
 
 
+def test_decimals_too_fine_to_compare_are_named_as_such() -> None:
+    for attribute in (Decimal(0, 1, "0.25"), Integer(0, 1)):
+        with pytest.raises(DataError, match="'x' has decimals of more than 18 places"):
+            count(column("DECIMAL(38, 19)", ["1"]), attribute)
+
+
 def test_floats_are_compared_as_floats() -> None:
     assert count(column("DOUBLE", [0.1, 0.3, np.nextafter(0.1, 0)]), Binned([0, "0.1", "0.3", 1])) == [1, 1, 1]
     assert count(column("FLOAT", [0.5, 0.25]), Binned([0, "0.5", 1])) == [1, 1]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from blowfish_privacy.domain import Attribute, Domain
+from blowfish_privacy.domain import Attribute, Domain, Numeric
 from blowfish_privacy.domain.declaring_hints import DATES_HINT
 from blowfish_privacy.engines.check import near_columns
-from blowfish_privacy.engines.sql.columns import ColumnType, accepts, wanted
+from blowfish_privacy.engines.sql.columns import MOST_PLACES, ColumnType, accepts, wanted
 from blowfish_privacy.errors import DataError
 
 
@@ -41,6 +41,8 @@ def find_column(name: str, names: Sequence[object], declared: Collection[str]) -
 
 def _wrong_type(name: str, attribute: Attribute, column: ColumnType) -> DataError:
     hint = "columns are never converted implicitly; convert it yourself."
+    if column.kind == "decimal" and isinstance(attribute, Numeric):
+        return DataError(f"the column {name!r} has decimals of more than {MOST_PLACES} places.", hint=hint)
     if column.kind in ("date", "timestamp", "instant", "other"):
         hint = f"{hint} If it holds dates, {DATES_HINT}"
     return DataError(f"the column {name!r} must hold {wanted(attribute)}, but is of another type.", hint=hint)
