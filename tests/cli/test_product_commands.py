@@ -159,6 +159,26 @@ def test_missing_files_are_said_to_be_missing_or_written(folder, capsys):
     assert "not beside" not in (folder / "index.md").read_text()
     assert {path.name: path.read_bytes() for path in folder.glob("mean age.*")} == before
     assert (folder / "all ages.csv").read_text() == "annotated"
+    # Each file that is missing is written, beside those that are there.
+    (folder / "all ages.png").unlink()
+    (folder / "mean age.release.json").unlink()
+    (folder / "mean age.csv").unlink()
+    capsys.readouterr()
+    assert run(["card", "people.yaml", "--files", "-o", "index.md"]) == 0
+    said = capsys.readouterr().err
+    assert "Wrote all ages.png." in said
+    assert "Wrote mean age.release.json, mean age.csv." in said
+    assert "not what was released: all ages.csv." in said
+    assert {path.name: path.read_bytes() for path in folder.glob("mean age.*")} == before
+    text = (folder / "index.md").read_text()
+    assert "(all%20ages.png)" in text
+    assert "Beside this page, but not what was released: “all ages.csv”." in text
+    # Without its document, nothing tells whose table that is.
+    (folder / "all ages.release.json").unlink()
+    assert run(["card", "people.yaml", "--files", "-o", "index.md"]) == 2
+    assert "move that file away, or have the page written into another folder" in capsys.readouterr().err
+    (folder / "all ages.csv").unlink()
+    assert run(["card", "people.yaml", "--files", "-o", "index.md"]) == 0
     assert run(["card", "all ages.release.json", "--files"]) == 2
     assert "for all releases together" in capsys.readouterr().err
 
@@ -167,13 +187,91 @@ def test_verify_finds_a_document_that_was_changed(folder, capsys):
     path = folder / "mean age.release.json"
     path.write_text(path.read_text().replace('"laplace"', '"ordered"'))
     capsys.readouterr()
-    assert run(["verify", "people.yaml"]) == 2
+    assert run(["verify", "people.yaml"]) == 5
     assert "mean age.release.json was changed, or is damaged" in capsys.readouterr().out
-    assert run(["verify", "people.yaml", "--json"]) == 2
+    assert run(["verify", "people.yaml", "--json"]) == 5
     assert not json.loads(capsys.readouterr().out)["ok"]
     # It is no longer a file of the release; the statement is made from the ledger.
     assert run(["card", "people.yaml"]) == 0
     assert "(mean%20age.release.json)" not in capsys.readouterr().out
+
+
+def test_verify_tells_the_documents_of_the_ledger_from_others_in_the_folder(folder, capsys):
+    def verified():
+        capsys.readouterr()
+        code = run(["verify", "people.yaml", "--json"])
+        view = json.loads(capsys.readouterr().out)
+        assert view["ok"] == (code == 0)
+        return code, view["problems"], view["missing"]
+
+    ages, mean = folder / "all ages.release.json", folder / "mean age.release.json"
+    texts = ages.read_bytes(), mean.read_bytes()
+    assert verified() == (0, [], [])
+    # What is missing can be written again, so nothing is wrong.
+    ages.unlink()
+    assert verified() == (0, [], ["all ages.release.json"])
+    assert run(["verify", "people.yaml"]) == 0
+    assert "Not in the folder .: all ages.release.json. " in capsys.readouterr().err
+    # Each under the name of the other.
+    ages.write_bytes(texts[1])
+    mean.write_bytes(texts[0])
+    code, problems, missing = verified()
+    assert (code, missing) == (5, [])
+    assert problems == [
+        "all ages.release.json is the document of 'mean age' (entry 2), under the name of another release, 'all ages'.",
+        "mean age.release.json is the document of 'all ages' (entry 1), under the name of another release, 'mean age'.",
+    ]
+    capsys.readouterr()
+    assert run(["release", "people.yaml", "--yes"]) == 0
+    assert "all ages.release.json holds another release, and is kept" in capsys.readouterr().out
+    for path, text in zip((ages, mean), texts, strict=True):
+        path.write_bytes(text)
+    # A copy under a name of nobody is harmless.
+    (folder / "copy.release.json").write_bytes(texts[0])
+    (folder / "junk.release.json").write_text("{}")
+    assert verified() == (5, ["junk.release.json is no release document, or a damaged one."], [])
+    (folder / "junk.release.json").unlink()
+    assert run(["verify", "people.yaml"]) == 0
+    assert "Note: copy.release.json is the document of 'all ages' (entry 1), under another name." in (
+        capsys.readouterr().err
+    )
+
+
+def test_verify_finds_a_document_of_another_ledger_and_a_folder_that_is_not_there(folder, capsys):
+    (folder / "other.yaml").write_text(FILE.replace("people.ledger", "other.ledger").replace("0.25", "0.2"))
+    assert run(["ledger", "create", "other.yaml"]) == 0
+    assert run(["release", "other.yaml", "--yes", "--out", "other"]) == 0
+    (folder / "other" / "mean age.release.json").rename(folder / "foreign.release.json")
+    capsys.readouterr()
+    assert run(["verify", "people.ledger"]) == 5
+    assert "foreign.release.json was released from another ledger" in capsys.readouterr().out
+    assert run(["verify", "people.ledger", "--out", "nowhere"]) == 2
+    assert "there is no folder nowhere" in capsys.readouterr().err
+
+
+def test_a_ledger_from_which_nothing_was_released_is_sound(folder, capsys):
+    assert run(["ledger", "create", "empty.ledger", "--budget", "1"]) == 0
+    os.mkdir("out")
+    capsys.readouterr()
+    assert run(["verify", "empty.ledger", "--out", "out"]) == 0
+    assert capsys.readouterr().out == "empty.ledger is sound. Nothing was released from it yet.\n"
+    assert run(["verify", "empty.ledger", "--out", "out", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "ok": True, "entries": 0, "documents": 0, "not_handed_out": 0, "spent": "0", "balances": {}, "proved": {},
+        "problems": [], "missing": [],
+    }  # fmt: skip
+    # The folder of the other ledger is not its own.
+    assert run(["verify", "empty.ledger"]) == 5
+    # A charge whose data contradicted the facts is set aside.
+    wrong = FILE.replace("people.ledger", "wrong.ledger")
+    (folder / "wrong.yaml").write_text(
+        wrong.replace("  secrets:", "  known: [{count: {sex: Male}, equals: 3}]\n  secrets:")
+    )
+    assert run(["ledger", "create", "wrong.yaml"]) == 0
+    assert run(["release", "wrong.yaml", "--yes", "--out", "out"]) == 5
+    capsys.readouterr()
+    assert run(["verify", "wrong.ledger", "--out", "out"]) == 0
+    assert "wrong.ledger is sound. Nothing was released from it: 1 entry is set aside" in capsys.readouterr().out
 
 
 def test_a_ledger_or_a_document_that_is_not_sound_gets_no_statement(folder, capsys):
@@ -210,6 +308,8 @@ def test_what_cannot_be_opened_says_what_to_do(folder, capsys, monkeypatch):
     }
     for command in ("card", "verify"):
         for argument, said in cases.items():
+            if (command, argument) == ("verify", "empty.ledger"):
+                continue
             capsys.readouterr()
             assert run([command, argument]) in (2, 5), argument
             captured = capsys.readouterr()

@@ -88,6 +88,26 @@ def test_the_same_release_is_written_again_as_it_was(project: Project) -> None:
     assert project.spent == 0.25
 
 
+@pytest.mark.parametrize("stem", ["wages", "wages-2"])
+def test_a_document_that_is_gone_comes_back_to_what_was_made_from_it(project: Project, stem: str) -> None:
+    assert project.release() == 0
+    if stem == "wages-2":
+        project.write(epsilon=0.125)
+        assert project.release() == 0
+    before, spent = project.contents(), project.spent
+    (project.out / f"{stem}.release.json").unlink()
+    (project.out / f"{stem}.png").unlink()
+    assert project.release() == 0
+    assert project.contents() == before
+    # A table that somebody changed is not what was made from it.
+    (project.out / f"{stem}.release.json").unlink()
+    (project.out / f"{stem}.csv").write_bytes(b"annotated")
+    after = project.contents()
+    assert project.release() == (2 if stem == "wages" else 0)
+    assert {name: project.contents()[name] for name in after} == after
+    assert project.spent == spent
+
+
 @pytest.mark.parametrize(
     ("change", "options"),
     [
@@ -107,7 +127,7 @@ def test_another_release_of_the_same_name_is_kept_beside_it(
     project.write(**change)
     assert project.release(*options) == 0
     said = capsys.readouterr().out
-    assert f"{project.path('release.json')} is another release of this name, and is kept" in said
+    assert f"{project.path('release.json')} holds another release, and is kept" in said
     assert str(project.out / "wages-2.csv") in said
     both = project.contents()
     assert set(both) == {f"{name}.{ending}" for name in ("wages", "wages-2") for ending in ENDINGS}

@@ -9,9 +9,11 @@ from typing import Any
 import click
 
 from blowfish_privacy.cli.output import as_json, print_json, read_document
-from blowfish_privacy.cli.products import names_product, open_product, write_missing
+from blowfish_privacy.cli.product_files import mention_foreign, write_missing
+from blowfish_privacy.cli.products import mention_others, names_product, open_named
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
+from blowfish_privacy.release.product import read_product
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_layout import Card
 from blowfish_privacy.statements.card_page import is_card, markdown, page
@@ -68,13 +70,16 @@ def _of_release(release: str, *, publisher: str | None, title: str | None, files
 def _of_product(
     argument: str, folder: Path, *, publisher: str | None, title: str | None, files: bool
 ) -> tuple[Card, dict[str, Any]]:
-    named = open_product(argument)
-    product_card(named.product)
+    named = open_named(argument)
+    product = read_product(named.ledger)
+    mention_others(named.file, product.released)
+    product_card(product)
     if files:
-        write_missing(named.product, folder)
-    beside = product_files(named.product, folder)
-    made = product_card(named.product, title=title or named.title, publisher=publisher, files=beside)
-    return made, product_view(named.product, made, beside)
+        write_missing(product, folder)
+    beside = product_files(product, folder)
+    mention_foreign(beside, folder)
+    made = product_card(product, title=title or named.title, publisher=publisher, files=beside)
+    return made, product_view(product, made, beside)
 
 
 def _check_output(output: str, release: str) -> None:

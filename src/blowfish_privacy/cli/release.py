@@ -111,7 +111,7 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
         if item["recorded"]:
             echo(f"  paid for before ({item['recorded']}); nothing was spent")
         if item["kept"]:
-            echo(f"  {item['kept']} is another release of this name, and is kept")
+            echo(f"  {item['kept']} holds another release, and is kept")
         echo(f"  {', '.join(item['files'])}")
     measure = session.ledger.measure
     echo(f"Spent {measure.brief(batch.cost)}; {measure.left(session.remaining)} is left.")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
 from blowfish_privacy.cli.output import as_json, print_json, read_document
-from blowfish_privacy.cli.products import file_problems, names_product, open_product
+from blowfish_privacy.cli.product_files import FolderCheck, check_folder
+from blowfish_privacy.cli.products import mention_others, names_product, open_named
 from blowfish_privacy.cli.terminal import echo
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger import Entry, Ledger, Report
 from blowfish_privacy.release import reading, verification
-from blowfish_privacy.release.product import Product
+from blowfish_privacy.release.product import Product, examine_product
 from blowfish_privacy.statements.notices import to_a_reader
 from blowfish_privacy.statements.product_releases import loss_words
 from blowfish_privacy.statements.product_view import product_verification_view
@@ -47,18 +51,52 @@ def verify(release: str, out: str, as_json: bool) -> int:  # noqa: FBT001
 
 
 def _verify_product(argument: str, folder: Path, *, as_json: bool) -> int:
-    product = open_product(argument).product
-    beside = [*file_problems(product, folder)]
+    check_folder(folder)
+    named = open_named(argument)
+    product = examine_product(named.ledger)
+    released = product.released if isinstance(product, Product) else ()
+    mention_others(named.file, released)
+    beside = FolderCheck.of(_entries(named.ledger), released, folder)
+    problems = [*product.problems, *beside.problems]
     if as_json:
-        print_json(product_verification_view(product, beside))
-    elif product.problems or beside:
-        for problem in (*product.problems, *beside):
+        print_json(product_verification_view(product, beside.problems, beside.missing))
+    elif problems:
+        for problem in problems:
             echo(f"Problem: {problem}")
-    else:
+    elif isinstance(product, Product):
         _say_sound(argument, product)
-    if not product.report.ok:
-        return _UNSOUND_LEDGER
-    return _UNSOUND if product.problems or beside else 0
+    else:
+        _say_unused(argument, product)
+    _mention_files(argument, beside, folder)
+    return _UNSOUND_LEDGER if problems else 0
+
+
+def _entries(ledger: Ledger) -> tuple[Entry, ...]:
+    try:
+        return ledger.entries()
+    except LedgerError:
+        # What cannot be read is among the problems of the ledger.
+        return ()
+
+
+def _mention_files(argument: str, beside: FolderCheck, folder: Path) -> None:
+    for note in beside.notes:
+        echo(f"Note: {note}", err=True)
+    if beside.missing:
+        page = shlex.quote(str(folder / "index.html"))
+        echo(
+            f"Not in the folder {folder}: {', '.join(beside.missing)}. They are in the ledger: blowfish card "
+            f"{shlex.quote(argument)} --files -o {page} writes them; --out names another folder to check.",
+            err=True,
+        )
+
+
+def _say_unused(argument: str, report: Report) -> None:
+    if not report.entries:
+        echo(f"{argument} is sound. Nothing was released from it yet.")
+        return
+    entries = "1 entry is" if report.entries == 1 else f"{report.entries:,} entries are"
+    echo(f"{argument} is sound. Nothing was released from it: {entries} set aside, and spent all the same.")
 
 
 def _say_sound(argument: str, product: Product) -> None:

@@ -22,6 +22,7 @@ from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.release import reading, verification
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.planned_release import is_file_name
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.support.progress import task
 
@@ -49,6 +50,16 @@ class Released:
     def main(self) -> Release:
         """The release, or its costliest group."""
         return max(self.parts, key=lambda part: part.certificate.amount)
+
+    @property
+    def file_name(self) -> str:
+        """What its files are called: who released from Python may have chosen a name that no file can have."""
+        return self.name if is_file_name(self.name) else f"entry {self.entry.number}"
+
+    def is_called(self, stem: str) -> bool:
+        """Say whether its files are called so: by its name, with a number where others had that name before."""
+        name, _, number = stem.rpartition("-")
+        return stem == self.file_name or (name == self.file_name and number.isdecimal())
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +103,10 @@ class Product:
         """What losses are counted in."""
         return self.terms.measure
 
+    def may_be_called(self, released: Released, stem: str) -> bool:
+        """Say whether files of a release may have a name, which is not that of another."""
+        return released.is_called(stem) or not any(each.is_called(stem) for each in self.released)
+
     @property
     def adds_up(self) -> bool:
         """Whether the losses that the documents prove are, together, what was charged for them, to the last digit."""
@@ -101,12 +116,22 @@ class Product:
 
 def read_product(ledger: Ledger) -> Product:
     """Check a ledger and every document that it handed out; refuse one from which nothing was released."""
-    rows, report = ledger.examine()
-    if not rows.entries or rows.base is None:
+    product = examine_product(ledger)
+    if isinstance(product, Report):
+        if product.problems:
+            raise LedgerError(f"{ledger.name} does not verify: {' '.join(product.problems[:3])}")
         raise LedgerError(
-            f"{ledger.name} holds no release yet, so there is nothing to state or to check.",
+            f"{ledger.name} holds no release yet, so there is nothing to state.",
             hint="blowfish release FILE.yaml makes the releases of a file.",
         )
+    return product
+
+
+def examine_product(ledger: Ledger) -> Product | Report:
+    """Check a ledger and every document that it handed out; without a release there is the ledger's report alone."""
+    rows, report = ledger.examine()
+    if rows.base is None:
+        return report
     policy = ledger.policy(rows.base)
     reader = _Reader(ledger, policy, {})
     texts = {document.entry: document.text for document in rows.documents}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,22 +54,39 @@ def documents_in(folder: Path) -> Iterator[Path]:
         return
 
 
-def files_of(made: AnyResult, folder: Path) -> list[Path]:
-    """Find the document of a release in a folder, byte for byte, and what was made from it; empty if it is not there.
+@dataclass(frozen=True)
+class FilesBeside:
+    """What a folder holds under the name of a release whose document is there; nothing if it is not."""
 
-    A file beside it that somebody changed, or made from something else, is none of its files.
-    """
+    own: tuple[Path, ...] = ()
+    """The document, byte for byte, and what was made from it."""
+    foreign: tuple[Path, ...] = ()
+    """What somebody changed, or made from something else."""
+
+
+def files_beside(made: AnyResult, folder: Path, may_be_called: Callable[[str], bool] = lambda _: True) -> FilesBeside:
+    """Find the document of a release in a folder, and the files beside it; some names may be those of others."""
     text = made.text.encode()
-    found = next((path for path in documents_in(folder) if content_of(path) == text), None)
-    if found is None:
-        return []
+    documents = [path for path in documents_in(folder) if may_be_called(stem_of(path)) and content_of(path) == text]
+    if not documents:
+        return FilesBeside()
+    # Of several copies, that under the name of the release.
+    document = min(documents, key=lambda path: stem_of(path) != made.name)
     values = values_file(made)
     if values is not None:
-        return [found, *([folder / values] if (folder / values).is_file() else [])]
-    stem = found.name.removesuffix(DOCUMENT)
-    paths = ((folder / f"{stem}{ending}", kind) for ending, kind in KINDS.items())
-    contents = ((path, kind, content_of(path)) for path, kind in paths)
-    return [found, *(path for path, kind, content in contents if content is not None and kind.belongs(made, content))]
+        return FilesBeside((document, *([folder / values] if (folder / values).is_file() else [])))
+    own, foreign = [document], list[Path]()
+    for ending, kind in KINDS.items():
+        path = folder / f"{stem_of(document)}.{ending}"
+        if os.path.lexists(path):
+            content = content_of(path)
+            (own if content is not None and kind.belongs(made, content) else foreign).append(path)
+    return FilesBeside(tuple(own), tuple(foreign))
+
+
+def stem_of(document: Path) -> str:
+    """Return what a document and the files beside it are called, without their endings."""
+    return document.name.removesuffix(f".{DOCUMENT}")
 
 
 def is_release(path: Path) -> bool:

@@ -51,13 +51,17 @@ def error_of(release: Release) -> Mapping[str, Any]:
 
 
 def error_words(releases: Sequence[Release]) -> str:
-    """Say how wrong the noise makes an answer: of its least and its most exact group, if there are any."""
+    """Say how wrong the noise makes an answer: of its least and its most exact group, if there are any.
+
+    The two bounds need not be those of one group: which is the largest depends on the law of the noise.
+    """
     errors = [error_of(release) for release in releases if release.certificate.amount]
     worst = max(errors, key=lambda error: error["rmse"])
+    within = max(float(error["within_95_in_100"]) for error in errors)
     least = min(float(error["rmse"]) for error in errors)
     alike = len(errors) == 1 or about(least) == about(float(worst["rmse"]))
     spread = "" if alike else f" in the least exact group, {about(least)} in the most exact"
     return (
         f"{about(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
-        f"95 in 100 are within {about(float(worst['within_95_in_100']))}."
+        f"95 in 100 are within {about(within)}."
     )

@@ -32,7 +32,7 @@ def registry(card: Card) -> dict[str, Any]:
             "data_curators": [] if card.publisher is None else [card.publisher],
             "data_product_type": "Summary statistics",
             "description": " ".join(card.said("Statistic")) if card.releases is None else card.summary,
-            "publication_date": card.time[:10],
+            "publication_date": card.time[:10] or None,
         },
         "dp_flavor": {
             "name": card.flavour,

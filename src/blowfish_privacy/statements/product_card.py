@@ -17,7 +17,7 @@ from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.release.product import Product, Released, read_product
 from blowfish_privacy.results import from_text
-from blowfish_privacy.results.files import AnyResult, files_of, values_file
+from blowfish_privacy.results.files import AnyResult, FilesBeside, files_beside, values_file
 from blowfish_privacy.statements.card import parameters, tidied
 from blowfish_privacy.statements.card_layout import Card, Item, Picture, Section
 from blowfish_privacy.statements.card_words import METHOD, POST_PROCESSING, definition, flavour, made_with, name, year
@@ -44,10 +44,14 @@ def make_product_card(
     return product_card(product, title=title, publisher=publisher, files=files)
 
 
-def product_files(product: Product, folder: Path) -> dict[int, tuple[str, ...]]:
-    """Name the files of each release that lie in a folder, by the number of its entry; none where there are none."""
-    made = {each.entry.number: from_text(each.text, product.folder) for each in product.released}
-    return {number: tuple(path.name for path in files_of(each, folder)) for number, each in made.items()}
+def product_files(product: Product, folder: Path) -> dict[int, FilesBeside]:
+    """Find the files of each release that lie in a folder, by the number of its entry; none where there are none."""
+    return {
+        each.entry.number: files_beside(
+            from_text(each.text, product.folder), folder, partial(product.may_be_called, each)
+        )
+        for each in product.released
+    }
 
 
 def product_card(
@@ -55,7 +59,7 @@ def product_card(
     *,
     title: str | None = None,
     publisher: str | None = None,
-    files: Mapping[int, tuple[str, ...]] | None = None,
+    files: Mapping[int, FilesBeside] | None = None,
 ) -> Card:
     """State what the releases of a product that was read protect together; ``files`` are those of each release."""
     if product.problems:
@@ -74,7 +78,7 @@ class _ProductCardWriter:
     product: Product
     called: str
     publisher: str | None
-    files: Mapping[int, tuple[str, ...]] | None
+    files: Mapping[int, FilesBeside] | None
 
     def card(self) -> Card:
         product, loss = self.product, ProductLoss(self.product)
@@ -101,15 +105,13 @@ class _ProductCardWriter:
 
     @property
     def _time(self) -> str:
-        """When the last release was made, or charged."""
-        times = (str(each.body["time"]) for each in reversed(self.product.released))
-        return next(times, self.product.unreleased[-1].made if self.product.unreleased else "")
+        """When the last release was made; empty if nothing was handed out."""
+        return next((str(each.body["time"]) for each in reversed(self.product.released)), "")
 
     def _published(self) -> Iterator[Item]:
         for each in self.product.released:
-            files = self._files_of(each)
-            missing = "" if files or self.files is None else " Its files are not beside this page."
-            yield Item(named(each, self.product), f"{release_words(each, self.product)}{missing}", files)
+            said = f"{release_words(each, self.product)}{self._not_beside(each)}"
+            yield Item(named(each, self.product), said, self._files_of(each))
             cautions = each.main.query.cautions().items()
             yield from (Item(heading, f"{named(each, self.product)}: {said}") for heading, said in cautions)
             if each.plan.amount:
@@ -117,11 +119,23 @@ class _ProductCardWriter:
                 yield from (Item("Note", f"{named(each, self.product)}: {notice}") for notice in notices)
         for entry in self.product.unreleased:
             yield Item("Charged, not handed out", charge_words(entry))
-        by = f", by {name(self.publisher)}" if self.publisher else ""
-        yield Item("Published", f"{name(self._time)}{by}.")
+        if self.product.released:
+            by = f", by {name(self.publisher)}" if self.publisher else ""
+            yield Item("Published", f"{name(self._time)}{by}.")
+
+    def _beside(self, each: Released) -> FilesBeside:
+        return FilesBeside() if self.files is None else self.files.get(each.entry.number, FilesBeside())
 
     def _files_of(self, each: Released) -> tuple[str, ...]:
-        return () if self.files is None else self.files.get(each.entry.number, ())
+        return tuple(path.name for path in self._beside(each).own)
+
+    def _not_beside(self, each: Released) -> str:
+        """Say which files of a release are not offered."""
+        beside = self._beside(each)
+        if self.files is not None and not beside.own:
+            return " Its files are not beside this page."
+        names = ", ".join(quoted(path.name) for path in beside.foreign)
+        return f" Beside this page, but not what was released: {names}." if names else ""
 
     def _pictures(self) -> Iterator[Picture]:
         for each in self.product.released:
@@ -133,6 +147,8 @@ class _ProductCardWriter:
     def _made(self) -> Iterator[Item]:
         product = self.product
         yield Item("Definition", definition(product.policy, product.measure))
+        if not product.released:
+            return
         for each in product.released:
             noise = made_with(each.parts) if each.plan.amount else "None: the numbers are the exact ones."
             yield Item("Mechanism", f"{named(each, product)}: {noise}")
@@ -164,13 +180,17 @@ class _ProductCardWriter:
             yield Item("Documents", f"{named(each, product)}: sha256 {each.body['sha256']}")
         policies = dict.fromkeys([product.policy.hash, *(each.plan.policy.hash for each in product.released)])
         yield from (Item("Policy", f"sha256 {policy}") for policy in policies)
+        if product.released:
+            yield Item("Cite as", self._citation())
+        yield Item("Method", METHOD)
+
+    def _citation(self) -> str:
+        product = self.product
         who = f"{name(self.publisher)} ({year(self._time)})" if self.publisher else f"({year(self._time)})"
         many = len(product.released)
         said = f"{many:,} release{'' if many == 1 else 's'}, together {product.measure.words(product.spent)}"
         hashes = ", ".join(str(each.body["sha256"])[:12] for each in product.released)
-        documents = f"; documents {hashes}" if hashes else ""
-        yield Item("Cite as", f"{who}. {quoted(self.called)}. {said}, blowfish-privacy{documents}.")
-        yield Item("Method", METHOD)
+        return f"{who}. {quoted(self.called)}. {said}, blowfish-privacy; documents {hashes}."
 
 
 def _draw(made: AnyResult) -> tuple[str, bytes]:

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from blowfish_privacy.ledger import Entry
+from blowfish_privacy.ledger import Entry, Report
 from blowfish_privacy.ledger.balance import in_words
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.budget import meanings_view
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.release.product import Product, Released
+from blowfish_privacy.results.files import FilesBeside
 from blowfish_privacy.statements.card_exactness import error_of
 from blowfish_privacy.statements.card_layout import Card
 from blowfish_privacy.statements.card_registry import card_view
@@ -18,10 +20,10 @@ from blowfish_privacy.statements.product_loss import ProductLoss
 from blowfish_privacy.statements.product_releases import numbers, statistic
 
 
-def product_view(product: Product, card: Card, files: Mapping[int, Sequence[str]] | None = None) -> dict[str, Any]:
+def product_view(product: Product, card: Card, files: Mapping[int, FilesBeside] | None = None) -> dict[str, Any]:
     """Show the statement about a product, with its numbers; amounts are exact, in the measure of the ledger."""
     loss = ProductLoss(product)
-    whole = loss.whole_record
+    whole, beside = loss.whole_record, files or {}
     return {
         **card_view(card),
         "budget": product.terms.view,
@@ -37,23 +39,33 @@ def product_view(product: Product, card: Card, files: Mapping[int, Sequence[str]
         "further_apart": [
             {"pair": each.pair, "steps": int(each.hops), "factor": each.factor} for each in loss.far_apart()
         ],
-        "releases": [_release_view(each, (files or {}).get(each.entry.number, ())) for each in product.released],
+        "releases": [_release_view(each, beside.get(each.entry.number, FilesBeside())) for each in product.released],
         "not_handed_out": [_charge_view(entry) for entry in product.unreleased],
     }
 
 
-def product_verification_view(product: Product, files: Sequence[str] = ()) -> dict[str, Any]:
-    """Show whether a ledger and all its documents are sound and add up; ``files`` says what is wrong beside it."""
+def product_verification_view(
+    product: Product | Report, files: Sequence[str] = (), missing: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Show whether a ledger and all its documents are sound and add up; from some nothing was released.
+
+    ``files`` says what is wrong with documents beside it, ``missing`` which are not there.
+    """
     problems = [*product.problems, *files]
+    policy = product.policy if isinstance(product, Product) else None
+    released = product.released if isinstance(product, Product) else ()
+    report = product.report if isinstance(product, Product) else product
+    proved = Loss.total((each.cost for each in released), report.lost.measure)
     return {
         "ok": not problems,
-        "entries": product.report.entries,
-        "documents": product.documents,
-        "not_handed_out": len(product.unreleased),
-        "spent": str(product.spent),
-        "balances": _amounts(product.lost, product),
-        "proved": _amounts(Loss.total((each.cost for each in product.released), product.measure), product),
+        "entries": report.entries,
+        "documents": report.documents,
+        "not_handed_out": report.entries - report.documents,
+        "spent": str(report.spent),
+        "balances": _amounts(report.lost, policy),
+        "proved": _amounts(proved, policy),
         "problems": problems,
+        "missing": [*missing],
     }
 
 
@@ -63,26 +75,32 @@ def _meaning(loss: ProductLoss, amount: Fraction) -> dict[str, Any]:
     return {"factor": strength.factor(), "at_most_sure": int(strength.certainty)}
 
 
-def _amounts(loss: Loss, product: Product) -> dict[str, str]:
-    return {named: str(amount) for named, amount in in_words(loss, product.policy).items()}
+def _amounts(loss: Loss, policy: Policy | None) -> dict[str, str]:
+    return {named: str(amount) for named, amount in in_words(loss, policy).items()}
 
 
-def _release_view(each: Released, files: Sequence[str]) -> dict[str, Any]:
+def _release_view(each: Released, files: FilesBeside) -> dict[str, Any]:
     own = each.plan.certificate.loss
-    error = max(map(error_of, each.parts), key=lambda error: error["rmse"])
+    errors = [error_of(part) for part in each.parts]
+    worst = max(errors, key=lambda error: error["rmse"])
     return {
         "name": each.name,
         "entry": each.entry.number,
         "time": each.body["time"],
         "statistic": statistic(each),
         "numbers": numbers(each),
-        "error": {"of": error["of"], "rmse": error["rmse"], "within_95_in_100": error["within_95_in_100"]},
+        "error": {
+            "of": worst["of"],
+            "rmse": worst["rmse"],
+            "within_95_in_100": max((error["within_95_in_100"] for error in errors), key=float),
+        },
         own.measure.name: str(own.largest),
         "charged": str(each.entry.charged),
         "lost": {named: str(amount) for named, amount in in_words(each.entry.loss, None).items()},
         "policy": each.plan.policy.hash,
         "sha256": each.body["sha256"],
-        "files": list(files),
+        "files": [path.name for path in files.own],
+        "not_its_own": [path.name for path in files.foreign],
     }
 
 

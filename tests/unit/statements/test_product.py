@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product as pairs_of
 from math import ceil, erfc, exp, sqrt
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from blowfish_privacy.privacy.measure import RHO, Approximate
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release.product import read_product
 from blowfish_privacy.statements.card import make_card
+from blowfish_privacy.statements.card_exactness import error_words
 from blowfish_privacy.statements.card_page import markdown, page
 from blowfish_privacy.statements.product_card import product_card
 from blowfish_privacy.statements.product_loss import ProductLoss
@@ -231,6 +233,30 @@ def test_what_another_policy_released_and_what_was_only_charged_is_counted():
     assert checked["ok"]
     assert checked["balances"]["sex"] == "1/8"
     assert checked["proved"]["sex"] == "0"
+
+
+def test_where_nothing_was_handed_out_nothing_is_said_to_be_published():
+    session = opened()
+    plan = session.plan(bp.Histogram("sex"), epsilon="0.125", name="it")
+    charge = {"policy": POLICY, "key": plan.key, "description": "it: histogram of sex [0]", "mechanism": "laplace"}
+    session.ledger.charge(loss=plan.certificate.loss, **charge)
+    product, _, text, view = stated(session)
+    assert len(product.unreleased) == 1
+    assert "Nothing was handed out. 1 charge cost epsilon 0.125" in text
+    for label in ("Published", "Randomness", "Software", "Cite as"):
+        assert f"**{label}**" not in text
+    assert view["registry"]["product"]["publication_date"] is None
+
+
+def test_the_bounds_of_several_groups_are_the_largest_of_each():
+    def group(rmse, within):
+        error = {"of": "a cell", "rmse": rmse, "within_95_in_100": within}
+        return SimpleNamespace(mechanism=None, certificate=SimpleNamespace(amount=1), body={"error": error})
+
+    said = (
+        "2.5 (root mean squared) for a cell in the least exact group, 2.4 in the most exact; 95 in 100 are within 5.24."
+    )
+    assert error_words([group(2.5, 5.07), group(2.4, 5.239)]) == said
 
 
 def test_a_session_states_its_ledger(tmp_path):
