@@ -363,7 +363,7 @@ def test_the_command_writes_what_is_asked(policy, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("# Privacy statement: “ages”\n")
     assert run(["card", str(file), "--format", "html"]) == 0
     assert capsys.readouterr().out.startswith("<!doctype html>")
-    for name, start in (("a.md", "# "), ("a.html", "<!doctype"), ("a.txt", "# ")):
+    for name, start in (("a.md", "# "), ("a.html", "<!doctype"), ("a.json", "{")):
         assert run(["card", str(file), "-o", str(tmp_path / name)]) == 0
         assert (tmp_path / name).read_text().startswith(start)
     assert run(["card", str(file), "--format", "html", "-o", str(tmp_path / "b.txt")]) == 0

@@ -74,6 +74,18 @@ def test_balances_are_drawn(ledger, tmp_path, capsys):
     assert [text.get_text() for text in axes.texts] == ["0.4", "0.5", "0.2"]
 
 
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_balances_are_drawn_over_their_own_picture_alone(ledger, ending, tmp_path, capsys):
+    picture, notes = tmp_path / f"balances.{ending}", tmp_path / f"notes.{ending}"
+    for _ in range(2):
+        assert run(["ledger", "show", str(ledger.path), "--picture", str(picture)]) == 0
+    notes.write_bytes(b"mine")
+    capsys.readouterr()
+    assert run(["ledger", "show", str(ledger.path), "--picture", str(notes)]) == 2
+    assert "exists and is no picture of this ledger, so it is kept" in capsys.readouterr().err
+    assert notes.read_bytes() == b"mine"
+
+
 def test_an_empty_ledger_has_nothing_to_draw(tmp_path, capsys):
     assert run(["ledger", "create", str(tmp_path / "b.ledger"), "--budget", "1"]) == 0
     assert run(["ledger", "show", str(tmp_path / "b.ledger")]) == 0

@@ -106,6 +106,39 @@ def test_the_numbers_are_those_of_the_ledger(folder, capsys):
     assert checked["balances"] == checked["proved"] == ledger["balances"]
 
 
+@pytest.mark.parametrize("named", ["people.yaml", "mean age.release.json"])
+def test_the_form_of_a_card_follows_the_ending_of_its_file(named, folder, capsys):
+    capsys.readouterr()
+    assert run(["card", named, "--json"]) == 0
+    printed = capsys.readouterr().out
+    # Again it replaces itself.
+    for options in ([], ["--json"], []):
+        assert run(["card", named, *options, "-o", "card.json"]) == 0
+        assert (folder / "card.json").read_text() == printed
+    assert capsys.readouterr().out == ""
+    for ending, start in (("html", "<!doctype html>"), ("HTM", "<!doctype html>"), ("md", "# Privacy statement")):
+        assert run(["card", named, "-o", f"card.{ending}"]) == 0
+        assert (folder / f"card.{ending}").read_text().startswith(start)
+    for other in ("card.pdf", "card"):
+        assert run(["card", named, "-o", other]) == 2
+        assert "use a name that ends in .html, .md or .json" in capsys.readouterr().err
+        assert not (folder / other).exists()
+    (folder / "mine.json").write_text('{"mine": 1}')
+    assert run(["card", named, "-o", "mine.json"]) == 2
+    assert (folder / "mine.json").read_text() == '{"mine": 1}'
+
+
+def test_no_field_of_the_registry_speaks_of_a_table_that_is_not_there(folder, capsys):
+    capsys.readouterr()
+    assert run(["card", "people.yaml", "--json"]) == 0
+    view = json.loads(capsys.readouterr().out)
+    said = view["registry"]["privacy_loss"]["privacy_parameters_description"]
+    assert "table above" not in json.dumps(view["registry"])
+    assert "Secret pairs that change “age”: lost (epsilon) 0.5, factor 1.65, at most sure 63 %." in said
+    (table,) = (section["table"] for section in view["sections"] if "table" in section)
+    assert table["rows"][0] == ["“age”", "0.5", "1.65", "63 %"]
+
+
 def test_what_the_file_no_longer_names_counts_and_what_it_names_newly_is_waited_for(folder, capsys):
     later = FILE.replace("name: mean age, mean: age", "name: sexes, histogram: sex")
     (folder / "people.yaml").write_text(later)

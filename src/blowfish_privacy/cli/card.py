@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from blowfish_privacy.cli.output import as_json, print_json, read_document
+from blowfish_privacy.cli.output import as_json, json_text, keep_others, read_document
 from blowfish_privacy.cli.product_files import mention_foreign, write_missing
 from blowfish_privacy.cli.products import mention_others, names_product, open_named
 from blowfish_privacy.cli.terminal import echo
@@ -17,16 +17,18 @@ from blowfish_privacy.release.product import read_product
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_layout import Card
 from blowfish_privacy.statements.card_page import is_card, markdown, page
-from blowfish_privacy.statements.card_registry import card_view
+from blowfish_privacy.statements.card_registry import card_view, is_card_view
 from blowfish_privacy.statements.product_card import product_card, product_files
 from blowfish_privacy.statements.product_view import product_view
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
 
+_FORMS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
+
 
 @click.command()
 @click.argument("release", type=click.Path(dir_okay=False))
-@click.option("--format", "form", type=click.Choice(["md", "html"]), help="As -o ends, or Markdown.")
+@click.option("--format", "form", type=click.Choice(["md", "html"]), help="As -o ends, else Markdown.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Where to write it, instead of the terminal.")
 @click.option("--publisher", help="Who published the release, for the citation.")
 @click.option("--title", help="What all releases together are called; by default as the file or the ledger.")
@@ -37,24 +39,34 @@ def card(release: str, form: str | None, output: str | None, as_json: bool, **op
 
     RELEASE is the document of one release; or a policy file, a ledger or its address, for all releases of the ledger
     together: what they lost in all, with their pictures and downloads. Everything comes from documents, which are
-    checked first, and from the ledger's balances. --json gives the statement, and the fields of the public registry of
-    differential privacy deployments that it can fill.
+    checked first, and from the ledger's balances. --json, or a name after -o that ends so, gives the statement, and the
+    fields of the public registry of differential privacy deployments that it can fill.
     """
     if output is not None:
         _check_output(output, release)
+    wanted = "json" if as_json else form or _form(output)
     if names_product(release):
         made, view = _of_product(release, Path("." if output is None else output).parent, **options)
     else:
         made = _of_release(release, **options)
         view = card_view(made)
-    if as_json:
-        print_json(view)
-    elif output is None:
-        echo(page(made) if form == "html" else markdown(made), nl=False)
+    text = f"{json_text(view)}\n" if wanted == "json" else page(made) if wanted == "html" else markdown(made)
+    if output is None:
+        echo(text, nl=False)
     else:
-        wanted = form or ("html" if Path(output).suffix.lower() in (".html", ".htm") else "md")
-        write_atomically(output, (page(made) if wanted == "html" else markdown(made)).encode())
+        write_atomically(output, text.encode())
         echo(f"Wrote {output}.", err=True)
+
+
+def _form(output: str | None) -> str:
+    """Say by the ending of a file what is written into it."""
+    ending = ".md" if output is None else Path(output).suffix.lower()
+    if ending not in _FORMS:
+        raise SpecError(
+            f"a card cannot be written as {ending or 'a file without an ending'}.",
+            hint="use a name that ends in .html, .md or .json.",
+        )
+    return _FORMS[ending]
 
 
 def _of_release(release: str, *, publisher: str | None, title: str | None, files: bool) -> Card:
@@ -86,16 +98,13 @@ def _check_output(output: str, release: str) -> None:
     """Refuse to write over anything but a card."""
     if Path(output).resolve() == Path(release).resolve():
         raise SpecError("the card would write over the release.", hint="give another name after -o.")
-    if os.path.lexists(output) and not _holds_card(Path(output)):
-        raise SpecError(
-            f"{output} exists and is no card, so it is kept.", hint="give another name after -o, or move it away."
-        )
+    keep_others(output, "card", _holds_card)
 
 
-def _holds_card(path: Path) -> bool:
+def _holds_card(content: bytes) -> bool:
     """Say whether a file is a card made before, which a new one may replace."""
     try:
-        with path.open("rb") as file:
-            return path.is_file() and is_card(file.readline(1000).decode(errors="replace"))
-    except OSError:
+        text = content.decode()
+        return is_card(text) or (text.startswith("{") and is_card_view(json.loads(text)))
+    except (ValueError, RecursionError):
         return False

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import click
 
 from blowfish_privacy.batch import ledger_location
-from blowfish_privacy.cli.output import as_json, load_in_part, open_by_name, print_json, print_table
+from blowfish_privacy.cli.output import as_json, keep_others, load_in_part, open_by_name, print_json, print_table
 from blowfish_privacy.cli.policy import record
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import LedgerError, SpecError
@@ -145,12 +146,15 @@ _BAR = 40
 
 def _draw(opened: Ledger, path: str) -> None:
     from blowfish_privacy.results.pictures.balances import draw_balances
-    from blowfish_privacy.results.pictures.figure import ending_of, picture
+    from blowfish_privacy.results.pictures.figure import LEDGER, drawn_from, ending_of, picture
 
-    balances = opened.balances
+    balances, ending = opened.balances, ending_of(path)
     if not balances:
         raise LedgerError("nothing was charged yet, so there are no balances to draw.")
-    write_atomically(path, picture(draw_balances(balances, opened.budget, opened.terms.kept), ending_of(path)))
+    own = partial(drawn_from, opened.name, origin=LEDGER)
+    keep_others(path, "picture of this ledger", own, option="--picture")
+    drawn = draw_balances(balances, opened.budget, opened.terms.kept)
+    write_atomically(path, picture(drawn, ending, document=opened.name, origin=LEDGER))
 
 
 @ledger.command()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,13 @@ file_argument = click.argument("file", type=click.Path(dir_okay=False))
 
 
 def print_json(value: Any) -> None:
-    """Print a result for a program: every character beyond ASCII is escaped, so that any terminal can show it."""
-    echo(json.dumps(value, indent=2))
+    """Print a result for a program."""
+    echo(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """Write a result for a program: every character beyond ASCII is escaped, so that any terminal can show it."""
+    return json.dumps(value, indent=2)
 
 
 @contextmanager
@@ -67,6 +73,20 @@ def read_document(path: str) -> str:
         why = getattr(error, "strerror", None)
         hint = None if why else "give a release document: name.release.json."
         raise SpecError(f"{path} cannot be read: {why or 'not text'}.", hint=hint) from None
+
+
+def keep_others(path: str | Path, what: str, is_own: Callable[[bytes], bool], option: str = "-o") -> None:
+    """Refuse to write over a file that is not an earlier one of the same kind, which ``what`` names."""
+    place = Path(path)
+    try:
+        free = not os.path.lexists(place) or (place.is_file() and is_own(place.read_bytes()))
+    except OSError:
+        free = False
+    if not free:
+        raise SpecError(
+            f"{path} exists and is no {what}, so it is kept.",
+            hint=f"give another name after {option}, or move it away.",
+        )
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

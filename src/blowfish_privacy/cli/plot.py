@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
+from blowfish_privacy.cli.output import keep_others
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.results import Result, load
@@ -28,10 +28,6 @@ def plot(release: str, output: str | None) -> None:
     ending_of(path)
     if isinstance(made, Result) and made.kept is not None:
         raise SpecError(f"{made.name!r} has too many values for a picture.", hint="they are in the file beside it.")
-    if os.path.lexists(path) and not (path.is_file() and drawn_from(made.text, path.read_bytes())):
-        raise SpecError(
-            f"{path} exists and is no picture of this release, so it is kept.",
-            hint="give another name after -o, or move it away.",
-        )
+    keep_others(path, "picture of this release", lambda content: drawn_from(made.text, content))
     made.plot(path)
     echo(f"Wrote {path}.", err=True)

@@ -6,22 +6,32 @@ the publisher to add.
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import asdict, fields
+from typing import Any, cast
 
-from blowfish_privacy.statements.card_layout import Card
+from blowfish_privacy.statements.card_layout import Card, Section
 
 
 def card_view(card: Card) -> dict[str, Any]:
     """Show a card as plain values for JSON, with the registry's fields."""
     view = {field.name: getattr(card, field.name) for field in fields(card)}
-    sections = [
-        {"title": part.title, "items": [{"label": item.label, "text": item.text} for item in part.items]}
-        for part in view.pop("sections")
-    ]
+    del view["sections"]
     if card.releases is None:
         del view["releases"]
+    sections = [_section_view(section) for section in card.sections]
     return {**view.pop("parameters"), **view, "sections": sections, "registry": registry(card)}
+
+
+def is_card_view(view: Any) -> bool:
+    """Say whether something read from JSON is a card."""
+    return isinstance(view, dict) and {"summary", "sections", "registry"} <= {*cast("dict[str, Any]", view)}
+
+
+def _section_view(section: Section) -> dict[str, Any]:
+    items = [{"label": item.label, "text": item.text} for item in section.items]
+    view: dict[str, Any] = {"title": section.title, "items": items}
+    return view if section.table is None else {**view, "table": asdict(section.table)}
 
 
 def registry(card: Card) -> dict[str, Any]:
@@ -45,7 +55,9 @@ def registry(card: Card) -> dict[str, Any]:
                 "as strongly as Strength says", f"as strongly as {next(iter(card.parameters))} says"
             ),
             "privacy_parameters": card.parameters,
-            "privacy_parameters_description": " ".join(card.said("Strength", "Further apart", "Warning")),
+            "privacy_parameters_description": " ".join(
+                [*card.said("Strength"), *_tables(card), *card.said("Further apart", "Warning")]
+            ),
         },
         "model": {
             "model_name": "Central",
@@ -58,3 +70,14 @@ def registry(card: Card) -> dict[str, Any]:
         },
         "implementation": {"mechanisms": " ".join(card.said("Mechanism", "Sensitivity", "Randomness"))},
     }
+
+
+def _tables(card: Card) -> Iterator[str]:
+    """Write the tables of a card as sentences, one for each row."""
+    for table in (section.table for section in card.sections if section.table is not None):
+        about, *columns = table.header
+        for named, *cells in table.rows:
+            said = ", ".join(
+                f"{column[0].lower()}{column[1:]} {cell}" for column, cell in zip(columns, cells, strict=True)
+            )
+            yield f"{about} {named}: {said}."

@@ -70,7 +70,7 @@ def protected(loss: ProductLoss) -> Iterator[Item]:
         yield Item("Protected", hidden(policy, "Strength"))
     yield Item("Strength", f"All releases together: {_lowered(strength_words(policy, strength))}")
     yield Item(
-        "Strength",
+        "The table",
         "For each attribute the table above has the most that one of its secret pairs has lost, the factor that this "
         "means and how sure somebody undecided can become, rounded up.",
     )

@@ -19,7 +19,10 @@ BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "0.55"
 ENDINGS = ("png", "svg", "pdf")
 """The forms of pictures, by how their files end."""
 
-_ORIGIN = "Drawn from the blowfish-privacy release document with SHA-256"
+RELEASE = "Drawn from the blowfish-privacy release document with SHA-256"
+LEDGER = "Drawn from the blowfish-privacy ledger whose name has SHA-256"
+"""What pictures say they were drawn from, before the hash of its text."""
+
 _RESOLUTION = 120
 _FONTS: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "blowfish-privacy", "pdf.fonttype": 42}
 
@@ -53,15 +56,15 @@ def state_below(figure: Any, statement: str) -> None:
     figure.supxlabel(statement, x=0.995, ha="right", fontsize=7, color="0.4")
 
 
-def picture(figure: Any, ending: str, *, document: str | None = None) -> bytes:
+def picture(figure: Any, ending: str, *, document: str | None = None, origin: str = RELEASE) -> bytes:
     """Turn a figure into PNG, SVG or PDF; that of a release says which document it was drawn from."""
     from matplotlib import rc_context
 
-    origin = "" if document is None else _fingerprint(document)
+    source = "" if document is None else _fingerprint(document)
     metadata: dict[str, dict[str, Any]] = {
-        "png": {_ORIGIN: origin} if origin else {},
-        "svg": {"Date": None, **({"Description": f"{_ORIGIN} {origin}"} if origin else {})},
-        "pdf": {"CreationDate": None, **({"Subject": f"{_ORIGIN} {origin}"} if origin else {})},
+        "png": {origin: source} if source else {},
+        "svg": {"Date": None, **({"Description": f"{origin} {source}"} if source else {})},
+        "pdf": {"CreationDate": None, **({"Subject": f"{origin} {source}"} if source else {})},
     }
     buffer = io.BytesIO()
     with rc_context(_FONTS):
@@ -89,9 +92,9 @@ def ending_of(file: str | Path) -> str:
     return ending
 
 
-def drawn_from(document: str, drawn: bytes) -> bool:
-    """Say whether a picture was drawn from a release document."""
-    return any(f"{_ORIGIN}{between}{_fingerprint(document)}".encode() in drawn for between in ("\0", " "))
+def drawn_from(document: str, drawn: bytes, *, origin: str = RELEASE) -> bool:
+    """Say whether a picture was drawn from a release document, or another text."""
+    return any(f"{origin}{between}{_fingerprint(document)}".encode() in drawn for between in ("\0", " "))
 
 
 def _fingerprint(document: str) -> str:
