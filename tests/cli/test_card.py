@@ -149,7 +149,7 @@ def test_a_parallel_release_is_one_statement_of_its_costliest_part():
     card = make_card(both.text)
     assert card.parameters == {"epsilon": "0.5"}
     text = markdown(card)
-    assert "for each “zone” (20 numbers)" in text
+    assert "for each “zone” (10 numbers in each of 2 groups)" in text
     assert "what the costliest does, epsilon 0.5, not the sum" in text
     assert "The number of records of each “zone”." in text
     # Scales 2 / 0.25 = 8 and 2 / 0.5 = 4: roots of their variances 11.3 and 5.64.

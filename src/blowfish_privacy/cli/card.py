@@ -18,7 +18,7 @@ from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_layout import Card
 from blowfish_privacy.statements.card_page import is_card, markdown, page
 from blowfish_privacy.statements.card_registry import card_view, is_card_view
-from blowfish_privacy.statements.product_card import product_card, product_files
+from blowfish_privacy.statements.product_card import product_card, product_files, refuse_unsound
 from blowfish_privacy.statements.product_view import product_view
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
@@ -85,7 +85,7 @@ def _of_product(
     named = open_named(argument)
     product = read_product(named.ledger)
     mention_others(named.file, product.released)
-    product_card(product)
+    refuse_unsound(product)
     if files:
         write_missing(product, folder)
     beside = product_files(product, folder)

@@ -21,7 +21,7 @@ from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release import reading, verification
 from blowfish_privacy.release.far_apart import in_name_only
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.results import Result, from_text
+from blowfish_privacy.results import from_text
 from blowfish_privacy.statements.card_exactness import (
     BEYOND_NOISE,
     NO_FACTS,
@@ -29,6 +29,7 @@ from blowfish_privacy.statements.card_exactness import (
     error_words,
     known_facts,
     records_known,
+    remarks,
     shown_exactly,
 )
 from blowfish_privacy.statements.card_layout import Card, Item, Section
@@ -46,10 +47,10 @@ from blowfish_privacy.statements.card_words import (
     name,
     name_only,
     some,
+    statistic,
     tidy,
     together,
     undecided,
-    what,
     why_exact,
     year,
 )
@@ -69,14 +70,7 @@ def make_card(text: str, *, publisher: str | None = None, folder: Path | None = 
         )
     body = reading.upgraded(reading.parse(text))
     releases = [reading.read(body, part, folder) for part in reading.parts_of(body)]
-    return _CardWriter(body, releases, publisher, _remarks(text, folder)).card()
-
-
-def _remarks(text: str, folder: Path | None) -> list[str]:
-    """Return what the result says about the numbers that it shows; that of the least exact group, if there are any."""
-    made = from_text(text, folder)
-    shown: list[Result] = [made] if isinstance(made, Result) else [*made.values()]
-    return max(shown, key=lambda result: float(result.release.body["error"]["rmse"])).remarks()
+    return _CardWriter(body, releases, publisher, remarks(from_text(text, folder))).card()
 
 
 def tidied(section: Section) -> Section:
@@ -147,9 +141,7 @@ class _CardWriter:
 
     def _released(self) -> Iterator[Item]:
         main = self.main
-        many = sum(len(release.noisy) for release in self.releases)
-        selected = main.selection.words(main.policy.domain)
-        yield Item("Statistic", f"{what(main)}{selected} ({many:,} number{'s' if many > 1 else ''}).")
+        yield Item("Statistic", statistic(self.releases))
         yield from (Item(heading, sentence) for heading, sentence in main.query.cautions().items())
         yield Item("Data", "One record for each person." if main.policy.rows_per_person == 1 else "Records of people.")
         seen, every = attributes_seen(main), main.policy.domain
@@ -196,8 +188,8 @@ class _CardWriter:
         if not self._lost.amount:
             yield Item("Error", "None.")
             return
-        remarks = " ".join(self.remarks) or "It comes from the noise alone."
-        yield Item("Expected error", f"{error_words(self.releases)} {remarks}")
+        said = " ".join(self.remarks) or "It comes from the noise alone."
+        yield Item("Expected error", f"{error_words(self.releases)} {said}")
         yield from (Item("Note", notice) for notice in on_exactness(self.releases))
 
     def _made(self) -> Iterator[Item]:

@@ -10,6 +10,8 @@ from blowfish_privacy.mechanisms import MeanOffsets, WeightedOffsets
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.release.public_totals import words
 from blowfish_privacy.release.reading import Release
+from blowfish_privacy.results import Result
+from blowfish_privacy.results.files import AnyResult
 from blowfish_privacy.support.exact import about
 
 BEYOND_NOISE = (
@@ -65,3 +67,9 @@ def error_words(releases: Sequence[Release]) -> str:
         f"{about(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
         f"95 in 100 are within {about(within)}."
     )
+
+
+def remarks(made: AnyResult) -> list[str]:
+    """Return what a result says about the numbers that it shows; that of the least exact group, if there are any."""
+    shown: list[Result] = [made] if isinstance(made, Result) else [*made.values()]
+    return max(shown, key=lambda result: result.stated_error).remarks()

@@ -73,15 +73,17 @@ def strength_words(policy: Policy, strength: Strength) -> str:
 
 def _further(release: Release) -> Iterator[str]:
     alone, together = far_apart(release)
-    yield from few([_apart(each) for each in alone])
-    if together is not None:
-        yield _apart(together)
+    one_step = lost(release).exponent()
+    yield from few([said for each in alone if (said := _apart(each, one_step))])
+    if together is not None and (said := _apart(together, one_step)):
+        yield said
     if not release.policy.steps_add_up:
         yield FURTHER_UNDER_FACTS
 
 
-def _apart(values: FarApart) -> str:
+def _apart(values: FarApart, one_step: float) -> str:
+    """Say how much less values are protected that are many steps apart; nothing where it is no less than Strength."""
     apart = f"{values.pair} are {values.hops:,} secret steps apart"
     if values.most is not None and values.most <= values.strength.amount:
         return f"{apart} and, by the numbers that were measured, protected no less."
-    return f"{apart} and protected less: a factor {values.factor}."
+    return f"{apart} and protected less: a factor {values.factor}." if values.exponent > one_step else ""

@@ -33,6 +33,14 @@ def what(release: Release) -> str:
     return f"{release.query.says()}{_synopsis(release) if hasattr(release.mechanism, 'whole') else ''}"
 
 
+def statistic(releases: Sequence[Release]) -> str:
+    """Say what was asked, of which records, and how much a reader gets: what was measured for it may be more."""
+    main = max(releases, key=lambda release: release.certificate.amount)
+    domain = main.policy.domain
+    each = "" if len(releases) == 1 else f" in each of {len(releases):,} groups"
+    return f"{what(main)}{main.selection.words(domain)} ({main.query.amount(domain)}{each})."
+
+
 def _synopsis(release: Release) -> str:
     noisy = "noisy " if release.certificate.amount else ""
     if getattr(release.mechanism, "whole", True):

@@ -62,13 +62,18 @@ def product_card(
     files: Mapping[int, FilesBeside] | None = None,
 ) -> Card:
     """State what the releases of a product that was read protect together; ``files`` are those of each release."""
+    refuse_unsound(product)
+    called = title or product.ledger.name.removesuffix(".ledger")
+    return _ProductCardWriter(product, called, publisher, files).card()
+
+
+def refuse_unsound(product: Product) -> None:
+    """Refuse a product of which something does not verify, since nothing can be stated about it."""
     if product.problems:
         raise SpecError(
             f"the releases do not verify, so nothing can be stated about them: {' '.join(product.problems[:3])}",
             hint="blowfish verify lists all problems, for the same file or ledger.",
         )
-    called = title or product.ledger.name.removesuffix(".ledger")
-    return _ProductCardWriter(product, called, publisher, files).card()
 
 
 @dataclass(frozen=True, eq=False)

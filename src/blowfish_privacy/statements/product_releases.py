@@ -5,10 +5,12 @@ from __future__ import annotations
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.balance import by_class
+from blowfish_privacy.privacy.classes import EVERY, PairClass
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.release.product import Product, Released
-from blowfish_privacy.statements.card_exactness import error_words
-from blowfish_privacy.statements.card_words import what, why_exact
+from blowfish_privacy.results import from_text
+from blowfish_privacy.statements.card_exactness import error_words, remarks
+from blowfish_privacy.statements.card_words import statistic, why_exact
 from blowfish_privacy.statements.product_loss import pairs_named
 
 
@@ -20,18 +22,7 @@ def named(released: Released, product: Product) -> str:
 
 def release_words(released: Released, product: Product) -> str:
     """Say what a release is, how wrong, what it lost and when."""
-    return f"{statistic(released)} {_exactness(released)} {_cost(released, product)}"
-
-
-def statistic(released: Released) -> str:
-    """Say what was asked, and how many numbers that are."""
-    main, many = released.main, numbers(released)
-    return f"{what(main)}{main.selection.words(main.policy.domain)} ({many:,} number{'s' if many > 1 else ''})."
-
-
-def numbers(released: Released) -> int:
-    """Count the numbers of a release."""
-    return sum(len(part.noisy) for part in released.parts)
+    return f"{statistic(released.parts)} {_exactness(released, product)} {_cost(released, product)}"
 
 
 def charge_words(entry: Entry) -> str:
@@ -41,22 +32,33 @@ def charge_words(entry: Entry) -> str:
 
 
 def loss_words(loss: Loss) -> str:
-    """Say what was lost on which secret pairs, and how much on each where that is not the same."""
+    """Say what was lost on which secret pairs, of which records, and how much on each where that is not the same."""
     lost = {pairs: amount for pairs, amount in by_class(loss, None).items() if amount}
     if not lost:
         return "nothing lost"
-    partly = " (of some records)" if any(pairs.within for pairs, _ in loss) else ""
+    partly = {pairs for pairs in lost if _within(loss, pairs)}
     most, number = loss.measure.words(loss.largest), loss.measure.number
-    if len({*lost.values()}) == 1:
-        return f"{most} on {', '.join(map(pairs_named, lost))}{partly}"
-    each = ", ".join(f"{pairs_named(pairs)} {number(amount)}" for pairs, amount in lost.items())
-    return f"at most {most}{partly}: {each}"
+    every = _SOME if len(partly) == len(lost) else ""
+    names = {pairs: f"{pairs_named(pairs)}{_SOME if pairs in partly and not every else ''}" for pairs in lost}
+    if len({*map(number, lost.values())}) == 1:
+        return f"{most} on {', '.join(names.values())}{every}"
+    each = ", ".join(f"{names[pairs]} {number(amount)}" for pairs, amount in lost.items())
+    return f"at most {most}{every}: {each}"
 
 
-def _exactness(released: Released) -> str:
+_SOME = " (of some records)"
+
+
+def _within(loss: Loss, pairs: PairClass) -> bool:
+    """Say whether what a class lost was lost on some of its pairs alone, wherever it was lost."""
+    return all(other.within for other, _ in loss if other == EVERY or other.whole == pairs)
+
+
+def _exactness(released: Released, product: Product) -> str:
     if not released.plan.amount:
         return f"Without noise: {why_exact(released.main)}."
-    return f"Typical error {error_words(released.parts)}"
+    said = remarks(from_text(released.text, product.folder))
+    return " ".join([f"Typical error {error_words(released.parts)}", *said])
 
 
 def _cost(released: Released, product: Product) -> str:

@@ -16,8 +16,8 @@ from blowfish_privacy.results.files import FilesBeside
 from blowfish_privacy.statements.card_exactness import error_of
 from blowfish_privacy.statements.card_layout import Card
 from blowfish_privacy.statements.card_registry import card_view
+from blowfish_privacy.statements.card_words import statistic
 from blowfish_privacy.statements.product_loss import ProductLoss
-from blowfish_privacy.statements.product_releases import numbers, statistic
 
 
 def product_view(product: Product, card: Card, files: Mapping[int, FilesBeside] | None = None) -> dict[str, Any]:
@@ -87,8 +87,8 @@ def _release_view(each: Released, files: FilesBeside) -> dict[str, Any]:
         "name": each.name,
         "entry": each.entry.number,
         "time": each.body["time"],
-        "statistic": statistic(each),
-        "numbers": numbers(each),
+        "statistic": statistic(each.parts),
+        "numbers": sum(len(part.noisy) for part in each.parts),
         "error": {
             "of": worst["of"],
             "rmse": worst["rmse"],

@@ -13,14 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
+from blowfish_privacy.domain import Subset
+from blowfish_privacy.privacy.classes import PairClass, changing
+from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO, Approximate
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release.product import read_product
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_exactness import error_words
-from blowfish_privacy.statements.card_page import markdown, page
+from blowfish_privacy.statements.card_page import escaped, markdown, page
 from blowfish_privacy.statements.product_card import product_card
 from blowfish_privacy.statements.product_loss import ProductLoss
+from blowfish_privacy.statements.product_releases import loss_words
 from blowfish_privacy.statements.product_view import product_verification_view, product_view
 from blowfish_privacy.support.exact import about
 
@@ -257,6 +261,55 @@ def test_the_bounds_of_several_groups_are_the_largest_of_each():
         "2.5 (root mean squared) for a cell in the least exact group, 2.4 in the most exact; 95 in 100 are within 5.24."
     )
     assert error_words([group(2.5, 5.07), group(2.4, 5.239)]) == said
+
+
+def test_losses_of_some_records_are_told_apart_from_those_of_all():
+    here = (("zone", Subset.of([0])),)
+    some, everybody = PairClass("attribute", "age", here), changing("age")
+    sexes = changing("sex")
+
+    def words(**lost):
+        classes = {"some": some, "age": everybody, "sex": sexes}
+        return loss_words(Loss.of({classes[name]: Fraction(amount) for name, amount in lost.items()}))
+
+    assert words(some="1/4") == "epsilon 0.25 on “age” (of some records)"
+    assert words(some="1/4", sex="1/2") == "at most epsilon 0.5: “age” (of some records) 0.25, “sex” 0.5"
+    assert words(some="1/4", sex="1/4") == "epsilon 0.25 on “age” (of some records), “sex”"
+    # Everybody lost some of it, so it is not of some records alone.
+    assert words(some="1/4", age="1/4", sex="1") == "at most epsilon 1: “age” 0.5, “sex” 1"
+    assert words(age="1/3", sex="0.33333333") == "epsilon 0.3334 on “age”, “sex”"
+
+
+def test_a_statement_says_what_a_reader_gets_and_how_wrong_that_is():
+    domain = bp.Domain(x=bp.Integer(0, 199), y=bp.Integer(0, 19))
+    counts = np.zeros(domain.shape, int)
+    counts[:5, :5] = 40
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(x=bp.DistanceThreshold(50), y=bp.FullDomain()))
+    session = opened(policy, data=counts)
+    made = session.release(bp.Cumulative("x"), epsilon="0.5", name="shares")
+    assert len(made.noisy) != 200
+    grid = session.release(bp.RangeGrid("x", "y"), epsilon="0.5", name="map")
+    _, _, text, _ = stated(session)
+    # As the plan says it, and as the card of each release does.
+    assert "ranges, quantiles and shares (200 numbers)." in text
+    assert "ranges, quantiles and shares (200 numbers)." in markdown(make_card(made.text))
+    assert grid.remarks()
+    for each in (made, grid):
+        for remark in each.remarks():
+            assert escaped(remark) in text
+            assert escaped(remark) in markdown(make_card(each.text))
+
+
+def test_values_far_apart_are_left_out_where_they_are_protected_no_less():
+    """A mean by groups: who changes groups loses most, and all steps along the values together less than that."""
+    domain = bp.Domain(pay=bp.Integer(0, 40), zone=bp.Categorical(["A", "B"]))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(pay=bp.DistanceThreshold(1), zone=bp.FullDomain()))
+    made = opened(policy, data=np.full(domain.shape, 9)).release(bp.Mean("pay").by("zone"), epsilon="0.2", name="it")
+    lost = {pairs.attribute: amount for pairs, amount in made.certificate.loss}
+    assert 40 * lost["pay"] < lost["zone"] == Fraction(1, 5)
+    text = markdown(make_card(made.text))
+    assert "“pay” 0 and 40 are" not in text
+    assert "are 41 secret steps apart and protected less: a factor 1." in text
 
 
 def test_a_session_states_its_ledger(tmp_path):
