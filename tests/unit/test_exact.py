@@ -96,6 +96,8 @@ def test_no_number_for_a_reader_is_long():
     assert (readable(Fraction(1, 3)), readable(Fraction("0.25"))) == ("1/3", "0.25")
     assert readable(Fraction("0.25" + "0" * 300 + "1")) == "0.2501"
     assert (readable(Fraction(1234, 7)), readable(Fraction(6, 12345))) == ("176.3", "0.0004861")
+    said = {14_142_136: "14,100,000", 1335: "1,340", 999.7: "1,000", 999.4: "999", 0.012345: "0.0123", 8.0: "8"}
+    assert {number: about(number) for number in said} == said
     assert [about(number) for number in (1e15, 1e300, float("inf"), 1e-300)] == [*["more than 10^15"] * 3, "1e-300"]
 
 

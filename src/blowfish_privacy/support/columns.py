@@ -18,6 +18,8 @@ _LARGEST = 2.0**46
 """Above this, in units of the last digit kept, multiplying is too coarse to tell which way a number is rounded."""
 
 _MOST_DECIMALS = 15
+_EXACT = 10
+"""The significant digits of numbers without error that are not whole, such as means."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,8 @@ def _in_runs(numbers: npt.NDArray[Any]) -> list[str]:
 
 def rounded_column(numbers: Floats, digits: int) -> Floats:
     """Round as ``round`` does, to the nearest decimal of the exact value, but a whole column at once."""
+    if digits < 0:
+        return np.array([round(number, digits) for number in numbers.tolist()], dtype=np.float64)
     scaled = numbers * 10.0**digits
     made = np.rint(scaled) / 10.0**digits
     # Near the middle between two decimals the product's own rounding may decide; few numbers are that near.
@@ -89,13 +93,29 @@ def rounded_column(numbers: Floats, digits: int) -> Floats:
 def estimates(numbers: npt.NDArray[Any], errors: npt.ArrayLike) -> npt.NDArray[Any]:
     """Round estimates to a hundredth of their smallest error or a little finer, beyond which digits tell nothing.
 
-    Whole numbers stay as they are, and so does what has no error. Sums of what is rounded agree up to that rounding.
+    Whole numbers stay whole, and as they are where they have no error; what else has none keeps ten significant digits,
+    or six decimals if these are more. Sums of what is rounded agree up to that rounding.
     """
     noisy = np.asarray(errors, dtype=np.float64)
     least = float(np.min(noisy, where=noisy > 0, initial=np.inf))
-    if numbers.dtype.kind != "f" or least == np.inf:
+    if numbers.dtype.kind != "f":
+        return numbers if least == np.inf else _whole(numbers, noisy, 2 - floor(log10(least)))
+    if least == np.inf:
+        largest = float(np.max(np.abs(numbers), where=np.isfinite(numbers), initial=0))
+        return rounded_column(numbers, _decimals(max(_EXACT - 1 - floor(log10(largest)), 6))) if largest else numbers
+    return rounded_column(numbers, _decimals(2 - floor(log10(least))))
+
+
+def _decimals(digits: int) -> int:
+    return min(digits, _MOST_DECIMALS)
+
+
+def _whole(numbers: npt.NDArray[Any], errors: Floats, digits: int) -> npt.NDArray[Any]:
+    """Round whole numbers that have an error to a power of ten, if that is more than one."""
+    if digits >= 0:
         return numbers
-    return rounded_column(numbers, min(max(2 - floor(log10(least)), 0), _MOST_DECIMALS))
+    rounded = np.array([round(number, digits) for number in numbers.tolist()], dtype=numbers.dtype)
+    return np.where(errors > 0, rounded, numbers)
 
 
 def standard_errors(errors: npt.ArrayLike) -> Floats:

@@ -125,10 +125,11 @@ def _places(error: float) -> int:
 
 
 def about(number: float) -> str:
-    """Write a number with about three digits."""
+    """Write a number with three significant digits: 14,142,136 is 14,100,000."""
     if number >= _MOST_AMOUNT:
         return "more than 10^15"
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+    shown = float(f"{number:.2e}")
+    return f"{shown:,.0f}" if shown >= 1000 else f"{shown:.3g}"
 
 
 def scientific(number: Fraction) -> str:
