@@ -71,10 +71,20 @@ class ConstrainedError:
 
     def interval(self, level: Number = "0.95") -> float:
         """Return a bound on the error of a random answer that holds with probability ``level``; simulated."""
+        return self._quantile(self._sampled, level)
+
+    def intervals(self, level: Number = "0.95") -> Floats:
+        """Return a bound on the error of each answer: 0 where the totals tell it, else in proportion to its error."""
+        errors = self.by_answer()
+        noisy = errors > 0
+        sizes = self._sampled.reshape(-1, len(errors))[:, noisy] / errors[noisy]
+        return errors * self._quantile(sizes, level)
+
+    def _quantile(self, sizes: Floats, level: Number) -> float:
         share = exact(level, "the level", error=QueryError)
         if not 0 < share < 1:
             raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
-        return float(np.quantile(self._sampled, float(share))) if self.mse else 0.0
+        return float(np.quantile(sizes, float(share))) if self.mse else 0.0
 
     @cached_property
     def _sampled(self) -> Floats:

@@ -11,6 +11,7 @@ from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.parquet import columns_of, parquet
 from blowfish_privacy.results.pictures.figure import plain_text, shorten, state_below
 from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, interval_figure
+from blowfish_privacy.results.pictures.map import share_colours
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
 from blowfish_privacy.results.result import Result, frame
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
@@ -116,6 +117,7 @@ class GroupsResult(Mapping[Any, Result], Drawn):
             result.draw(axes)
             axes.set_title(plain_text(shorten(_named(result), 50)), fontsize=9)
             axes.label_outer()
+        share_colours(panels)
         return figure
 
     def _drawn_from(self) -> str:

@@ -18,7 +18,9 @@ from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.tables import draw_table, table_figure
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.columns import Columns, Labels, estimates, standard_errors
-from blowfish_privacy.support.exact import about
+from blowfish_privacy.support.exact import Number, about
+
+Floats = npt.NDArray[np.float64]
 
 
 class HistogramResult(Result):
@@ -88,6 +90,24 @@ class HistogramResult(Result):
             else ConstrainedError.of_cells(raw, constraints)
         )
 
+    @property
+    def _wrong(self) -> Floats:
+        """The root mean squared error of each count: 0 where it is exact."""
+        error = self.error()
+        wrong = error.by_answer() if isinstance(error, ConstrainedError) else error.rmse
+        return np.where(self._selected, wrong, 0.0)
+
+    def interval(self, level: Number = "0.95") -> tuple[Floats, Floats]:
+        """Return, for every cell, bounds between which the true count lies with probability ``level``."""
+        half = self._halves(level)
+        return self.counts - half, self.counts + half
+
+    def _halves(self, level: Number = "0.95") -> Floats:
+        """Return half the width of the interval of every cell: none where it is exact."""
+        error = self.error()
+        half = error.intervals(level) if isinstance(error, ConstrainedError) else error.interval(level)
+        return np.where(self._selected, half, 0.0).reshape(self.domain.shape)
+
     def remarks(self) -> list[str]:
         """State the error of the counts shown, and that whole counts are biased."""
         if self._constraints is None:
@@ -107,9 +127,7 @@ class HistogramResult(Result):
         """One row for each cell that is selected; the error is that of the estimated count."""
         domain = self.domain
         chosen = np.flatnonzero(self._selected)
-        error = self.error()
-        alike = np.full(domain.size, error.rmse)
-        wrong = error.by_answer() if isinstance(error, ConstrainedError) else alike
+        wrong = self._wrong
         whole = [] if self.release.constraints is None else [self.consistent().reshape(-1)]
         numbers = [estimates(self.values, wrong), *whole, standard_errors(wrong)]
         places = np.unravel_index(chosen, domain.shape)
@@ -118,10 +136,10 @@ class HistogramResult(Result):
 
     def draw(self, axes: Any) -> None:
         """Draw bars, dots, a pyramid or a map, whichever suits the attributes, each count with its interval."""
-        draw_table(axes, self.counts, self.domain, self.error().interval("0.95"), self._said)
+        draw_table(axes, self.counts, self.domain, self._halves(), self._said)
 
     def _figure(self) -> Any:
-        return table_figure(self.counts, self.domain, self.error().interval("0.95"), self._said)
+        return table_figure(self.counts, self.domain, self._halves(), self._said)
 
     @property
     def _said(self) -> str:

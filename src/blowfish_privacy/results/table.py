@@ -80,9 +80,13 @@ class Table(Drawn):
 
     def interval(self, level: Number = "0.95") -> tuple[Floats, Floats]:
         """Return, for every cell, bounds between which the true count lies with probability ``level``."""
+        half = self._halves(level)
+        return self.values - half, self.values + half
+
+    def _halves(self, level: Number = "0.95") -> Floats:
+        """Return half the width of the interval of every cell: in proportion to its error, none where it is exact."""
         widest, errors = self.error.interval_of(self.axes, level), self.standard_errors
-        width = widest * errors / max(float(errors.max()), 1e-300)
-        return self.values - width, self.values + width
+        return widest * errors / max(float(errors.max()), 1e-300)
 
     def subtotal(self, condition: dict[str, Any] | None = None, /, **named: Any) -> tuple[float, float]:
         """Add up the cells that a condition selects, and say how wrong the sum is: its standard error.
@@ -120,11 +124,11 @@ class Table(Drawn):
 
     def draw(self, axes: Any) -> None:
         """Draw the counts on matplotlib axes, which may be part of another figure."""
-        draw_table(axes, self.values, self.domain, self.error.interval_of(self.axes, "0.95"))
+        draw_table(axes, self.values, self.domain, self._halves())
 
     def figure(self) -> Any:
         """Draw the counts with their error; returns a matplotlib figure."""
-        figure = table_figure(self.values, self.domain, self.error.interval_of(self.axes, "0.95"))
+        figure = table_figure(self.values, self.domain, self._halves())
         figure.suptitle(plain_text(" by ".join(self.names)), fontsize=11)
         return figure
 

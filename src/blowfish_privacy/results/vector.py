@@ -14,11 +14,13 @@ from blowfish_privacy.mechanisms import Error, ExpectedError
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.queries.query import Pattern
-from blowfish_privacy.results.pictures.figure import BLUE, plain_text
+from blowfish_privacy.results.pictures.figure import plain_text
 from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals, interval_figure
+from blowfish_privacy.results.pictures.steps import draw_steps
 from blowfish_privacy.results.pictures.ticks import label_numbers, label_values
 from blowfish_privacy.results.result import Result, as_float
 from blowfish_privacy.support.columns import Columns, Labels, estimates, standard_errors
+from blowfish_privacy.support.exact import Number
 
 _MOST_NAMED = 30
 """Answers that have room for a row each."""
@@ -69,17 +71,22 @@ class VectorResult(Result):
     def rows(self) -> Iterator[list[Any]]:
         """One row for each output."""
         error = self.error()
-        alike = np.full(len(self.values), error.rmse)
-        wrong = error.by_answer() if isinstance(error, ConstrainedError) else alike
+        wrong = error.by_answer() if isinstance(error, ConstrainedError) else np.full(len(self.values), error.rmse)
         return Columns(Labels.of_all(self.labels()), estimates(self.values, wrong), standard_errors(wrong))
+
+    def interval(self, level: Number = "0.95") -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return, for every answer, bounds between which the true one lies with probability ``level``."""
+        error = self.error()
+        half = error.intervals(level) if isinstance(error, ConstrainedError) else error.interval(level)
+        return as_float(self.values) - half, as_float(self.values) + half
 
     def intervals_shown(self) -> Sequence[Interval]:
         """Return the answers, where they are few and have no order of their own."""
-        width = self.error().interval("0.95")
         if len(self.values) > _MOST_NAMED or self._ordered:
             return ()
-        answers = zip(as_float(self.values).tolist(), self.labels(), strict=True)
-        return [Interval(value, value - width, value + width, name) for value, name in answers]
+        low, high = self.interval()
+        answers = zip(as_float(self.values).tolist(), low.tolist(), high.tolist(), self.labels(), strict=True)
+        return [Interval(*each) for each in answers]
 
     @property
     def _ordered(self) -> bool:
@@ -88,17 +95,15 @@ class VectorResult(Result):
 
     def draw(self, axes: Any) -> None:
         """Draw the answers with the interval that holds each in 95 of 100: dots, or a band where there are many."""
-        values, width = as_float(self.values), self.error().interval("0.95")
-        words = "answer, with its 95 % interval" if width else "exact answer"
+        values, (low, high) = as_float(self.values), self.interval()
+        words = "answer, with its 95 % interval" if (high > low).any() else "exact answer"
         about = ", ".join(self.release.query.attributes)
         named = about if self._ordered else f"number of the answer about {about}"
         if shown := self.intervals_shown():
             draw_intervals(axes, {each.name: [each] for each in shown}, words, least=0.0)
             axes.set_ylabel(plain_text(named), fontsize=9)
             return
-        positions = range(len(values))
-        axes.fill_between(positions, values - width, values + width, color=BLUE, alpha=0.3, lw=0, step="mid")
-        axes.step(positions, values, where="mid", color=BLUE, lw=1)
+        draw_steps(axes, values, low, high)
         own = self.release.query.own_domain(self.release.policy.domain)
         numbered = Domain(answer=Integer(0, len(values) - 1))
         label_values(axes.xaxis, own if self._ordered and own.size == len(values) else numbered)

@@ -190,12 +190,13 @@ def test_maps_have_a_bar_of_round_counts(largest, scale):
 
 def test_cells_that_noise_hides_are_added_up_and_it_is_said():
     counts = np.full((80, 60), 3.0)
-    assert added_up(counts, 1.0) == (pytest.approx(counts), 1)
-    squares, side = added_up(counts, 8.0)
+    assert added_up(counts, 1.0) == (pytest.approx(counts), pytest.approx(np.ones_like(counts)), 1)
+    squares, reach, side = added_up(counts, 8.0)
+    assert reach[0, 0] == pytest.approx(8.0 * side)
     assert side in (2, 5, 10)
     assert squares.sum() == counts.sum()
     figure, axes = start_figure(8, 4)
-    draw_squares(axes, counts, "count", width=8.0)
+    draw_squares(axes, counts, "count", half=8.0)
     assert f"count in squares of {side} by {side}" in figure.axes[1].get_ylabel()
     assert axes.get_xlim() == (-0.5, 59.5)
     large = added_up(np.ones((1000, 1000)), 0.0)

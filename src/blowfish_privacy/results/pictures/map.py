@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,23 +23,25 @@ _STEEP = 1000
 Values = npt.NDArray[Any]
 
 
-def draw_squares(axes: Any, counts: Values, said: str, *, width: float = 0.0) -> None:
+def draw_squares(axes: Any, counts: Values, said: str, *, half: npt.ArrayLike = 0.0) -> None:
     """Draw counts of two ordered attributes; squares of neighbours where noise hides single cells, or they are many."""
-    squares, side = added_up(counts, width)
+    squares, reach, side = added_up(counts, half)
     words = said if side == 1 else f"{said} in squares of {side:,} by {side:,}"
-    draw_map(axes, squares, words, width=side * width, side=side)
+    draw_map(axes, squares, words, half=reach, side=side)
     axes.set_xlim(-0.5, counts.shape[1] - 0.5)
     axes.set_ylim(-0.5, counts.shape[0] - 0.5)
 
 
-def draw_map(axes: Any, counts: Values, said: str, *, width: float = 0.0, rising: bool = True, side: int = 1) -> None:
+def draw_map(
+    axes: Any, counts: Values, said: str, *, half: npt.ArrayLike = 0.0, rising: bool = True, side: int = 1
+) -> None:
     """Draw a table of counts, its rows upwards if they rise, and a colour bar in counts; write few of them out.
 
-    ``width`` is that of the interval of a count. Where counts are not written, those that it does not tell from zero
-    have the colour of zero, or the eye would find shapes in noise. ``side`` is how many positions a count covers.
+    The interval of a count is +- ``half``, or its own. Where counts are not written, those that it does not tell from
+    zero have the colour of zero, or the eye would find shapes in noise. ``side`` is how many positions a count covers.
     """
     written = counts.size <= _MOST_WRITTEN and counts.shape[1] <= _MOST_COLUMNS
-    told = np.maximum(counts, 0) if written else np.where(counts > width, counts, 0)
+    told = np.maximum(counts, 0) if written else np.where(counts > half, counts, 0)
     norm, scale = count_scale(told)
     right, top = (side * size - 0.5 for size in counts.shape[::-1])
     axes.imshow(
@@ -51,29 +54,61 @@ def draw_map(axes: Any, counts: Values, said: str, *, width: float = 0.0, rising
         interpolation="nearest",
     )
     below = ", 0 where below" if (counts < 0).any() else ""
-    interval = f", 95 % interval: ± {about(width)}" if width else ""
-    dark = ", darkest: not told from 0" if width and not written else ""
-    add_colour_bar(axes, axes.get_images()[0], f"{said}{below} ({scale})", f"{interval}{dark}".removeprefix(", "))
+    interval = _interval_words(np.asarray(half))
+    dark = ", darkest: not told from 0" if interval and not written else ""
+    add_colour_bar(axes, axes.get_images()[0], f"{said}{below} ({scale})", f"{interval}{dark}")
     axes.spines[:].set_visible(False)
     for (row, column), count in np.ndenumerate(counts) if written else ():
-        colour = "white" if norm(max(float(count), 0.0)) < 0.6 else "black"
         place = (side * (column + 0.5) - 0.5, side * (row + 0.5) - 0.5)
+        colour = _legible(norm, max(float(count), 0.0))
         axes.text(*place, f"{count:,.0f}", ha="center", va="center", fontsize=7, color=colour)
 
 
-def added_up(counts: Values, width: float) -> tuple[Values, int]:
-    """Add up squares of neighbouring cells, so many that half of the records are told from noise; say how many a side.
+def _legible(norm: Any, count: float) -> str:
+    """Choose the colour of a number that is written over the colour of its count."""
+    return "white" if norm(count) < 0.6 else "black"
 
-    Of cells without noise, as many are added up as a picture needs to have room for them.
+
+def _interval_words(half: Values) -> str:
+    """State the interval of a count, the widest where they differ."""
+    if not half.any():
+        return ""
+    widest = float(half.max())
+    return f"95 % interval: {'' if np.allclose(half, widest) else 'up to '}± {about(widest)}"
+
+
+def share_colours(panels: Sequence[Any]) -> None:
+    """Give maps side by side one scale, so that a colour stands for the same count in all; if their squares do so."""
+    maps = [(axes, image) for axes in panels for image in axes.get_images()]
+    told = [np.asarray(image.get_array()) for _, image in maps]
+    if len(maps) < 2 or len({each.shape for each in told}) > 1:
+        return
+    norm, scale = count_scale(np.stack(told))
+    for (axes, image), counts in zip(maps, told, strict=True):
+        _, before = count_scale(counts)
+        words = image.colorbar.ax.get_ylabel().replace(before, scale)
+        image.colorbar.remove()
+        image.set_norm(norm)
+        _add_bar(axes, image, words)
+        for text, count in zip(axes.texts, counts.flat, strict=False):
+            text.set_color(_legible(norm, float(count)))
+
+
+def added_up(counts: Values, half: npt.ArrayLike) -> tuple[Values, Values, int]:
+    """Add up squares of neighbouring cells, so many that half of the records are told from noise.
+
+    Returns the squares, the halves of their intervals, and how many cells a side has. Of cells without noise, as many
+    are added up as a picture needs to have room for them.
     """
+    spread = np.broadcast_to(np.square(half), counts.shape)
     for side in round_steps():
-        squares = _squares(counts, side)
+        squares, reach = _squares(counts, side), np.sqrt(_squares(spread, side))
         large = max(squares.shape) > _MOST_SQUARES
         # Among many cells, noise alone takes some past their interval.
-        told = squares[squares > 2 * side * width].sum() >= squares.sum() / 2
+        told = squares[squares > 2 * reach].sum() >= squares.sum() / 2
         if not large and (told or min(counts.shape) < 2 * _FEWEST_SQUARES * side):
-            return squares, side
-    return counts, 1
+            return squares, reach, side
+    return counts, np.sqrt(spread), 1
 
 
 def _squares(counts: Values, side: int) -> Values:
@@ -98,10 +133,14 @@ def count_scale(counts: Values) -> tuple[Any, str]:
 
 def add_colour_bar(axes: Any, image: Any, *words: str) -> None:
     """Put a bar beside a map that says which count a colour stands for, at round ones; ``words`` are lines."""
+    _add_bar(axes, image, "\n".join(plain_text(line) for line in words if line))
+
+
+def _add_bar(axes: Any, image: Any, words: str) -> None:
     ticks = round_numbers(float(image.norm.vmax), image.norm)
     bar = axes.figure.colorbar(image, ax=axes, ticks=ticks, pad=0.015, fraction=0.06)
     bar.ax.set_yticks(ticks, [number(tick) for tick in ticks])
     bar.ax.minorticks_off()
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8)
-    bar.set_label("\n".join(plain_text(line) for line in words if line), size=8)
+    bar.set_label(words, size=8)

@@ -10,81 +10,81 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Categorical, Domain
-from blowfish_privacy.results.pictures.figure import BLUE, ORANGE, plain_text, shorten, start_figure
-from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals
-from blowfish_privacy.results.pictures.map import draw_map, draw_squares
-from blowfish_privacy.results.pictures.ticks import label_numbers, label_values, without_sign
+from blowfish_privacy.results.pictures.figure import plain_text, shorten, start_figure
+from blowfish_privacy.results.pictures.map import share_colours
+from blowfish_privacy.results.pictures.table_forms import (
+    MOST_NAMED,
+    draw_bars,
+    draw_colours,
+    draw_dots,
+    draw_lines,
+    draw_pyramid,
+)
 
 MOST_PANELS = 12
-_MOST_BARS = 45
-"""Bars that have room for an interval each; more have a band."""
-_MOST_ROWS = 110
-"""Rows of a pyramid that have room for an interval each."""
-_MOST_NAMED = 40
-"""Rows of names that have room for their numbers."""
-_NAMED = 4 * _MOST_NAMED
+_NAMED = 4 * MOST_NAMED
 """Names that have room in columns."""
 _MOST_LINES, _FEWEST_ALONG = 3, 8
-_LINE, _TURNED, _NUMBER, _LETTERS = 0.15, 0.2, 0.45, 10
-"""The height of a label, the width of one that is turned and of a number, in inches; how many letters an inch has."""
-_LINES = (("-", BLUE), ("--", "#B25400"), (":", "#00674B"), ("-.", "#7A3E9D"), ("-", "#444444"), ("--", "#C2185B"))
-
-_SIDES: tuple[dict[str, Any], ...] = (
-    {"ha": "right", "va": "top", "fontsize": 9, "color": BLUE, "fontweight": "bold"},
-    {"ha": "left", "va": "top", "fontsize": 9, "color": "#9A6500", "fontweight": "bold"},
-)
+_LINE = 0.15
+"""The height of a label, in inches."""
 
 Values = npt.NDArray[Any]
 
 
-def table_figure(counts: Values, domain: Domain, width: float, said: str | None = None) -> Any:
+def table_figure(counts: Values, domain: Domain, half: npt.ArrayLike, said: str | None = None) -> Any:
     """Draw a table by itself; with a panel for each value of some attributes where that is easier to read."""
-    if len(domain.shape) == 1 and not domain.attributes[0].ordered and _MOST_NAMED < domain.size <= _NAMED:
-        return _columns(counts, domain, width, said)
+    half = np.broadcast_to(half, counts.shape)
+    if len(domain.shape) == 1 and not domain.attributes[0].ordered and MOST_NAMED < domain.size <= _NAMED:
+        return _columns(counts, domain, half, said)
     across = _panelled(domain)
     if not across:
         figure, axes = start_figure(8, fitting_height(domain))
-        draw_table(axes, counts, domain, width, said)
+        draw_table(axes, counts, domain, half, said)
         return figure
     along = [name for name in domain.names if name not in across]
     parts, inner = domain.project(across), domain.project(along)
     figure, panels = start_panels(parts.size, sharex=True, sharey=True)
-    ordered = np.moveaxis(counts, domain.axes(across), range(len(across))).reshape(parts.size, *inner.shape)
+    ordered, halves = (
+        np.moveaxis(each, domain.axes(across), range(len(across))).reshape(parts.size, *inner.shape)
+        for each in (counts, half)
+    )
     for place, axes in enumerate(panels):
-        draw_table(axes, ordered[place], inner, width, said)
+        draw_table(axes, ordered[place], inner, halves[place], said)
         values = zip(parts.names, parts.attributes, parts.unflat(place), strict=True)
         title = ", ".join(f"{name} {attribute.show(at)}" for name, attribute, at in values)
         axes.set_title(plain_text(shorten(title, 50)), fontsize=9)
         axes.label_outer()
+    share_colours(panels)
     return figure
 
 
-def _columns(counts: Values, domain: Domain, width: float, said: str | None) -> Any:
+def _columns(counts: Values, domain: Domain, half: Values, said: str | None) -> Any:
     """Draw many names in columns that read from the top, on the same scale."""
-    columns = ceil(domain.size / _MOST_NAMED)
+    columns = ceil(domain.size / MOST_NAMED)
     rows = ceil(domain.size / columns)
     figure, panels = start_figure(4 * columns, 1.2 + 1.2 * _LINE * rows, 1, columns, sharex=True, squeeze=False)
     for first, axes in zip(range(0, domain.size, rows), panels[0], strict=True):
         last = min(first + rows, domain.size)
         part = Domain({domain.names[0]: Categorical(domain.attributes[0].texts()[first:last])})
-        draw_table(axes, counts[first:last], part, width, said)
+        draw_table(axes, counts[first:last], part, half[first:last], said)
         axes.set_ylim(rows - 0.4, -0.6)
     return figure
 
 
-def draw_table(axes: Any, counts: Values, domain: Domain, width: float, said: str | None = None) -> None:
-    """Draw the counts of a table, each +- ``width``; ``said`` is what they are called."""
-    said = said or ("count" if width else "exact count")
+def draw_table(axes: Any, counts: Values, domain: Domain, half: npt.ArrayLike, said: str | None = None) -> None:
+    """Draw the counts of a table, each +- ``half``, or its own; ``said`` is what they are called."""
+    half = np.broadcast_to(half, counts.shape)
+    said = said or ("count" if half.any() else "exact count")
     if len(domain.shape) == 1 and domain.attributes[0].ordered:
-        _bars(axes, counts, domain, width, said)
+        draw_bars(axes, counts, domain, half, said)
     elif len(domain.shape) == 1:
-        _dots(axes, counts, domain, width, said)
+        draw_dots(axes, counts, domain, half, said)
     elif (pyramid := _pyramid_axes(domain)) is not None:
-        _pyramid(axes, *_turned(counts, domain, pyramid), width, said)
+        draw_pyramid(axes, *_turned(counts, half, domain, pyramid), said)
     elif (lines := _line_axes(domain)) is not None:
-        _lines(axes, *_turned(counts, domain, lines), width, said)
+        draw_lines(axes, *_turned(counts, half, domain, lines), said)
     else:
-        _coloured(axes, counts, domain, width, said)
+        draw_colours(axes, counts, domain, half, said)
 
 
 def start_panels(many: int, **shared: Any) -> tuple[Any, list[Any]]:
@@ -139,117 +139,6 @@ def _line_axes(domain: Domain, most: int = _MOST_LINES) -> tuple[int, int] | Non
     return None
 
 
-def _turned(counts: Values, domain: Domain, axes: tuple[int, int]) -> tuple[Values, Domain]:
-    return counts.transpose(axes), domain.project([domain.names[axis] for axis in axes])
-
-
-def _quantity(width: float, said: str) -> str:
-    return f"{said}, with its 95 % interval" if width else said
-
-
-def _label_upwards(axes: Any, domain: Domain) -> None:
-    """Label as many values as the height has room for."""
-    inches = axes.get_window_extent().height / axes.figure.dpi
-    most = max(2, int(inches / _LINE))
-    label_values(axes.yaxis, domain, most=min(most, 12) if domain.attributes[0].ordered else most)
-
-
-def _label_across(axes: Any, domain: Domain) -> None:
-    """Label as many values as the width has room for: names are turned where they would touch, numbers left out."""
-    inches = axes.get_window_extent().width / axes.figure.dpi
-    numbers = len(domain.shape) == 1 and domain.attributes[0].ordered
-    most = max(2, int(inches / (_NUMBER if numbers else _TURNED)))
-    label_values(axes.xaxis, domain, most=min(most, 16) if numbers else most, room=int(_LETTERS * inches))
-
-
-def _bars(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
-    """Draw ordered values from left to right."""
-    positions = np.arange(len(counts))
-    if len(counts) > _MOST_BARS:
-        axes.fill_between(positions, counts - width, counts + width, color=BLUE, alpha=0.3, lw=0, step="mid")
-        axes.step(positions, counts, where="mid", color=BLUE, lw=1)
-    else:
-        look: dict[str, Any] = {"color": BLUE, "alpha": 0.75, "ecolor": "0.15", "capsize": 1.5, "width": 0.9}
-        axes.bar(positions, counts, yerr=width or None, error_kw={"elinewidth": 1.1}, **look)
-    axes.axhline(0, color="0.4", lw=0.8)
-    axes.margins(x=0.01)
-    _label_across(axes, domain)
-    label_numbers(axes.yaxis, _quantity(width, said))
-    axes.grid(axis="y", color="0.92")
-    axes.set_axisbelow(True)
-
-
-def _dots(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
-    """Draw values without an order from top to bottom, where long names have room."""
-    if len(counts) <= _MOST_NAMED:
-        names = domain.attributes[0].texts()
-        rows = {name: [Interval(each, each - width, each + width)] for name, each in zip(names, counts, strict=True)}
-        draw_intervals(axes, rows, _quantity(width, said), least=0.0)
-        axes.set_ylabel(plain_text(domain.names[0]), fontsize=9)
-        return
-    style: dict[str, Any] = {"fmt": "o", "ms": 3, "color": BLUE, "ecolor": "0.55", "elinewidth": 1.2, "capsize": 0}
-    axes.errorbar(counts, np.arange(len(counts)), xerr=width or None, **style)
-    axes.axvline(0, color="0.4", lw=0.8)
-    _label_upwards(axes, domain)
-    axes.set_ylim(len(counts) - 0.4, -0.6)
-    label_numbers(axes.xaxis, _quantity(width, said))
-    axes.grid(axis="x", color="0.92")
-    axes.set_axisbelow(True)
-
-
-def _lines(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
-    """Draw a line along the first attribute for each value of the second."""
-    positions, names = np.arange(domain.shape[0]), domain.attributes[1]
-    for value, (style, colour) in zip(range(domain.shape[1]), _LINES, strict=False):
-        line = counts[:, value]
-        axes.fill_between(positions, line - width, line + width, color=colour, alpha=0.15, lw=0)
-        label = plain_text(shorten(f"{domain.names[1]} {names.show(value)}", 30))
-        axes.plot(positions, line, ls=style, color=colour, lw=1.2, label=label)
-    axes.axhline(0, color="0.4", lw=0.8)
-    axes.margins(x=0.01)
-    _label_across(axes, domain.project(domain.names[:1]))
-    label_numbers(axes.yaxis, _quantity(width, said))
-    axes.legend(fontsize=8, frameon=False, ncols=2)
-
-
-def _pyramid(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
-    """Draw the values of the first attribute upwards, those of the second to both sides."""
-    from matplotlib.ticker import FuncFormatter
-
-    positions = np.arange(domain.shape[0])
-    for value, (sign, colour) in enumerate(((-1, BLUE), (1, ORANGE))):
-        side = np.maximum(counts[:, value], 0)
-        edges = np.arange(len(positions) + 1) - 0.5
-        axes.stairs(sign * side, edges, orientation="horizontal", fill=True, color=colour, lw=0)
-        label = plain_text(shorten(f"{domain.names[1]} {domain.attributes[1].show(value)}", 30))
-        axes.text(0.5 + 0.03 * sign, 0.985, label, transform=axes.transAxes, **_SIDES[value])
-        low, high = np.maximum(side - width, 0), side + width
-        if width and len(positions) > _MOST_ROWS:
-            axes.fill_betweenx(positions, sign * low, sign * high, color="0.1", alpha=0.3, lw=0, step="mid")
-        elif width:
-            axes.hlines(positions, sign * low, sign * high, color="0.1", lw=0.9 if len(positions) < _MOST_BARS else 0.6)
-    # Panels that share an axis have room for the largest of all.
-    shared = 0.0 if axes.get_autoscalex_on() else axes.get_xlim()[1]
-    furthest = max(1.04 * (float(np.max(counts, initial=0)) + width), shared) or 1.0
-    axes.set_xlim(-furthest, furthest)
-    # The uppermost tenth is for the names of the sides.
-    axes.set_ylim(-0.7, 1.1 * len(positions))
-    axes.axvline(0, color="white", lw=1)
-    label_numbers(axes.xaxis, _quantity(width, said), most=8)
-    axes.xaxis.set_major_formatter(FuncFormatter(without_sign))
-    _label_upwards(axes, domain.project(domain.names[:1]))
-
-
-def _coloured(axes: Any, counts: Values, domain: Domain, width: float, said: str) -> None:
-    """Draw a map: of two ordered attributes the first to the right, else the shorter upwards; of more the first."""
-    names = domain.names
-    mapped = len(names) == 2 and all(each.ordered for each in domain.attributes)
-    if mapped or (len(names) == 2 and domain.shape[0] > domain.shape[1]):
-        counts, names = counts.T, names[::-1]
-    table = counts.reshape(counts.shape[0], -1)
-    if mapped:
-        draw_squares(axes, table, said, width=width)
-    else:
-        draw_map(axes, table, said, width=width, rising=domain[names[0]].ordered)
-    _label_upwards(axes, domain.project(names[:1]))
-    _label_across(axes, domain.project(names[1:]))
+def _turned(counts: Values, half: Values, domain: Domain, axes: tuple[int, int]) -> tuple[Values, Domain, Values]:
+    turned = domain.project([domain.names[axis] for axis in axes])
+    return counts.transpose(axes), turned, half.transpose(axes)

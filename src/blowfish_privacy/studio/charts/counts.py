@@ -53,8 +53,8 @@ def counts_picture(
         along = domain.attributes[0 if domain.shape[0] >= domain.shape[1] else 1]
         if along.ordered or values.size <= _MOST_GROUPED:
             return _side_by_side(title, domain, values, below, above)
-    half = float(((above - below) / 2).max(initial=0))
-    return heat_map(title, domain, values, half=half, said="" if half else "Exact counts, without noise.")
+    half = (above - below) / 2
+    return heat_map(title, domain, values, half=half, said="" if half.any() else "Exact counts, without noise.")
 
 
 def _along(title: str, domain: Domain, values: Floats, low: Floats, high: Floats) -> Picture:

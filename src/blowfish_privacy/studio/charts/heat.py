@@ -42,13 +42,13 @@ def heat_map(
     domain: Domain,
     counts: npt.NDArray[np.generic],
     *,
-    half: float = 0.0,
+    half: npt.ArrayLike = 0.0,
     bounds: Bounds | None = None,
     said: str = "",
 ) -> Picture:
     """Draw counts in colours, the shorter of two attributes upright; of more, the first.
 
-    Every count is within ``half`` in 95 of 100; where neighbours are added up, ``bounds`` bounds each sum.
+    Every count is within ``half``, or its own, in 95 of 100; where neighbours are added up, ``bounds`` bounds each sum.
     """
     names, table = domain.names, np.asarray(counts, dtype=np.float64)
     turned = len(names) == 2 and domain.shape[0] > domain.shape[1]
@@ -59,7 +59,7 @@ def heat_map(
     down = _labels(domain.project(names[:1]), rows, tall)
     across = _labels(domain.project(names[1:]), columns, wide)
     merged = "" if rows * columns == 1 else f"Each square adds up {rows:,} by {columns:,} neighbouring cells."
-    interval = f"The 95 % interval of a count is ± {number(half)}." if half and rows * columns == 1 else ""
+    interval = _interval_words(np.asarray(half)) if rows * columns == 1 else ""
     below = "Estimates below zero are drawn as zero." if (table < 0).any() else ""
     cells = _blocks(table, rows, columns)
     texts = _texts(cells, bounds and bounds(_corners((rows, tall), (columns, wide), turned=turned)))
@@ -68,6 +68,13 @@ def heat_map(
         # Names are a list, read from the top; numbers grow upwards, as in every other picture.
         option["yAxis"] |= upwards(option["yAxis"]) | {"inverse": False}
     return Picture(title, option, sentences(said, interval, below, merged), _height(len(down)))
+
+
+def _interval_words(half: Floats) -> str:
+    """State the interval of a count, the widest where they differ."""
+    widest = float(half.max(initial=0))
+    alike = "" if np.allclose(half, widest) else "up to "
+    return f"The 95 % interval of a count is {alike}± {number(widest)}." if widest else ""
 
 
 def _texts(cells: Floats, bounds: tuple[Floats, Floats] | None) -> list[str]:

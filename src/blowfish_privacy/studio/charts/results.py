@@ -77,8 +77,7 @@ def _pictures(result: Result) -> Sequence[Picture]:  # noqa: ARG001  # registere
 
 @_pictures.register
 def _(result: HistogramResult) -> Sequence[Picture]:
-    half, counts = result.error().interval("0.95"), as_float(result.counts)
-    return [counts_picture(result.title(), result.domain, counts, counts - half, counts + half)]
+    return [counts_picture(result.title(), result.domain, as_float(result.counts), *result.interval())]
 
 
 @_pictures.register
@@ -135,12 +134,12 @@ def _(result: SyntheticResult) -> Sequence[Picture]:
 
 @_pictures.register
 def _(result: VectorResult) -> Sequence[Picture]:
-    values, half = as_float(result.values), result.error().interval("0.95")
-    chosen = spread(len(values))
-    texts, values = labels_of(result.labels(), chosen), values[chosen]
+    chosen = spread(len(result.values))
+    values, low, high = (each[chosen] for each in (as_float(result.values), *result.interval()))
+    texts, noisy = labels_of(result.labels(), chosen), bool((high > low).any())
     data = [
-        point(value, f"{text}: {with_interval(each, each - half, each + half)}")
-        for value, text, each in zip(rounded(values), texts, values, strict=True)
+        point(value, f"{text}: {with_interval(*each)}")
+        for value, text, *each in zip(rounded(values), texts, values, low, high, strict=True)
     ]
     option = chart(
         described=f"{result.title()}: answers about {', '.join(result.release.query.attributes)}.",
@@ -149,10 +148,10 @@ def _(result: VectorResult) -> Sequence[Picture]:
         yAxis=upwards(number_axis("answer")),
         series=[
             line("answer", data, showSymbol=len(values) <= 60, symbol="circle", step="middle"),
-            *(band("answer", values - half, values + half, POLICY, step="middle") if half else []),
+            *(band("answer", low, high, POLICY, step="middle") if noisy else []),
         ],
     )
-    note = "The band is the 95 % interval of each answer." if half else "Exact, without noise."
+    note = "The band is the 95 % interval of each answer." if noisy else "Exact, without noise."
     return [Picture(result.title(), option, sentences(note, thinned(len(chosen), len(result.values))))]
 
 

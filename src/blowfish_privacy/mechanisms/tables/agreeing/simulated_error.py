@@ -82,9 +82,13 @@ class SimulatedError:
         return sqrt(float(np.mean(errors**2)))
 
     def standard_errors(self, axes: Axes) -> Floats:
-        """Return the root mean squared error of a cell of a table for each of its cells: few draws tell no more."""
-        errors = self.errors(axes)
-        return np.full(errors.shape[1:], sqrt(float(np.mean(errors**2))))
+        """Return the root mean squared error of a cell that has one for each of them: few draws tell no more."""
+        noisy = self._noisy(axes)
+        return np.where(noisy, sqrt(float(np.mean(self.errors(axes)[:, noisy] ** 2))) if noisy.any() else 0.0, 0.0)
+
+    def _noisy(self, axes: Axes) -> npt.NDArray[np.bool_]:
+        """Say which cells of a table do not follow from what is public."""
+        return self.mechanism.components.cell_variances(axes) > 0
 
     @cached_property
     def by_table(self) -> tuple[float, ...]:
@@ -116,8 +120,9 @@ class SimulatedError:
         return self.interval_of(worst, level)
 
     def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
-        """Return a bound on the error of a cell of a table that held in this share of the simulations."""
+        """Return a bound on the error of a noisy cell of a table that held in this share of the simulations."""
         share = exact(level, "the level", error=QueryError)
         if not 0 < share < 1:
             raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
-        return float(np.quantile(np.abs(self.errors(axes)), float(share)))
+        noisy = self._noisy(axes)
+        return float(np.quantile(np.abs(self.errors(axes)[:, noisy]), float(share))) if noisy.any() else 0.0
