@@ -74,7 +74,10 @@ class ConstrainedError:
         return self._quantile(self._sampled, level)
 
     def intervals(self, level: Number = "0.95") -> Floats:
-        """Return a bound on the error of each answer: 0 where the totals tell it, else in proportion to its error."""
+        """Return a bound on the error of each answer: 0 where the totals tell it, else in proportion to its error.
+
+        Errors of different sizes have nearly the same shape, so that few draws of each tell enough.
+        """
         errors = self.by_answer()
         noisy = errors > 0
         sizes = self._sampled.reshape(-1, len(errors))[:, noisy] / errors[noisy]

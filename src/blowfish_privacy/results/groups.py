@@ -9,11 +9,11 @@ from typing import Any
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.parquet import columns_of, parquet
-from blowfish_privacy.results.pictures.figure import plain_text, shorten, state_below
+from blowfish_privacy.results.pictures.figure import plain_text, shorten, state_below, title_above
 from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, interval_figure
 from blowfish_privacy.results.pictures.map import share_colours
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
-from blowfish_privacy.results.result import Result, frame
+from blowfish_privacy.results.result import HEADLINE, Result, frame
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
 
@@ -105,8 +105,8 @@ class GroupsResult(Mapping[Any, Result], Drawn):
         else:
             figure, shown = self._panels(every[:MOST_PANELS]), min(len(rows), MOST_PANELS)
         left_out = f": the first {shown} of {len(self):,} groups" if shown < len(self) else ""
-        headline = f"{self.name}: {every[0].asked()} by {', '.join(self.by)}{left_out}"
-        figure.suptitle(plain_text(headline), fontsize=11)
+        headline = f"{self.name}: {every[0].asked()} by {', '.join(self.by)}{every[0].condition()}"
+        title_above(figure, f"{shorten(headline, HEADLINE)}{left_out}")
         state_below(figure, self.statement)
         return figure
 

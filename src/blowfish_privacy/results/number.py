@@ -39,7 +39,7 @@ class NumberResult(Result):
 
     @property
     def _asked(self) -> str:
-        return f"{self.release.query.keyword} of {self.release.query.subject}"
+        return f"{self.release.query.keyword} of {self.release.query.subject}{self.condition()}"
 
     def error(self) -> Error:
         """Say how wrong the answer is."""

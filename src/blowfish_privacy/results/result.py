@@ -19,7 +19,7 @@ from blowfish_privacy.release.kept_values import KeptValues
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.parquet import columns_of, parquet
-from blowfish_privacy.results.pictures.figure import plain_text, shorten, start_figure, state_below
+from blowfish_privacy.results.pictures.figure import shorten, start_figure, state_below, title_above
 from blowfish_privacy.results.pictures.intervals import Interval
 from blowfish_privacy.support.file_kinds import enter
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
@@ -39,8 +39,8 @@ _HOMES = {
 }
 """The modules of our kinds of results."""
 
-_HEADLINE = 110
-"""Letters that fit above a figure."""
+HEADLINE = 200
+"""Letters that have room above a figure, in two lines or three."""
 
 
 class Result(Drawn):
@@ -187,7 +187,7 @@ class Result(Drawn):
 
     def _inscribed(self, figure: Any) -> Any:
         """Write the headline above a figure and the guarantee below it."""
-        figure.suptitle(plain_text(self.headline()), fontsize=11)
+        title_above(figure, self.headline())
         state_below(figure, self.statement)
         return figure
 
@@ -196,8 +196,11 @@ class Result(Drawn):
 
     def headline(self) -> str:
         """Return what a figure is called: the release and its group, what was asked, and of which records."""
-        where = replace(self.release.selection, by=()).words(self.release.policy.domain)
-        return shorten(f"{self.title()}: {self.asked()}{where}", _HEADLINE)
+        return shorten(f"{self.title()}: {self.asked()}{self.condition()}", HEADLINE)
+
+    def condition(self) -> str:
+        """Say of which records it is, worded to follow what was asked; nothing where it is of all."""
+        return replace(self.release.selection, by=()).words(self.release.policy.domain)
 
     def asked(self) -> str:
         """Say in a few words what was asked."""

@@ -18,9 +18,9 @@ from blowfish_privacy.mechanisms.tables.components import Axes, Floats
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.results.pictures.figure import plain_text
+from blowfish_privacy.results.pictures.figure import plain_text, shorten
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
-from blowfish_privacy.results.result import Result
+from blowfish_privacy.results.result import HEADLINE, Result
 from blowfish_privacy.results.table import Table
 from blowfish_privacy.support.exact import about
 
@@ -154,7 +154,8 @@ class TablesResult(Result):
     def headline(self) -> str:
         """Return what the figure is called, and how many tables it leaves out."""
         shown = min(len(self), MOST_PANELS)
-        return f"{self.title()}: {f'{shown} of {len(self):,} tables' if shown < len(self) else 'tables'}"
+        asked = f"{shown} of {len(self):,} tables" if shown < len(self) else "tables"
+        return shorten(f"{self.title()}: {asked}{self.condition()}", HEADLINE)
 
 
 class NonnegativeTables(TablesResult):

@@ -103,9 +103,43 @@ def test_the_picture_of_a_weighted_table_says_what_it_is_weighted_by():
     assert title == "release: histogram of sex weighted by age"
 
 
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        (bp.Histogram("age").where(sex="Female").by("region"), "histogram of age by region"),
+        (bp.Mean("age").where(sex="Female").by("region"), "mean of age by region"),
+        (bp.Tables([["age", "region"], ["region"]]).where(sex="Female"), "tables"),
+        (bp.Mean("age").where(sex="Female"), "mean of age"),
+    ],
+)
+def test_pictures_say_of_which_records_they_are(query, title):
+    figure = released(query).figure()
+    assert figure.get_suptitle() == f"release: {title}, of the records with “sex” Female"
+
+
+def test_the_table_of_a_number_says_of_which_records_it_is():
+    for query in (bp.Mean("age").where(sex="Female"), bp.Sum("age").where(sex="Female").by("region")):
+        result = released(query)
+        column = result.header.index("query")
+        keyword = "sum" if "region" in result.header else "mean"
+        assert {row[column] for row in result.rows()} == {f"{keyword} of age, of the records with “sex” Female"}
+
+
+def test_a_long_headline_has_lines_that_fit_above_the_figure():
+    chosen = {"age": (20, 29), "region": ["North", "South"], "sex": "Female"}
+    figure = released(bp.Histogram("age").where(chosen)).figure()
+    figure.canvas.draw()
+    box = figure._suptitle.get_window_extent()
+    assert 0 <= box.x0 <= box.x1 <= figure.bbox.width
+    assert figure.get_suptitle().count("\n") == 1
+    assert figure.get_suptitle().endswith("and “sex” Female")
+
+
 def test_a_number_is_written_to_the_digits_that_its_interval_leaves():
-    assert with_interval(40.411633430244464, 40.31, 40.51) == "40.4 (95 % interval 40.3 to 40.5)"
-    assert with_interval(1_125_539.0, 1_125_339.0, 1_125_739.0) == "1,125,539 (95 % interval 1,125,339 to 1,125,739)"
+    assert with_interval(40.411633430244464, 40.2, 40.6) == "40.4 (95 % interval 40.2 to 40.6)"
+    assert with_interval(1_125_539.0, 1_125_339.0, 1_125_739.0) == "1,125,500 (95 % interval 1,125,300 to 1,125,700)"
+    large = with_interval(249_381_009.0, 219_423_686.0, 279_338_332.0)
+    assert large == "249,000,000 (95 % interval 219,000,000 to 279,000,000)"
     assert with_interval(7.0, 7.0, 7.0) == "7"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from hashlib import sha256
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from blowfish_privacy.errors import SpecError
@@ -24,6 +25,8 @@ LEDGER = "Drawn from the blowfish-privacy ledger whose name has SHA-256"
 """What pictures say they were drawn from, before the hash of its text."""
 
 _RESOLUTION = 120
+_LETTERS = 12
+"""How many letters of a headline an inch has."""
 _FONTS: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "blowfish-privacy", "pdf.fonttype": 42}
 
 
@@ -49,6 +52,11 @@ def plain_text(text: str) -> str:
 def shorten(text: str, most: int) -> str:
     """Cut a text to at most so many letters, the last of them an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def title_above(figure: Any, text: str) -> None:
+    """Write a headline above a figure, in as many lines as its width needs."""
+    figure.suptitle(plain_text(fill(text, int(_LETTERS * figure.get_figwidth()))), fontsize=11)
 
 
 def state_below(figure: Any, statement: str) -> None:

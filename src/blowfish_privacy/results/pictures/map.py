@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.results.pictures.figure import plain_text
 from blowfish_privacy.results.pictures.ticks import number, round_numbers, round_steps
-from blowfish_privacy.support.exact import about
+from blowfish_privacy.support.exact import about, measured
 
 _MOST_WRITTEN = 80
 """Cells that have room for their counts."""
@@ -58,10 +58,12 @@ def draw_map(
     dark = ", darkest: not told from 0" if interval and not written else ""
     add_colour_bar(axes, axes.get_images()[0], f"{said}{below} ({scale})", f"{interval}{dark}")
     axes.spines[:].set_visible(False)
+    reach = np.broadcast_to(half, counts.shape)
     for (row, column), count in np.ndenumerate(counts) if written else ():
         place = (side * (column + 0.5) - 0.5, side * (row + 0.5) - 0.5)
         colour = _legible(norm, max(float(count), 0.0))
-        axes.text(*place, f"{count:,.0f}", ha="center", va="center", fontsize=7, color=colour)
+        said = measured(float(count), max(float(reach[row, column]) / 2, 1.0))
+        axes.text(*place, said, ha="center", va="center", fontsize=7, color=colour)
 
 
 def _legible(norm: Any, count: float) -> str:

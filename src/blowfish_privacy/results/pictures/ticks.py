@@ -13,6 +13,7 @@ import numpy as np
 
 from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
 from blowfish_privacy.results.pictures.figure import plain_text, shorten
+from blowfish_privacy.support.exact import measured
 
 _MOST_LABELS = 11
 _ROOM = 70
@@ -71,10 +72,10 @@ def with_interval(value: float, low: float, high: float) -> str:
 
 
 def deserved(value: float, width: float) -> str:
-    """Write a number to as many digits as an interval of some width leaves."""
+    """Write a number to as many digits as a 95 % interval of some width, about four standard errors, leaves."""
     if not width:
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
-    return f"{value:,.{min(max(-floor(log10(width)), 0), 9)}f}"
+    return measured(float(value), width / 4)
 
 
 def round_steps() -> Iterator[int]:

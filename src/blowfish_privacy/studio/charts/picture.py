@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, log10
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.studio.charts.look import MOST_POINTS, Option
+from blowfish_privacy.support.exact import measured
 
 _LONGEST = 28
 
@@ -59,8 +59,7 @@ def with_interval(value: float, low: float, high: float) -> str:
     """Write a number with its interval, if it has one, to as many digits as the interval leaves."""
     if low == high:
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
-    digits = min(max(1 - floor(log10(high - low)), 0), 9)
-    shown, below, above = (f"{each:,.{digits}f}" for each in (value, low, high))
+    shown, below, above = (measured(float(each), (high - low) / 4) for each in (value, low, high))
     return f"{shown} (95 % interval {below} to {above})"
 
 
