@@ -9,7 +9,7 @@ from typing import Any
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.parquet import columns_of, parquet
-from blowfish_privacy.results.pictures.figure import plain_text, shorten, state_below, title_above
+from blowfish_privacy.results.pictures.figure import plain_text, shorten, shorten_all, state_below, title_above
 from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, interval_figure
 from blowfish_privacy.results.pictures.map import share_colours
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
@@ -113,9 +113,10 @@ class GroupsResult(Mapping[Any, Result], Drawn):
     def _panels(self, shown: Sequence[Result]) -> Any:
         """Draw groups side by side on the same axes, so that they can be compared."""
         figure, panels = start_panels(len(shown), sharex=True, sharey=True)
-        for result, axes in zip(shown, panels, strict=True):
+        titles = shorten_all([_named(result) for result in shown], 50)
+        for result, title, axes in zip(shown, titles, panels, strict=True):
             result.draw(axes)
-            axes.set_title(plain_text(shorten(_named(result), 50)), fontsize=9)
+            axes.set_title(plain_text(title), fontsize=9)
             axes.label_outer()
         share_colours(panels)
         return figure

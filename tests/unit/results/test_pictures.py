@@ -8,13 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 
 import blowfish_privacy as bp
 from blowfish_privacy.results import pictures
 from blowfish_privacy.results.pictures import clusters as cluster_pictures
+from blowfish_privacy.results.pictures import fonts
 from blowfish_privacy.results.pictures.errors import compare_plans
-from blowfish_privacy.results.pictures.figure import drawn_from
+from blowfish_privacy.results.pictures.figure import drawn_from, picture, shorten_all
 
 DOMAIN = bp.Domain(
     age=bp.Integer(17, 90),
@@ -165,6 +169,65 @@ def test_parts_that_are_left_out_are_said():
     session = bp.Session(bp.Counts(np.full((15, 4), 9)), policy, budget=9)
     figure = session.release(bp.Histogram("age").by("place"), epsilon=1).figure()
     assert figure.get_suptitle() == "release: histogram of age by place: the first 12 of 15 groups"
+
+
+def test_long_names_that_begin_alike_are_told_apart():
+    names = [f"Agriculture, forestry, fishing and hunting, part {part}" for part in "ab"]
+    assert shorten_all(["short", *names], 24) == ["short", "Agriculture,…ing, part a", "Agriculture,…ing, part b"]
+    assert shorten_all(["a" * 40 + end + "b" * 40 for end in "xy"], 9) == ["1: aaaaa…", "2: aaaaa…"]
+    assert shorten_all(["a long name alone", "a long name alone"], 9) == ["a long n…"] * 2
+    domain = bp.Domain(branch=bp.Categorical(names), age=bp.Integer(0, 9))
+    session = bp.Session(bp.Counts(np.full((2, 10), 9)), bp.Policy(domain, secrets=bp.FullDomain()), budget=9)
+    dots = session.release(bp.Histogram("branch"), epsilon=1).figure().axes[0]
+    pyramid = session.release(bp.Histogram("age", "branch"), epsilon=1).figure().axes[0]
+    assert len({text.get_text() for text in dots.get_yticklabels()}) == 2
+    assert len({text.get_text() for text in pyramid.texts}) == 2
+
+
+@pytest.fixture
+def chinese_font(tmp_path):
+    """Install a font with nothing but the sign for woman, a square."""
+    pen = TTGlyphPen(None)
+    for place, move in (((0, 0), pen.moveTo), ((0, 500), pen.lineTo), ((500, 500), pen.lineTo), ((500, 0), pen.lineTo)):
+        move(place)
+    pen.closePath()
+    builder = FontBuilder(1000, isTTF=True)
+    builder.setupGlyphOrder([".notdef", "woman"])
+    builder.setupCharacterMap({ord("女"): "woman"})
+    glyph = pen.glyph()
+    builder.setupGlyf({".notdef": glyph, "woman": glyph})
+    builder.setupHorizontalMetrics({".notdef": (600, 0), "woman": (600, 0)})
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable({"familyName": "Only Woman", "styleName": "Regular"})
+    builder.setupOS2()
+    builder.setupPost()
+    builder.save(tmp_path / "woman.ttf")
+    before = list(fontManager.ttflist)
+    fonts._families.cache_clear()
+    fontManager.addfont(tmp_path / "woman.ttf")
+    yield "Only Woman"
+    fontManager.ttflist[:] = before
+    fonts._families.cache_clear()
+
+
+def woman():
+    domain = bp.Domain(sex=bp.Categorical(["女", "m"]))
+    session = bp.Session(bp.Counts(np.array([5, 9])), bp.Policy(domain, secrets=bp.FullDomain()), budget=9)
+    return session.release(bp.Histogram("sex"), epsilon=1)
+
+
+def test_letters_that_the_font_has_not_are_taken_from_one_that_has_them(chinese_font, recwarn):
+    figure = woman().figure()
+    assert picture(figure, "png").startswith(b"\x89PNG")
+    assert figure.axes[0].get_yticklabels()[0].get_fontfamily()[-1] == chinese_font
+    for ending in ("svg", "pdf"):
+        assert picture(figure, ending)
+    assert not recwarn.list
+
+
+def test_letters_that_no_font_has_are_drawn_without_a_word(recwarn):
+    assert woman().png().startswith(b"\x89PNG")
+    assert not recwarn.list
 
 
 def test_a_figure_knows_no_global_state():

@@ -7,12 +7,16 @@ as outlines, which look the same on every machine and in print; PDF holds its fo
 from __future__ import annotations
 
 import io
+from collections import Counter
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from textwrap import fill
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 from blowfish_privacy.errors import SpecError
+from blowfish_privacy.results.pictures.fonts import add_missing_fonts
 from blowfish_privacy.support.printable import printable
 
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "0.55"
@@ -54,6 +58,27 @@ def shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def shorten_all(texts: Sequence[str], most: int) -> list[str]:
+    """Cut texts at their end, those that would become alike in the middle, and number them if that is no help."""
+    cut = [shorten(text, most) for text in texts]
+    numbered = [shorten(f"{number}: {text}", most) for number, text in enumerate(texts, 1)]
+    for other in ([_without_middle(text, most) for text in texts], numbered):
+        twice = _alike(texts, cut)
+        cut = [new if before in twice else before for before, new in zip(cut, other, strict=True)]
+    return cut
+
+
+def _without_middle(text: str, most: int) -> str:
+    end = (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}"
+
+
+def _alike(texts: Sequence[str], cut: Sequence[str]) -> set[str]:
+    """Return what several different texts were cut to."""
+    counted = Counter(short for _, short in set(zip(texts, cut, strict=True)))
+    return {short for short, many in counted.items() if many > 1}
+
+
 def title_above(figure: Any, text: str) -> None:
     """Write a headline above a figure, in as many lines as its width needs."""
     figure.suptitle(plain_text(fill(text, int(_LETTERS * figure.get_figwidth()))), fontsize=11)
@@ -75,7 +100,10 @@ def picture(figure: Any, ending: str, *, document: str | None = None, origin: st
         "pdf": {"CreationDate": None, **({"Subject": f"{origin} {source}"} if source else {})},
     }
     buffer = io.BytesIO()
-    with rc_context(_FONTS):
+    add_missing_fonts(figure)
+    with rc_context(_FONTS), catch_warnings():
+        # Letters that no font has are boxes: words about fonts help nobody who looks at a terminal.
+        simplefilter("ignore", UserWarning)
         figure.savefig(buffer, format=ending, dpi=_RESOLUTION, metadata=metadata[ending])
     drawn = buffer.getvalue()
     # Spaces at the ends of lines mean nothing in SVG, and are marked as mistakes where files are compared.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_privacy.results.pictures.figure import BLUE, plain_text, shorten, start_figure
+from blowfish_privacy.results.pictures.figure import BLUE, plain_text, shorten_all, start_figure
 from blowfish_privacy.results.pictures.ticks import deserved, label_numbers, with_interval
 
 MOST_ROWS = 60
@@ -58,7 +58,7 @@ def draw_intervals(axes: Any, rows: Rows, words: str, *, least: float | None = N
         if len(row) > 1:
             axes.plot([each.value for each in row], [place] * len(row), color="0.75", lw=1, zorder=1)
         _write(axes, place, row, alone=len(rows) == 1)
-    axes.set_yticks(places, [plain_text(shorten(name, _LONGEST)) for name in rows])
+    axes.set_yticks(places, [plain_text(name) for name in shorten_all([*rows], _LONGEST)])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.mechanisms.synthetic.model import Known, Model
-from blowfish_privacy.results.pictures.figure import BLUE, plain_text, shorten, start_figure
+from blowfish_privacy.results.pictures.figure import BLUE, plain_text, shorten, shorten_all, start_figure
 from blowfish_privacy.results.pictures.ticks import label_numbers, label_values
 from blowfish_privacy.results.quality import DOUBTFUL, Quality
 
@@ -57,7 +57,7 @@ def draw_pairs(axes: Any, quality: Quality) -> None:
     axes.set_facecolor(_UNMEASURED)
     bar = axes.figure.colorbar(image, ax=axes, shrink=0.5, extend="max")
     bar.set_label("difference of model and measurement,\nin standard deviations of the noise", size=8)
-    labels = [plain_text(shorten(name, 20)) for name in names]
+    labels = [plain_text(name) for name in shorten_all(names, 20)]
     step = ceil(len(names) / _MOST_NAMES)
     axes.set_xticks(range(0, len(names), step), labels[::step], rotation=45, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(0, len(names), step), labels[::step])

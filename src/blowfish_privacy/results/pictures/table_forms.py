@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.results.pictures.figure import BLUE, ORANGE, plain_text, shorten
+from blowfish_privacy.results.pictures.figure import BLUE, ORANGE, plain_text, shorten_all
 from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals
 from blowfish_privacy.results.pictures.map import draw_map, draw_squares
 from blowfish_privacy.results.pictures.steps import draw_steps
@@ -72,12 +72,11 @@ def draw_dots(axes: Any, counts: Values, domain: Domain, half: Values, said: str
 
 def draw_lines(axes: Any, counts: Values, domain: Domain, half: Values, said: str) -> None:
     """Draw a line along the first attribute for each value of the second."""
-    positions, names = np.arange(domain.shape[0]), domain.attributes[1]
+    positions, labels = np.arange(domain.shape[0]), _labels(domain)
     for value, (style, colour) in zip(range(domain.shape[1]), _LINES, strict=False):
         line, reach = counts[:, value], half[:, value]
         axes.fill_between(positions, line - reach, line + reach, color=colour, alpha=0.15, lw=0)
-        label = plain_text(shorten(f"{domain.names[1]} {names.show(value)}", 30))
-        axes.plot(positions, line, ls=style, color=colour, lw=1.2, label=label)
+        axes.plot(positions, line, ls=style, color=colour, lw=1.2, label=labels[value])
     axes.axhline(0, color="0.4", lw=0.8)
     axes.margins(x=0.01)
     _label_across(axes, domain.project(domain.names[:1]))
@@ -89,13 +88,12 @@ def draw_pyramid(axes: Any, counts: Values, domain: Domain, half: Values, said: 
     """Draw the values of the first attribute upwards, those of the second to both sides."""
     from matplotlib.ticker import FuncFormatter
 
-    positions = np.arange(domain.shape[0])
+    positions, labels = np.arange(domain.shape[0]), _labels(domain)
     for value, (sign, colour, dark) in enumerate(((-1, BLUE, "#00304D"), (1, ORANGE, "#5C3D00"))):
         side = np.maximum(counts[:, value], 0)
         edges = np.arange(len(positions) + 1) - 0.5
         axes.stairs(sign * side, edges, orientation="horizontal", fill=True, color=colour, lw=0)
-        label = plain_text(shorten(f"{domain.names[1]} {domain.attributes[1].show(value)}", 30))
-        axes.text(0.5 + 0.03 * sign, 0.985, label, transform=axes.transAxes, **_SIDES[value])
+        axes.text(0.5 + 0.03 * sign, 0.985, labels[value], transform=axes.transAxes, **_SIDES[value])
         low, high = (sign * np.maximum(counts[:, value] + way * half[:, value], 0) for way in (-1, 1))
         _draw_reaches(axes, low, high, dark)
     # Panels that share an axis have room for the largest of all.
@@ -138,6 +136,12 @@ def draw_colours(axes: Any, counts: Values, domain: Domain, half: Values, said: 
         draw_map(axes, table, said, half=reach, rising=domain[names[0]].ordered)
     _label_upwards(axes, domain.project(names[:1]))
     _label_across(axes, domain.project(names[1:]))
+
+
+def _labels(domain: Domain) -> list[str]:
+    """Name the values of the second attribute."""
+    name, texts = domain.names[1], domain.attributes[1].texts()
+    return [plain_text(text) for text in shorten_all([f"{name} {text}" for text in texts], 30)]
 
 
 def _quantity(half: Values, said: str) -> str:

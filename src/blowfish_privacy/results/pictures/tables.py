@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Categorical, Domain
-from blowfish_privacy.results.pictures.figure import plain_text, shorten, start_figure
+from blowfish_privacy.results.pictures.figure import plain_text, shorten_all, start_figure
 from blowfish_privacy.results.pictures.map import share_colours
 from blowfish_privacy.results.pictures.table_forms import (
     MOST_NAMED,
@@ -48,14 +48,18 @@ def table_figure(counts: Values, domain: Domain, half: npt.ArrayLike, said: str 
         np.moveaxis(each, domain.axes(across), range(len(across))).reshape(parts.size, *inner.shape)
         for each in (counts, half)
     )
-    for place, axes in enumerate(panels):
-        draw_table(axes, ordered[place], inner, halves[place], said)
-        values = zip(parts.names, parts.attributes, parts.unflat(place), strict=True)
-        title = ", ".join(f"{name} {attribute.show(at)}" for name, attribute, at in values)
-        axes.set_title(plain_text(shorten(title, 50)), fontsize=9)
+    for axes, title, *drawn in zip(panels, _titles(parts), ordered, halves, strict=True):
+        draw_table(axes, drawn[0], inner, drawn[1], said)
+        axes.set_title(plain_text(title), fontsize=9)
         axes.label_outer()
     share_colours(panels)
     return figure
+
+
+def _titles(parts: Domain) -> list[str]:
+    """Name each combination of values."""
+    every = (zip(parts.names, parts.attributes, parts.unflat(place), strict=True) for place in range(parts.size))
+    return shorten_all([", ".join(f"{name} {each.show(at)}" for name, each, at in values) for values in every], 50)
 
 
 def _columns(counts: Values, domain: Domain, half: Values, said: str | None) -> Any:

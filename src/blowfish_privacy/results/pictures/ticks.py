@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from fractions import Fraction
 from itertools import count
@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
-from blowfish_privacy.results.pictures.figure import plain_text, shorten
+from blowfish_privacy.results.pictures.figure import plain_text, shorten_all
 from blowfish_privacy.support.exact import measured
 
 _MOST_LABELS = 11
 _ROOM = 70
 """How many letters fit side by side below a picture."""
+_LONGEST = 24
+"""The letters of a name along an axis."""
 _LONG = 10_000
 """From here on whole numbers have separators: years have none."""
 _APART = 0.07
@@ -108,7 +110,7 @@ def _ticks(domain: Domain, most: int) -> list[Tick]:
         (place, ", ".join(a.show(p) for a, p in zip(domain.attributes, domain.unflat(place), strict=True)))
         for place in _every(domain.size, most)
     )
-    return [(place, shorten(text, 24)) for place, text in texts]
+    return _named(texts)
 
 
 def _ticks_of(attribute: Attribute, most: int) -> list[Tick]:
@@ -124,7 +126,12 @@ def _ticks_of(attribute: Attribute, most: int) -> list[Tick]:
         case _ if isinstance(attribute.value(0), date):
             return _dates(attribute, most)
         case _:
-            return [(place, shorten(attribute.show(place), 24)) for place in _every(attribute.size, most)]
+            return _named((place, attribute.show(place)) for place in _every(attribute.size, most))
+
+
+def _named(texts: Iterable[Tick]) -> list[Tick]:
+    places, names = zip(*texts, strict=True)
+    return list(zip(places, shorten_all(names, _LONGEST), strict=True))
 
 
 def _every(size: int, most: int) -> range:

@@ -30,7 +30,7 @@ from blowfish_privacy.studio.charts.picture import (
     labels_of,
     rounded,
     sentences,
-    shorten,
+    shorten_all,
     spread,
     thinned,
     with_interval,
@@ -73,7 +73,7 @@ def _along(title: str, domain: Domain, values: Floats, low: Floats, high: Floats
     bars: Option = {"type": "bar", "name": "count", "data": data, "color": POLICY, "barMaxWidth": 64}
     bars |= {"itemStyle": {"opacity": 0.8}, "barCategoryGap": "30%"}
     series = [bars, *([whiskers(low, high)] if (high > low).any() else [])]
-    labels = [shorten(text) for text in texts]
+    labels = shorten_all(texts)
     if attribute.ordered or len(values) > _MOST_BARS:
         axes = {"xAxis": value_axis(name, labels), "yAxis": upwards(number_axis("count"))}
         axes |= _zoom() if len(values) > _MOST_BARS else {}
@@ -90,7 +90,7 @@ def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high:
         values, low, high = values.T, low.T, high.T
     chosen = spread(domain.shape[along], 2000 // domain.shape[across])
     texts = labels_of(domain.attributes[along].texts(), chosen)
-    names = [f"{domain.names[across]} {shorten(text)}" for text in domain.attributes[across].texts()]
+    names = [f"{domain.names[across]} {text}" for text in shorten_all(domain.attributes[across].texts())]
     ordered, series, over = domain.attributes[along].ordered, list[Option](), list[Option]()
     for number, name in enumerate(names):
         line_values, below, above = (each[chosen, number] for each in (values, low, high))
@@ -109,7 +109,7 @@ def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high:
         tooltip=telling(),
         legend=legend(names),
         grid=margins(top=64),
-        xAxis=value_axis(domain.names[along], [shorten(text) for text in texts], boundaryGap=not ordered),
+        xAxis=value_axis(domain.names[along], shorten_all(texts), boundaryGap=not ordered),
         yAxis=upwards(number_axis("count")),
         series=[*series, *over],
     )

@@ -31,7 +31,7 @@ from blowfish_privacy.studio.charts.picture import (
     number,
     rounded,
     sentences,
-    shorten,
+    shorten_all,
     spread,
     thinned,
     with_interval,
@@ -62,7 +62,7 @@ def distribution_picture(result: CumulativeResult, marks: Sequence[tuple[str, An
         tooltip=telling(),
         grid=margins(top=60 if marks else 40, bottom=62),
         dataZoom=[{"type": "inside"}, {"type": "slider", "height": 18, "bottom": 6, "showDetail": False}],
-        xAxis=value_axis(name, [shorten(text) for text in texts], boundaryGap=few),
+        xAxis=value_axis(name, shorten_all(texts), boundaryGap=few),
         # Marks are labelled right above the line, so the name goes higher.
         yAxis={**upwards(number_axis("% of records at or below", min=0, max=100)), "nameGap": 32 if marks else 12},
         series=[shown, *band("share", 100 * low / total, 100 * high / total, POLICY, step=step)],

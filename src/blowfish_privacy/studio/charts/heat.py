@@ -25,7 +25,7 @@ from blowfish_privacy.studio.charts.look import (
     upwards,
     value_axis,
 )
-from blowfish_privacy.studio.charts.picture import Picture, number, sentences, shorten, with_interval
+from blowfish_privacy.studio.charts.picture import Picture, number, sentences, shorten_all, with_interval
 
 Floats = npt.NDArray[np.float64]
 _MOST_WRITTEN = 80
@@ -120,8 +120,8 @@ def _option(
         described=f"{title}: a map of counts by {names[0]} and {names[1]}, darker where there are more.",
         tooltip=telling("item"),
         grid=margins(top=36, bottom=64),
-        xAxis=value_axis(names[1], [shorten(each) for each in across]),
-        yAxis=downwards(value_axis(names[0], [shorten(each) for each in down])),
+        xAxis=value_axis(names[1], shorten_all(across)),
+        yAxis=downwards(value_axis(names[0], shorten_all(down))),
         visualMap=_legend(steps),
         # Without the second, a chart that was narrow once, while its place opened, would keep small letters.
         media=[{"query": {"maxWidth": 460}, "option": {"visualMap": _NARROW}}, {"option": {"visualMap": _WIDE}}],

@@ -18,7 +18,15 @@ from blowfish_privacy.studio.charts.look import (
     telling,
     value_axis,
 )
-from blowfish_privacy.studio.charts.picture import Picture, rounded, sentences, shorten, spread, thinned, with_interval
+from blowfish_privacy.studio.charts.picture import (
+    Picture,
+    rounded,
+    sentences,
+    shorten_all,
+    spread,
+    thinned,
+    with_interval,
+)
 
 _MOST_DOTS = 200
 
@@ -50,7 +58,7 @@ def dots(
         tooltip=telling(),
         grid=margins(top=16),
         xAxis=number_axis(quantity, scale=True),
-        yAxis=downwards(value_axis("", [shorten(each.name) for each in chosen])),
+        yAxis=downwards(value_axis("", shorten_all([each.name for each in chosen]))),
         series=[shown, *([] if exact else [whiskers(low, high)])],
     )
     # One number is read, not measured off an axis.

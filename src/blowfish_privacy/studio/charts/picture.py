@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.results.pictures.figure import shorten_all as cut_all
 from blowfish_privacy.studio.charts.look import MOST_POINTS, Option
 from blowfish_privacy.support.exact import measured
 
@@ -43,9 +44,9 @@ def sentences(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def shorten(text: str, most: int = _LONGEST) -> str:
-    """Cut a label that is too long for an axis."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def shorten_all(texts: Sequence[str], most: int = _LONGEST) -> list[str]:
+    """Cut labels that are too long for an axis, so that those which differ still do."""
+    return cut_all(texts, most)
 
 
 def number(value: float) -> str:

@@ -34,7 +34,7 @@ from blowfish_privacy.studio.charts.picture import (
     labels_of,
     rounded,
     sentences,
-    shorten,
+    shorten_all,
     spread,
     thinned,
     with_interval,
@@ -144,7 +144,7 @@ def _(result: VectorResult) -> Sequence[Picture]:
     option = chart(
         described=f"{result.title()}: answers about {', '.join(result.release.query.attributes)}.",
         tooltip=telling(),
-        xAxis=value_axis(", ".join(result.release.query.attributes), [shorten(text) for text in texts]),
+        xAxis=value_axis(", ".join(result.release.query.attributes), shorten_all(texts)),
         yAxis=upwards(number_axis("answer")),
         series=[
             line("answer", data, showSymbol=len(values) <= 60, symbol="circle", step="middle"),

@@ -31,7 +31,7 @@ from blowfish_privacy.studio.charts.picture import (
     number,
     rounded,
     sentences,
-    shorten,
+    shorten_all,
     spread,
     thinned,
 )
@@ -62,7 +62,7 @@ def _pairs(quality: Quality) -> Picture:
         )
         for row, column, fit in fits
     ]
-    labels = [shorten(name, 20) for name in names]
+    labels = shorten_all(names, 20)
     option = chart(
         described="How far the model is from what was measured, for all pairs of attributes.",
         tooltip=telling("item"),
@@ -105,7 +105,7 @@ def _single(result: SyntheticResult, table: Table) -> Picture:
         described=f"{name}: counts as measured with noise, and of the model.",
         tooltip=telling(),
         legend=legend(["model", "measured"]),
-        xAxis=value_axis(name, [shorten(text) for text in texts]),
+        xAxis=value_axis(name, shorten_all(texts)),
         yAxis=upwards(number_axis("")),
         series=[
             {"type": "bar", "name": "model", "data": bars, "color": POLICY, "itemStyle": {"opacity": 0.55}},
