@@ -251,8 +251,10 @@ class CumulativeResult(Result):
         return self.release.query.own_domain(self.release.policy.domain)
 
     def draw(self, axes: Any) -> None:
-        """Draw the share of records at or below each value with its 95 % interval."""
+        """Draw the share of records at or below each value with its 95 % interval, enlarged where that is thin."""
         draw_shares(axes, self._domain, *self.shares(), self.marks())
+        if not self.marks():
+            enlarge_middle(axes, self._domain, *self.shares())
 
     def marks(self) -> Sequence[Mark]:
         """Return what is marked along the distribution, which leaves no room to enlarge its middle."""
@@ -262,8 +264,6 @@ class CumulativeResult(Result):
         """Draw the distribution, and its density beside it."""
         figure, (left, right) = start_figure(10.5, 4.2, columns=2)
         self.draw(left)
-        if not self.marks():
-            enlarge_middle(left, self._domain, *self.shares())
         draw_density(right, self._domain, self.density())
         return figure
 

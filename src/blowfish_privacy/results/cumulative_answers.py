@@ -10,7 +10,7 @@ import numpy as np
 from blowfish_privacy.domain import Bin, Binned, Numeric
 from blowfish_privacy.queries import Quantiles, Ranges
 from blowfish_privacy.results.cumulative import CumulativeResult
-from blowfish_privacy.results.pictures.distribution import Mark, enlarge_middle
+from blowfish_privacy.results.pictures.distribution import Mark
 from blowfish_privacy.results.pictures.figure import start_figure
 from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals
 from blowfish_privacy.support.columns import estimates
@@ -95,7 +95,6 @@ class RangesResult(CumulativeResult):
         name = self.release.query.attributes[0]
         draw_intervals(left, {each.name: [each] for each in shown}, f"records with {name} in the range", least=0.0)
         self.draw(right)
-        enlarge_middle(right, self._domain, *self.shares())
         return figure
 
     def asked(self) -> str:

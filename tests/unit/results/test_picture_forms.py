@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import log10
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
@@ -168,6 +169,68 @@ def test_a_thin_band_is_enlarged():
     assert (high - low)[middle] / np.diff(inset.get_ylim())[0] > 1 / 12
 
 
+def test_distributions_of_groups_are_enlarged_too():
+    figure = released(bp.Cumulative("age").by("region"), "8").figure()
+    assert [len(axes.child_axes) for axes in figure.axes[:3]] == [1, 1, 1]
+
+
+def test_what_is_enlarged_has_values_along_it_and_nothing_crosses_its_labels():
+    result = released(bp.Cumulative("age"), "8")
+    axes = result.figure().axes[0]
+    (inset,) = axes.child_axes
+    low, high = inset.get_xlim()
+    ticks = dict(zip(inset.get_xticks(), labels(inset.xaxis), strict=True))
+    assert 1 <= len(ticks) <= 3
+    assert all(low <= place <= high and text == str(17 + int(place)) for place, text in ticks.items())
+    indicator = next(each for each in axes.get_children() if hasattr(each, "connectors"))
+    assert not any(line.get_visible() for line in indicator.connectors)
+
+
+def test_the_distribution_of_a_single_value_is_a_step():
+    domain = bp.Domain(v=bp.Integer(5, 5), w=bp.Integer(0, 3))
+    result = released(bp.Cumulative("v"), policy=bp.Policy(domain, secrets=bp.FullDomain()), counts=np.full((1, 4), 9))
+    axes = result.figure().axes[0]
+    assert axes.get_ylim() == (-0.02, 1.02)
+    assert axes.get_lines()[0].get_xydata().tolist() == [[-0.5, 0.0], [0.0, 1.0], [0.5, 1.0]]
+
+
+def test_quantiles_are_written_apart_and_inside_the_panel():
+    shares = ["0.1", "0.5", "0.51", "0.52", "0.9", "0.97", "0.98", "0.99"]
+    figure = released(bp.queries.Quantiles("age", shares), "1").figure()
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    boxes = [Text.get_window_extent(text) for text in axes.texts]
+    assert len(boxes) == len(shares)
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    panel = axes.get_window_extent()
+    for box in boxes:
+        assert panel.x0 <= box.x0 <= box.x1 <= panel.x1 + 1
+        assert panel.y0 <= box.y0 <= box.y1 <= panel.y1 + 1
+
+
+def test_quantiles_of_bins_have_their_intervals_around_them():
+    bins = bp.Domain(v=bp.Binned(list(range(0, 101, 10))))
+    policy = bp.Policy(bins, secrets=bp.FullDomain())
+    result = released(bp.queries.Quantiles("v", ["0.5"]), "0.01", policy, np.full(10, 90))
+    ((_, place, first, last),) = result.marks()
+    (drawn,) = result.figure().axes[0].containers[0].lines[2][0].get_paths()
+    assert drawn.vertices[:, 0].tolist() == [first + 0.5, last + 0.5]
+    assert first <= place <= last
+
+
+def test_maps_of_groups_have_one_scale_of_colours():
+    domain = bp.Domain(a=bp.Integer(0, 19), b=bp.Integer(0, 14), sex=bp.Categorical(["f", "m"]))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(a=bp.FullDomain(), b=bp.FullDomain(), sex=bp.Public()))
+    counts = np.stack([np.full((20, 15), 200), np.full((20, 15), 20)], axis=2)
+    for query in (bp.Histogram("a", "b").by("sex"), bp.Histogram("a", "b", "sex")):
+        figure = released(query, policy=policy, counts=counts).figure()
+        norms = [image.norm for axes in figure.axes[:2] for image in axes.get_images()]
+        assert len(norms) == 2
+        assert norms[0].vmax == norms[1].vmax > 190
+        bars = [labels(axes.yaxis) for axes in figure.axes[2:]]
+        assert bars[0] == bars[1]
+
+
 def test_nothing_is_enlarged_over_quantiles():
     assert not released(bp.queries.Quantiles("age"), "8").figure().axes[0].child_axes
 
@@ -268,6 +331,7 @@ def test_dates_are_labelled_where_months_and_years_begin():
 
     assert [text for _, text in _dates(Days(), 4)] == ["2024", "2025", "2026"]
     assert [text for _, text in _dates(Days(), 10)][:2] == ["2024-01", "2024-04"]
+    assert [text for _, text in _dates(bp.Date("2021-01-01", "2021-12-31"), 2)] == ["2021-01", "2021-07"]
 
 
 @pytest.mark.parametrize(

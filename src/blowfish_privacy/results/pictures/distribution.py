@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Binned, Domain
 from blowfish_privacy.results.density import Density
-from blowfish_privacy.results.pictures.figure import BLUE, ORANGE, plain_text
-from blowfish_privacy.results.pictures.ticks import label_numbers, label_values
+from blowfish_privacy.results.pictures.figure import BLUE, ORANGE
+from blowfish_privacy.results.pictures.marks import DARK, Point, draw_marks
+from blowfish_privacy.results.pictures.ticks import label_numbers, label_part, label_values
 
 MOST_POINTS = 1000
 """Places along a curve that are drawn; more are not told apart in print."""
@@ -20,7 +21,6 @@ _THIN = 0.02
 _FEWEST = 8
 """Values of which some are the middle."""
 _WITH = "with 95 % interval"
-_DARK = "#8A4B00"
 
 Floats = npt.NDArray[np.float64]
 Mark = tuple[str, int, int, int]
@@ -37,15 +37,13 @@ def draw_shares(
     noisy = bool((high > low).any())
     label_numbers(axes.yaxis, f"share of records at or below,\n{_WITH if noisy else 'exact'}")
     # Where most records share the lowest value the rest would otherwise be a flat line.
-    bottom = -0.02 if share[0] < 0.5 else share[0] - 0.05 * (1 - share[0]) - (high[0] - low[0])
+    flat = share[0] >= 0.5 and len(share) >= _FEWEST
+    bottom = share[0] - 0.05 * (1 - share[0]) - (high[0] - low[0]) if flat else -0.02
     axes.set_ylim(bottom, 1.02)
     axes.grid(color="0.92")
     axes.set_axisbelow(True)
-    for text, place, first, last in marks:
-        at = (place + _shift(domain), share[place])
-        axes.errorbar(*([each] for each in at), xerr=[[place - first], [last - place]], fmt="D", ms=4, color=_DARK)
-        look = {"xytext": (7, -9), "textcoords": "offset points", "fontsize": 8, "color": _DARK}
-        axes.annotate(plain_text(text), at, **look)
+    places = ((text, share[place], [each + _shift(domain) for each in (place, *ends)]) for text, place, *ends in marks)
+    draw_marks(axes, [Point(text, at[0], up, at[1], at[2]) for text, up, at in places])
 
 
 def draw_density(axes: Any, domain: Domain, density: Density) -> None:
@@ -53,8 +51,8 @@ def draw_density(axes: Any, domain: Domain, density: Density) -> None:
     edges = density.edges - 0.5
     if (density.high > density.low).any():
         axes.stairs(density.high, edges, baseline=density.low, fill=True, color=ORANGE, alpha=0.55, lw=0)
-        axes.stairs(density.high, edges, baseline=None, color=_DARK, lw=0.4)
-        axes.stairs(density.low, edges, baseline=None, color=_DARK, lw=0.4)
+        axes.stairs(density.high, edges, baseline=None, color=DARK, lw=0.4)
+        axes.stairs(density.low, edges, baseline=None, color=DARK, lw=0.4)
     axes.stairs(density.values, edges, baseline=None, color=BLUE, lw=1.2)
     label_values(axes.xaxis, domain)
     label_numbers(axes.yaxis, _density_words(domain, density))
@@ -77,10 +75,15 @@ def _shift(domain: Domain) -> float:
 
 def _steps(axes: Any, positions: Any, share: Floats, low: Floats, high: Floats, shift: float) -> None:
     places = positions + shift
+    share, low, high = (each[positions] for each in (share, low, high))
+    if len(places) < _FEWEST:
+        # Few values: from nothing below the first to all above the last, or a single one would be a point.
+        places = np.concatenate([[places[0] - 0.5 - shift], places, [places[-1] + 0.5]])
+        share, low, high = (np.concatenate([[0.0], each, each[-1:]]) for each in (share, low, high))
     if (high > low).any():
-        look: dict[str, Any] = {"color": ORANGE, "alpha": 0.55, "edgecolor": _DARK, "lw": 0.4}
-        axes.fill_between(places, low[positions], high[positions], step="post", **look)
-    axes.step(places, share[positions], where="post", color=BLUE, lw=1.0)
+        look: dict[str, Any] = {"color": ORANGE, "alpha": 0.55, "edgecolor": DARK, "lw": 0.4}
+        axes.fill_between(places, low, high, step="post", **look)
+    axes.step(places, share, where="post", color=BLUE, lw=1.0)
 
 
 def enlarge_middle(axes: Any, domain: Domain, share: Floats, low: Floats, high: Floats) -> None:
@@ -94,16 +97,19 @@ def enlarge_middle(axes: Any, domain: Domain, share: Floats, low: Floats, high: 
         reach += 1
     first, last = max(middle - reach, 0), min(middle + reach + 1, len(share) - 1)
     right = middle < 0.6 * len(share)
-    inset = axes.inset_axes((0.6, 0.13, 0.38, 0.36) if right else (0.1, 0.58, 0.38, 0.36))
+    inset = axes.inset_axes((0.61, 0.14, 0.36, 0.34) if right else (0.1, 0.59, 0.36, 0.34))
     _steps(inset, np.arange(first, last + 1), share, low, high, _shift(domain))
     inset.set_xlim(first + _shift(domain), last + _shift(domain))
     near = min(max(_rise(share, middle, reach), 2 * band), 8 * band)
     inset.set_ylim(share[middle] - near / 1.6, share[middle] + near / 1.6)
-    inset.set_xticks([])
+    label_part(inset.xaxis, domain, first + _shift(domain), last + _shift(domain))
     label_numbers(inset.yaxis, "", most=3)
     inset.tick_params(labelsize=7, length=2)
     inset.set_title("around the median, enlarged", fontsize=7, pad=2)
-    axes.indicate_inset_zoom(inset, edgecolor="0.3", alpha=0.7)
+    frame = axes.indicate_inset_zoom(inset, edgecolor="0.3", alpha=0.7)
+    # Lines to the corners would cross the title or the labels of the enlarged part.
+    for line in frame.connectors:
+        line.set_visible(False)
 
 
 def _rise(share: Floats, middle: int, reach: int) -> float:

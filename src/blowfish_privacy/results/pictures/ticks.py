@@ -46,6 +46,16 @@ def label_values(axis: Any, domain: Domain, *, most: int = _MOST_LABELS, room: i
     axis.set_label_text(plain_text(" x ".join(domain.names)), fontsize=9)
 
 
+def label_part(axis: Any, domain: Domain, first: float, last: float, *, most: int = 3) -> None:
+    """Label a few values of one attribute between two positions, the roundest that are there."""
+    fine, ticks = most, list[Tick]()
+    while len(ticks) < 2 and fine < 4 * domain.size:
+        fine *= 2
+        ticks = [(place, text) for place, text in _ticks(domain, fine) if first <= place <= last]
+    chosen = ticks[:: ceil(len(ticks) / most)] if ticks else []
+    axis.set_ticks([place for place, _ in chosen], [plain_text(text) for _, text in chosen])
+
+
 def label_numbers(axis: Any, words: str, *, most: int = 6) -> None:
     """Label an axis of numbers at round ones, and say what they are, in a line or several."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -169,7 +179,7 @@ def _dates(attribute: Attribute, most: int) -> list[Tick]:
     begins = len(days) > 1 and days[0].day <= (days[1] - days[0]).days
     years = [each.year for each in days]
     months = [12 * each.year + each.month - 1 for each in days]
-    for units, step in ((months, 1), (months, 3), *((years, step) for step in (1, 2, 5, 10, 20, 50, 100))):
+    for units, step in ((months, 1), (months, 3), (months, 6), *((years, step) for step in (1, 2, 5, 10, 20, 50, 100))):
         changed = np.flatnonzero(np.diff(np.array(units) // step)) + 1
         first = [0] if begins and (units is months or days[0].month == 1) else []
         places = [place for place in [*first, *changed.tolist()] if units[place] % step == 0]
