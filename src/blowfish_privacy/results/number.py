@@ -12,7 +12,7 @@ from blowfish_privacy.domain import Subset
 from blowfish_privacy.mechanisms import Error, MeanOffsets, WeightedOffsets
 from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals, interval_figure
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.columns import estimates, standard_errors
+from blowfish_privacy.support.columns import single_estimates, standard_errors
 from blowfish_privacy.support.exact import with_error
 
 
@@ -67,7 +67,7 @@ class NumberResult(Result):
     def rows(self) -> Iterator[list[Any]]:
         """The only row."""
         error = self.error()
-        (value,) = estimates(self.values, error.rmse).tolist()
+        (value,) = single_estimates(self.values, error.rmse).tolist()
         yield [self._asked, value, *standard_errors([error.rmse, error.interval("0.95")]).tolist()]
 
     def intervals_shown(self) -> Sequence[Interval]:

@@ -79,8 +79,6 @@ def _in_runs(numbers: npt.NDArray[Any]) -> list[str]:
 
 def rounded_column(numbers: Floats, digits: int) -> Floats:
     """Round as ``round`` does, to the nearest decimal of the exact value, but a whole column at once."""
-    if digits < 0:
-        return np.array([round(number, digits) for number in numbers.tolist()], dtype=np.float64)
     scaled = numbers * 10.0**digits
     made = np.rint(scaled) / 10.0**digits
     # Near the middle between two decimals the product's own rounding may decide; few numbers are that near.
@@ -93,29 +91,34 @@ def rounded_column(numbers: Floats, digits: int) -> Floats:
 def estimates(numbers: npt.NDArray[Any], errors: npt.ArrayLike) -> npt.NDArray[Any]:
     """Round estimates to a hundredth of their smallest error or a little finer, beyond which digits tell nothing.
 
-    Whole numbers stay whole, and as they are where they have no error; what else has none keeps ten significant digits,
-    or six decimals if these are more. Sums of what is rounded agree up to that rounding.
+    Digits before the point are kept, since an error may be stated for more than one of them: whole numbers stay as they
+    are. What has no error keeps ten significant digits, or six decimals if these are more. Sums of what is rounded
+    agree up to that rounding.
     """
-    noisy = np.asarray(errors, dtype=np.float64)
-    least = float(np.min(noisy, where=noisy > 0, initial=np.inf))
     if numbers.dtype.kind != "f":
-        return numbers if least == np.inf else _whole(numbers, noisy, 2 - floor(log10(least)))
-    if least == np.inf:
-        largest = float(np.max(np.abs(numbers), where=np.isfinite(numbers), initial=0))
-        return rounded_column(numbers, _decimals(max(_EXACT - 1 - floor(log10(largest)), 6))) if largest else numbers
-    return rounded_column(numbers, _decimals(2 - floor(log10(least))))
-
-
-def _decimals(digits: int) -> int:
-    return min(digits, _MOST_DECIMALS)
-
-
-def _whole(numbers: npt.NDArray[Any], errors: Floats, digits: int) -> npt.NDArray[Any]:
-    """Round whole numbers that have an error to a power of ten, if that is more than one."""
-    if digits >= 0:
         return numbers
+    least = _least(errors)
+    if least < np.inf:
+        return rounded_column(numbers, min(max(2 - floor(log10(least)), 0), _MOST_DECIMALS))
+    largest = float(np.max(np.abs(numbers), where=np.isfinite(numbers), initial=0))
+    digits = _EXACT - 1 - floor(log10(largest)) if largest else 0
+    return rounded_column(numbers, min(max(digits, 6), _MOST_DECIMALS))
+
+
+def single_estimates(numbers: npt.NDArray[Any], errors: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Round like :func:`estimates`, but before the point too: each of them has the error that is given for it."""
+    least = _least(errors)
+    digits = 0 if least == np.inf else 2 - floor(log10(least))
+    if digits >= 0:
+        return estimates(numbers, errors)
     rounded = np.array([round(number, digits) for number in numbers.tolist()], dtype=numbers.dtype)
-    return np.where(errors > 0, rounded, numbers)
+    return np.where(np.asarray(errors) > 0, rounded, numbers)
+
+
+def _least(errors: npt.ArrayLike) -> float:
+    """Return the smallest error of those that have one; infinite if none has."""
+    given = np.asarray(errors, dtype=np.float64)
+    return float(np.min(given, where=given > 0, initial=np.inf))
 
 
 def standard_errors(errors: npt.ArrayLike) -> Floats:
