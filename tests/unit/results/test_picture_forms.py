@@ -137,8 +137,10 @@ def test_a_long_headline_has_lines_that_fit_above_the_figure():
 
 
 def test_a_number_is_written_to_the_digits_that_its_interval_leaves():
-    assert with_interval(40.411633430244464, 40.2, 40.6) == "40.4 (95 % interval 40.2 to 40.6)"
-    assert with_interval(1_125_539.0, 1_125_339.0, 1_125_739.0) == "1,125,500 (95 % interval 1,125,300 to 1,125,700)"
+    assert with_interval(40.411633430244464, 40.31, 40.51) == "40.4 (95 % interval 40.3 to 40.5)"
+    assert with_interval(1_125_539.0, 1_125_389.0, 1_125_689.0) == "1,125,539 (95 % interval 1,125,389 to 1,125,689)"
+    assert with_interval(1_125_539.0, 1_125_239.0, 1_125_839.0) == "1,125,540 (95 % interval 1,125,240 to 1,125,840)"
+    assert [deserved(value, 7.0) for value in (36.0, 36.6, -0.2)] == ["36", "37", "0"]
     large = with_interval(249_381_009.0, 219_423_686.0, 279_338_332.0)
     assert large == "249,000,000 (95 % interval 219,000,000 to 279,000,000)"
     assert with_interval(7.0, 7.0, 7.0) == "7"

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.results.pictures.figure import plain_text
-from blowfish_privacy.results.pictures.ticks import number, round_numbers, round_steps
-from blowfish_privacy.support.exact import about, measured
+from blowfish_privacy.results.pictures.ticks import deserved, number, round_numbers, round_steps
+from blowfish_privacy.support.exact import about
 
 _MOST_WRITTEN = 80
 """Cells that have room for their counts."""
@@ -62,7 +62,7 @@ def draw_map(
     for (row, column), count in np.ndenumerate(counts) if written else ():
         place = (side * (column + 0.5) - 0.5, side * (row + 0.5) - 0.5)
         colour = _legible(norm, max(float(count), 0.0))
-        said = measured(float(count), max(float(reach[row, column]) / 2, 1.0))
+        said = deserved(float(count), max(2 * float(reach[row, column]), 1.0))
         axes.text(*place, said, ha="center", va="center", fontsize=7, color=colour)
 
 

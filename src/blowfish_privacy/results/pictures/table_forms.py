@@ -103,7 +103,7 @@ def draw_pyramid(axes: Any, counts: Values, domain: Domain, half: Values, said: 
     # The uppermost tenth is for the names of the sides.
     axes.set_ylim(-0.7, 1.1 * len(positions))
     # Intervals that reach zero on both sides are told apart.
-    axes.axvline(0, color="white", lw=4)
+    axes.axvline(0, color="white", lw=2.5)
     label_numbers(axes.xaxis, _quantity(half, said), most=8)
     axes.xaxis.set_major_formatter(FuncFormatter(without_sign))
     _label_upwards(axes, domain.project(domain.names[:1]))

@@ -13,7 +13,6 @@ import numpy as np
 
 from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
 from blowfish_privacy.results.pictures.figure import plain_text, shorten_all
-from blowfish_privacy.support.exact import measured
 
 _MOST_LABELS = 11
 _ROOM = 70
@@ -87,7 +86,9 @@ def deserved(value: float, width: float) -> str:
     """Write a number to as many digits as a 95 % interval of some width, about four standard errors, leaves."""
     if not width:
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
-    return measured(float(value), width / 4)
+    # Decimals down to the first digit of the width; of large numbers down to the second digit of the error.
+    places = -floor(log10(width)) if width < 1 else min(1 - floor(log10(width / 4)), 0)
+    return f"{round(float(value), places) + 0.0:,.{min(max(places, 0), 9)}f}"
 
 
 def round_steps() -> Iterator[int]:

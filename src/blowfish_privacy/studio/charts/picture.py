@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor, log10
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.results.pictures.figure import shorten_all as cut_all
 from blowfish_privacy.studio.charts.look import MOST_POINTS, Option
-from blowfish_privacy.support.exact import measured
 
 _LONGEST = 28
 
@@ -60,7 +60,11 @@ def with_interval(value: float, low: float, high: float) -> str:
     """Write a number with its interval, if it has one, to as many digits as the interval leaves."""
     if low == high:
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
-    shown, below, above = (measured(float(each), (high - low) / 4) for each in (value, low, high))
+    # Of large numbers, down to the second digit of the error, which is about a quarter of the width.
+    finest, coarsest = (1 - floor(log10(width)) for width in (high - low, (high - low) / 4))
+    places = max(finest, min(coarsest, 0))
+    ends = (round(float(each), places) for each in (value, low, high))
+    shown, below, above = (f"{each + 0.0:,.{min(max(places, 0), 9)}f}" for each in ends)
     return f"{shown} (95 % interval {below} to {above})"
 
 
