@@ -128,7 +128,7 @@ def test_a_card_speaks_of_the_attributes_that_its_release_looks_at():
         bp.Policy(
             bp.Domain(a=bp.Integer(0, 2), b=bp.Integer(0, 2)),
             secrets=bp.PerAttribute(a=bp.FullDomain(), b=bp.Public()),
-            known=[bp.KnownCount({"b": 0})],
+            known=[bp.KnownCount({"a": 0, "b": 0})],
         ),
     ],
     ids=["joint pairs", "known facts"],

@@ -23,6 +23,7 @@ from blowfish_privacy.cli.release_files import EXTRA, ReleaseFiles
 from blowfish_privacy.cli.terminal import echo, say_error, warn
 from blowfish_privacy.engines import Engine, located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, LedgerError, SpecError
+from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.planned_release import Unplanned
@@ -30,7 +31,8 @@ from blowfish_privacy.release.public_sizes import CautiousNumbers, PublicNumbers
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.results import Result
 from blowfish_privacy.statements.budget import HEADER, budget_rows, budget_words
-from blowfish_privacy.statements.plan import headings, in_name_only, plan_cells, plans_view, unplanned_cells
+from blowfish_privacy.statements.plan import headings, plan_cells, plans_view, unplanned_cells
+from blowfish_privacy.statements.planned_losses import in_name_only
 from blowfish_privacy.statements.release import release_view, releases_view
 
 
@@ -45,7 +47,7 @@ def plan(file: str, explain: bool, as_json: bool) -> int:  # noqa: FBT001
     A release that cannot be planned says why and does not stop the others; its exit code is that of the command.
     """
     loaded = load_in_part(file)
-    outcomes, quote = _planned(file, loaded)
+    outcomes, quote, ledger = _planned(file, loaded)
     plans = [each for each in outcomes if isinstance(each, Plan)]
     unplanned = [each for each in outcomes if isinstance(each, Unplanned)]
     if quote is not None and not quote.fits:
@@ -56,7 +58,7 @@ def plan(file: str, explain: bool, as_json: bool) -> int:  # noqa: FBT001
     if not outcomes:
         echo("The file lists no releases.")
         return 0
-    _print_plans(outcomes, quote)
+    _print_plans(outcomes, quote, ledger)
     mention_missing_ledger(file, loaded)
     if explain:
         for made in plans:
@@ -128,7 +130,7 @@ def _chosen(file: str, only: Collection[str]) -> PolicyFile:
     return loaded
 
 
-def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan | Unplanned], Quote | None]:
+def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan | Unplanned], Quote | None, Ledger | None]:
     """Plan a file, and ask its ledger what that costs; without one, a new ledger's budget."""
     ask = CautiousNumbers(loaded.policy, _engine(file, loaded), _tell)
     location = ledger_location(loaded, Path(file).parent)
@@ -141,10 +143,10 @@ def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan | Unplanned],
         else:
             batch = Batch.of(loaded, session, ask=ask, check=False)
             _mention_earlier(batch)
-            return batch.outcomes, batch.quote
+            return batch.outcomes, batch.quote, session.ledger
     outcomes = plan_each(loaded, ask)
     losses = [each.certificate.loss for each in outcomes if isinstance(each, Plan)]
-    return outcomes, None if loaded.budget is None else Quote.fresh(losses, loaded.budget)
+    return outcomes, None if loaded.budget is None else Quote.fresh(losses, loaded.budget), None
 
 
 def _mention_earlier(batch: Batch) -> None:
@@ -183,8 +185,9 @@ def _confirm(batch: Batch, *, yes: bool) -> None:
     _warn_of_notices(batch.due)
     if not batch.due or yes:
         return
-    _print_plans(batch.due, batch.quote)
-    measure = batch.session.ledger.measure
+    ledger = batch.session.ledger
+    _print_plans(batch.due, batch.quote, ledger)
+    measure = ledger.measure
     after = measure.left(batch.session.remaining - batch.cost)
     try:
         click.confirm(f"Spend {measure.brief(batch.cost)} (leaving {after}) and read the data?", abort=True, err=True)
@@ -219,7 +222,7 @@ def _say_unplanned(unplanned: Sequence[Unplanned]) -> int:
     return unplanned[0].error.exit_code if unplanned else 0
 
 
-def _print_plans(outcomes: Sequence[Plan | Unplanned], quote: Quote | None) -> None:
+def _print_plans(outcomes: Sequence[Plan | Unplanned], quote: Quote | None, ledger: Ledger | None) -> None:
     plans = [each for each in outcomes if isinstance(each, Plan)]
     rows = [plan_cells(each) if isinstance(each, Plan) else unplanned_cells(each) for each in outcomes]
     print_table(headings(plans), rows)
@@ -231,5 +234,5 @@ def _print_plans(outcomes: Sequence[Plan | Unplanned], quote: Quote | None) -> N
         print_table(HEADER, budget_rows(quote, plans[0].policy))
         for sentence in budget_words(quote):
             echo(sentence)
-    for sentence in in_name_only(plans, quote):
+    for sentence in in_name_only(plans, quote, ledger):
         echo(sentence)

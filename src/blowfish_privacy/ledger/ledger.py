@@ -21,7 +21,7 @@ from blowfish_privacy.ledger.balance import in_words, lost
 from blowfish_privacy.ledger.charges import already_made, charge_of, check_not_replaced, intact, paid
 from blowfish_privacy.ledger.composition import Price
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
-from blowfish_privacy.ledger.pair_loss import LossByRows, PairLoss, pair_loss
+from blowfish_privacy.ledger.pair_loss import LossByRows, OwnLoss, PairLoss, own_losses, pair_loss
 from blowfish_privacy.ledger.policy_cache import PolicyCache, PolicyLoader
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.ledger.request import storable, wanted_entry
@@ -217,12 +217,20 @@ class Ledger(ABC):
         return self.pair_loss(x, y).amount
 
     def pair_loss(
-        self, x: Mapping[str, object], y: Mapping[str, object], by_rows: LossByRows | None = None
+        self,
+        x: Mapping[str, object],
+        y: Mapping[str, object],
+        by_rows: LossByRows | None = None,
+        due: Iterable[OwnLoss] = (),
     ) -> PairLoss:
-        """Say the same release by release; ``by_rows`` may know a smaller loss of one from what it handed out."""
+        """Say the same release by release, with those that are ``due``, as if they were charged.
+
+        ``by_rows`` may know a smaller loss of one from what it handed out.
+        """
         with self._reading() as store:
             base, entries = store.base(), tuple(store.entries())
-        return pair_loss(self._policies, base, entries, (x, y), self.measure, by_rows)
+        made = own_losses(self._policies, base, entries, by_rows)
+        return pair_loss((*made, *due), (x, y), self.measure)
 
     def verify(self) -> Report:
         """Recompute the balance, all hashes and, where policies can be read back, all prices from the rows."""

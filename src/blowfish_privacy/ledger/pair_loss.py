@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ from blowfish_privacy.domain import Cell, Subset
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.ledger.entry import Entry, StoredPolicy
 from blowfish_privacy.ledger.policy_cache import PolicyCache
+from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import cells
 from blowfish_privacy.privacy.classes import PRESENCE, PairClass, one_attribute_at_a_time
@@ -24,8 +25,19 @@ from blowfish_privacy.privacy.regions import Region, region_of
 Amount: TypeAlias = Fraction | float
 """What is lost on one pair of values; ``math.inf`` where nothing is protected."""
 Record: TypeAlias = Mapping[str, object]
+RowLoss: TypeAlias = Callable[[Record, Record], Fraction | None]
+"""Says what one release loses on a pair by the rows that it hands out, in its own measure; None if it cannot."""
 LossByRows: TypeAlias = Callable[[Entry, Record, Record], Fraction | None]
-"""Says what one release lost on a pair by the rows that it handed out, in its own measure; None if it cannot."""
+"""Says the same of the release that an entry paid for."""
+
+
+@dataclass(frozen=True)
+class OwnLoss:
+    """What a release lost, or would lose, on the secret pairs of its own policy."""
+
+    policy: Policy
+    loss: Loss
+    by_rows: RowLoss | None = None
 
 
 @dataclass(frozen=True)
@@ -50,61 +62,70 @@ class PairLoss:
         return epsilon_of(rho, delta, tuple(amount for own, amount in lost if own is EPSILON))
 
 
-def pair_loss(
-    policies: PolicyCache,
-    base: StoredPolicy | None,
-    entries: Iterable[Entry],
-    pair: tuple[Record, Record],
-    measure: Measure,
-    by_rows: LossByRows | None = None,
-) -> PairLoss:
-    """Find what the releases of a ledger lost between two values: those of a policy, and of all policies."""
-    groups = list(_groups(policies, base, entries, measure))
+def pair_loss(made: Iterable[OwnLoss], pair: tuple[Record, Record], measure: Measure) -> PairLoss:
+    """Find what releases lose between two values in all: those of a policy, and of all policies."""
+    groups = list(_groups(made, measure))
     # A person of more rows than a policy protects together is protected in several groups.
-    rows = max((policy.rows_per_person for policy, _, _ in groups), default=1)
+    rows = max((each.policy.rows_per_person for each in groups), default=1)
     losses = list[tuple[Measure, Amount]]()
-    for policy, loss, entry in groups:
+    for each in groups:
+        policy, loss, by_rows = each.policy, each.loss, each.by_rows
         lost, together = _lost_between(policy, loss, *pair), -(-rows // policy.rows_per_person)
-        known = by_rows(entry, *pair) if by_rows and entry and rows == 1 and lost < inf else None
+        known = by_rows(*pair) if by_rows and rows == 1 and lost < inf else None
         lost = lost if known is None else min(lost, known)
         losses.append((loss.measure, lost if lost == inf else loss.measure.over(Fraction(lost), together)))
     return PairLoss(measure, tuple(losses))
 
 
-def _groups(
-    policies: PolicyCache, base: StoredPolicy | None, entries: Iterable[Entry], measure: Measure
-) -> Iterator[tuple[Policy, Loss, Entry | None]]:
-    """Return what releases lost on the secret pairs of their own policy, in their own measure.
-
-    Losses in epsilon add up along any chain, so all of a policy are taken together; others are taken one by one.
-    """
+def own_losses(
+    policies: PolicyCache, base: StoredPolicy | None, entries: Iterable[Entry], by_rows: LossByRows | None
+) -> Iterator[OwnLoss]:
+    """Return what the releases of a ledger lost on the secret pairs of their own policies."""
+    charged = tuple(entries)
     found: dict[str, StoredPolicy] = {}
-    by_policy: dict[str, list[Entry]] = {}
-    for entry in entries:
+    for entry in charged:
         name, stored = entry.policy.hash, entry.policy
         found[name] = found[name] if name in found and found[name].text else stored
-        by_policy.setdefault(name, []).append(entry)
-    for name, stored in found.items():
-        policy = policies.policy(stored)
-        if policy.known:
-            raise RefusalError(
-                "the loss of a single pair is not defined with known facts: other records move along.",
-                hint="the budget spent bounds the loss between any two neighbouring tables.",
-            )
-        factor = policies.price(base, policy).factor
-        losses = [(entry, _own(entry, factor)) for entry in by_policy[name]]
-        if measure is EPSILON and len(losses) > 1:
-            yield policy, Loss.total(loss for _, loss in losses), None
-        else:
-            yield from ((policy, loss, entry) for entry, loss in losses)
+    for entry in charged:
+        policy = policies.policy(found[entry.policy.hash])
+        _check_no_facts(policy)
+        asked, factor = entry.asked, policies.price(base, policy).factor
+        own = _own_part(entry.loss, factor) if asked is None else asked
+        yield OwnLoss(policy, own, partial(by_rows, entry) if by_rows else None)
 
 
-def _own(entry: Entry, factor: int) -> Loss:
+def as_charged(due: OwnLoss, quote: Quote) -> OwnLoss:
+    """Count a release that is not made yet as it would count once it was charged."""
+    if due.loss.measure != quote.terms.measure:
+        return due
+    return replace(due, loss=_own_part(quote.charged, quote.price.factor))
+
+
+def _own_part(charged: Loss, factor: int) -> Loss:
     """Return what a release lost on its own secret pairs; it paid for those of the ledger's, which are longer."""
-    if (asked := entry.asked) is not None:
-        return asked
-    times = entry.loss.measure.over(Fraction(1), factor)
-    return Loss.of({pairs: amount / times for pairs, amount in entry.loss}, entry.loss.measure)
+    times = charged.measure.over(Fraction(1), factor)
+    return Loss.of({pairs: amount / times for pairs, amount in charged}, charged.measure)
+
+
+def _groups(made: Iterable[OwnLoss], measure: Measure) -> Iterator[OwnLoss]:
+    """Put together what can be: losses in epsilon of one policy add up along any chain; others are taken one by one."""
+    by_policy: dict[str, list[OwnLoss]] = {}
+    for each in made:
+        _check_no_facts(each.policy)
+        by_policy.setdefault(each.policy.hash, []).append(each)
+    for group in by_policy.values():
+        if measure is EPSILON and len(group) > 1:
+            yield OwnLoss(group[0].policy, Loss.total(each.loss for each in group))
+        else:
+            yield from group
+
+
+def _check_no_facts(policy: Policy) -> None:
+    if policy.known:
+        raise RefusalError(
+            "the loss of a single pair is not defined with known facts: other records move along.",
+            hint="the budget spent bounds the loss between any two neighbouring tables.",
+        )
 
 
 def _lost_between(policy: Policy, lost: Loss, x: Record, y: Record) -> Amount:

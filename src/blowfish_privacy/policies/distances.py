@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 _MOST_NAMED = 4
 
 
-def furthest(policy: Policy, names: Collection[str] | None = None) -> Iterator[tuple[Domain, str, Hops]]:
-    """For each attribute, describe two values that are many steps apart but still protected, with their steps.
+def furthest(
+    policy: Policy, names: Collection[str] | None = None, least: int = 2
+) -> Iterator[tuple[Domain, str, Hops]]:
+    """For each attribute, describe two values ``least`` steps apart or more but still protected, with their steps.
 
     Here and below, of some attributes alone if they are named.
     """
     for domain, first, last, hops in _ends_of(policy, names):
-        if 1 < hops < inf:
+        if least <= hops < inf:
             alone = f"{domain.say(first)} and {domain.attributes[0].say(last[0])}"
             pair = alone if len(domain.names) == 1 else f"({domain.say(first)}) and ({domain.say(last)})"
             yield domain, pair, hops

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.graphs.graph import Hops
+from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.policies.distances import furthest, furthest_together
 from blowfish_privacy.policies.name_only import is_name_only, promised_in_name_only, times
 from blowfish_privacy.policies.pair_promise import pair_promise
@@ -173,7 +174,7 @@ def _public(policy: Policy) -> Iterator[str]:
         yield f"{said[0].upper()}{said[1:]}."
     if not policy.known:
         yield "No other counts: if some are public, list them under known, or the promise weakens."
-    if policy.known and policy.compensation == "anywhere":
+    if crosses(policy) and policy.compensation == "anywhere":
         yield (
             "Because these counts are known, one person's change can force others to change with it; "
             "they may change to any value, and the noise must cover them all together."

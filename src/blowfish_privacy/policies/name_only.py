@@ -1,4 +1,4 @@
-"""Values that are protected in name only: so many steps apart that a release may tell them apart all the same."""
+"""Values that are protected in name only: so much is lost on the steps between them that they are told apart anyway."""
 
 from __future__ import annotations
 
@@ -30,19 +30,30 @@ def name_only(pairs: Iterable[tuple[str, Hops, float, str]], after: str) -> Iter
     """Word which of these pairs are protected in name only: their steps, the exponent, and the factor in words."""
     for pair, hops, exponent, factor in pairs:
         if is_name_only(exponent):
+            apart = "a secret pair, but" if hops == 1 else f"{hops:,} steps apart, so"
             yield (
-                f"{IN_NAME_ONLY}{pair[0].lower()}{pair[1:]} are {hops:,} steps apart, so the odds between them may "
-                f"change by a factor up to {factor} after {after}."
+                f"{IN_NAME_ONLY}{pair[0].lower()}{pair[1:]} are {apart} the odds between them may change by a factor "
+                f"up to {factor} after {after}."
             )
+
+
+def presence_in_name_only(policy: Policy, exponent: float, factor: str, after: str) -> Iterator[str]:
+    """Say where whether a person is in the table is secret in name only, by the exponent of what is lost on that."""
+    if policy.size == "unknown" and is_name_only(exponent):
+        yield (
+            f"{IN_NAME_ONLY}whether a person is in the table is secret, but the odds of it may change by a factor "
+            f"up to {factor} after {after}."
+        )
 
 
 def promised_in_name_only(
     policy: Policy, exponent: Exponent = float, after: str = "a loss of epsilon 1"
 ) -> tuple[str, ...]:
-    """Say which values a policy connects by so many steps that a loss leaves them protected in name only."""
+    """Say which values a loss leaves protected in name only, because of its size or of the steps between them."""
     together = furthest_together(policy)
-    far = [(pair, hops) for _, pair, hops in furthest(policy)] + ([] if together is None else [together])
-    return tuple(name_only(((pair, hops, exponent(hops), times(exponent(hops))) for pair, hops in far), after))
+    far = [(pair, hops) for _, pair, hops in furthest(policy, least=1)] + ([] if together is None else [together])
+    pairs = ((pair, hops, exponent(hops), times(exponent(hops))) for pair, hops in far)
+    return (*presence_in_name_only(policy, exponent(1), times(exponent(1)), after), *name_only(pairs, after))
 
 
 def times(exponent: float) -> str:

@@ -10,10 +10,11 @@ from typing import TypeAlias
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.graphs.graph import Hops
+from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import furthest, furthest_together
-from blowfish_privacy.policies.name_only import name_only
-from blowfish_privacy.privacy.classes import changing, one_attribute_at_a_time
+from blowfish_privacy.policies.name_only import name_only, presence_in_name_only
+from blowfish_privacy.privacy.classes import PRESENCE, changing, one_attribute_at_a_time
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.strength import Strength
@@ -54,46 +55,25 @@ def attributes_seen(made: Made) -> tuple[str, ...] | None:
     depends on a record through the attributes that it looks at alone (docs/proofs/classes.md).
     """
     policy = made.policy
-    if policy.known or not (policy.graph.homogeneous and policy.graph.one_at_a_time):
+    if not (policy.graph.homogeneous and one_attribute_at_a_time(policy)):
         return None
-    seen = {policy.domain.axis(name) for name in looked_at(joined(made.query, made.selection))}
-    names = tuple(name for axis, name in enumerate(policy.domain) if axis in seen)
+    names = _looked_at(made)
     return None if len(names) == len(policy.domain.names) else names
 
 
 def far_apart(made: Made) -> tuple[list[FarApart], FarApart | None]:
     """For each attribute that a release tells about, find values many steps apart, and records apart in all of them."""
-    policy, loss, names = made.policy, made.certificate.loss, attributes_seen(made)
-    alone: list[FarApart] = []
-    for domain, pair, hops in furthest(policy, names):
-        each = FarApart(pair, hops, lost_on(policy, loss, domain))
-        if each.strength.amount:
-            alone.append(replace(each, most=_by_rows(made, domain)))
-    together = furthest_together(policy, names)
-    if together is None:
-        return alone, None
-    by_rows = whole_record(made.mechanism, policy, made.selection) if loss.measure is RHO else None
-    bounds = [bound for bound in (by_rows, _one_by_one(policy, loss)) if bound is not None]
-    return alone, FarApart(*together, Strength(loss.measure, loss.largest), min(bounds, default=None))
+    return _alone_apart(made, attributes_seen(made)), _together(made)
 
 
 def in_name_only(made: Made, after: str = "this release") -> Iterator[str]:
-    """Say which values a release protects in name only."""
-    alone, together = far_apart(made)
-    yield from _said([*alone, *([] if together is None else [together])], after)
-
-
-def left_in_name_only(policy: Policy, loss: Loss, after: str) -> Iterator[str]:
-    """Say which values several releases together protect in name only, by what they lose."""
-    together = furthest_together(policy)
-    alone = [FarApart(pair, hops, lost_on(policy, loss, domain)) for domain, pair, hops in furthest(policy)]
-    if together is not None:
-        alone.append(FarApart(*together, Strength(loss.measure, loss.largest), _one_by_one(policy, loss)))
-    yield from _said(alone, after)
-
-
-def _said(found: list[FarApart], after: str) -> Iterator[str]:
-    return name_only(((each.pair, each.hops, each.exponent, each.factor) for each in found), after)
+    """Say which values a release protects in name only, secret pairs too where one step loses as much."""
+    policy, loss = made.policy, made.certificate.loss
+    # No pair that changes other attributes alone can change the answer, if nobody has to move along.
+    names = None if crosses(policy) or not policy.graph.homogeneous else _looked_at(made)
+    together, presence = _together(made), Strength(loss.measure, loss.on(PRESENCE))
+    yield from presence_in_name_only(policy, presence.exponent(), presence.factor(), after)
+    yield from _said([*_alone_apart(made, names, least=1), *([] if together is None else [together])], after)
 
 
 def lost_on(policy: Policy, loss: Loss, domain: Domain) -> Strength:
@@ -102,12 +82,41 @@ def lost_on(policy: Policy, loss: Loss, domain: Domain) -> Strength:
     return Strength(loss.measure, loss.largest if alone is None else loss.on(changing(alone)))
 
 
-def _one_by_one(policy: Policy, loss: Loss) -> Fraction | None:
+def one_by_one(policy: Policy, loss: Loss) -> Fraction | None:
     """Bound what is lost between records that differ in all that is secret: one attribute after the other changes."""
     ends = [(domain, int(hops)) for domain, _, _, hops in policy.ends if 0 < hops < inf]
-    if policy.known or any(_alone(policy, domain) is None for domain, _ in ends):
+    if any(_alone(policy, domain) is None for domain, _ in ends):
         return None
     return loss.measure.along((lost_on(policy, loss, domain).amount, hops) for domain, hops in ends)
+
+
+def _looked_at(made: Made) -> tuple[str, ...]:
+    domain = made.policy.domain
+    seen = {domain.axis(name) for name in looked_at(joined(made.query, made.selection))}
+    return tuple(name for axis, name in enumerate(domain) if axis in seen)
+
+
+def _alone_apart(made: Made, names: tuple[str, ...] | None, least: int = 2) -> list[FarApart]:
+    policy, loss = made.policy, made.certificate.loss
+    found = [
+        (domain, FarApart(pair, hops, lost_on(policy, loss, domain)))
+        for domain, pair, hops in furthest(policy, names, least)
+    ]
+    return [replace(each, most=_by_rows(made, domain)) for domain, each in found if each.strength.amount]
+
+
+def _together(made: Made) -> FarApart | None:
+    policy, loss = made.policy, made.certificate.loss
+    together = furthest_together(policy, attributes_seen(made))
+    if together is None:
+        return None
+    by_rows = whole_record(made.mechanism, policy, made.selection) if loss.measure is RHO else None
+    bounds = [bound for bound in (by_rows, one_by_one(policy, loss)) if bound is not None]
+    return FarApart(*together, Strength(loss.measure, loss.largest), min(bounds, default=None))
+
+
+def _said(found: list[FarApart], after: str) -> Iterator[str]:
+    return name_only(((each.pair, each.hops, each.exponent, each.factor) for each in found), after)
 
 
 def _by_rows(made: Made, domain: Domain) -> Fraction | None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from blowfish_privacy.ledger import Entry
+from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.policies.explain import not_protected
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.statements.accuracy import error_words
 from blowfish_privacy.statements.asked import asked_words
 from blowfish_privacy.statements.budget import budget_rows, budget_words
-from blowfish_privacy.statements.plan import in_name_only, plan_view
+from blowfish_privacy.statements.plan import plan_view
+from blowfish_privacy.statements.planned_losses import in_name_only
 from blowfish_privacy.statements.release import paid_by
 from blowfish_privacy.support.exact import rounded_down
 
@@ -46,7 +47,9 @@ class Confirmation:
     """What the policy leaves unprotected, or protects in name only, in all of them."""
 
 
-def confirmation(plans: Sequence[Plan], earlier: Mapping[str, Entry], quote: Quote) -> Confirmation:
+def confirmation(
+    plans: Sequence[Plan], earlier: Mapping[str, Entry], quote: Quote, ledger: Ledger | None = None
+) -> Confirmation:
     """Say what releasing plans of one policy will do; ``earlier`` are the entries that paid for some already."""
     policy, due = plans[0].policy, any(plan.key not in earlier for plan in plans)
     return Confirmation(
@@ -55,7 +58,7 @@ def confirmation(plans: Sequence[Plan], earlier: Mapping[str, Entry], quote: Quo
         releases=tuple(_release(plan, earlier.get(plan.key)) for plan in plans),
         spending=tuple(budget_words(quote)) if due else ("All of it was paid for before. Nothing is spent.",),
         balances=tuple(map(tuple, budget_rows(quote, policy))) if due else (),
-        unprotected=not_protected(policy, in_name_only(plans, quote)),
+        unprotected=not_protected(policy, in_name_only(plans, quote, ledger)),
     )
 
 

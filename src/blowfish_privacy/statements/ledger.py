@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from math import isinf
@@ -12,7 +12,7 @@ from typing import Any
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.ledger.amounts import read_amount
 from blowfish_privacy.ledger.losses import write_loss
-from blowfish_privacy.ledger.pair_loss import PairLoss
+from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss
 from blowfish_privacy.ledger.verification import Report
 from blowfish_privacy.policies.distances import furthest_apart
 from blowfish_privacy.privacy.budget import deltas, meanings_view, short
@@ -63,9 +63,14 @@ def asked_in_words(entry: Entry) -> str:
     return own.words(amount)
 
 
-def lost_on_pair(ledger: Ledger, first: Mapping[str, Any], second: Mapping[str, Any]) -> PairLoss:
-    """Say what was lost on two values so far: along chains of secret pairs, or by the rows that were handed out."""
-    return ledger.pair_loss(first, second, partial(loss_by_rows, ledger))
+def lost_on_pair(
+    ledger: Ledger, first: Mapping[str, Any], second: Mapping[str, Any], due: Sequence[OwnLoss] = ()
+) -> PairLoss:
+    """Say what was lost on two values so far: along chains of secret pairs, or by the rows that were handed out.
+
+    What is due, as if it were charged already, is added.
+    """
+    return ledger.pair_loss(first, second, partial(loss_by_rows, ledger), due)
 
 
 def lost_on_whole_record(ledger: Ledger) -> tuple[str, PairLoss] | None:

@@ -9,13 +9,10 @@ from typing import Any
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.mechanisms import ExpectedError
 from blowfish_privacy.privacy.budget import Budget
-from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.queries.asked import split
-from blowfish_privacy.release import far_apart
 from blowfish_privacy.release.checks import selected
 from blowfish_privacy.release.explain import compare
-from blowfish_privacy.release.far_apart import left_in_name_only
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.planned_release import Unplanned
 from blowfish_privacy.release.rival import comparison
@@ -102,16 +99,6 @@ def _parts(plan: Plan) -> dict[str, Any]:
         for each in comparison(plan)
     ]
     return {"parts": parts, "promises": plan.mechanism.promises(plan.population.policy)} if parts else {}
-
-
-def in_name_only(plans: Sequence[Plan], quote: Quote | None) -> list[str]:
-    """Say which values are protected in name only after these releases, and those that are charged already."""
-    policy, pure = plans[0].policy, all(plan.certificate.loss.measure is EPSILON for plan in plans)
-    if pure and (quote is None or quote.terms.measure is EPSILON):
-        loss = Loss.total(plan.certificate.loss for plan in plans) if quote is None else quote.after
-        return [*left_in_name_only(policy, loss, "these releases")]
-    # In rho much depends on the rows that each of them measures.
-    return [*dict.fromkeys(said for plan in plans for said in far_apart.in_name_only(plan, f"release {plan.name!r}"))]
 
 
 def plan_cells(plan: Plan) -> list[str]:

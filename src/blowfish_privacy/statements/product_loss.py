@@ -9,21 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from math import inf, isinf
+from functools import cached_property, partial
 
 from blowfish_privacy.domain import quoted
-from blowfish_privacy.errors import LedgerError, RefusalError
-from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.ledger.balance import by_class
-from blowfish_privacy.policies.distances import furthest, furthest_apart, furthest_together
-from blowfish_privacy.policies.name_only import name_only
-from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, changing, one_attribute_at_a_time
-from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.policies.distances import furthest_apart
+from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, one_attribute_at_a_time
 from blowfish_privacy.privacy.strength import Strength
-from blowfish_privacy.release.far_apart import left_in_name_only
 from blowfish_privacy.release.product import Product
 from blowfish_privacy.statements.card_words import MOST_LISTED
+from blowfish_privacy.statements.far_losses import FarApart, FarLosses
 from blowfish_privacy.statements.ledger import lost_on_pair
 
 
@@ -33,35 +28,6 @@ def pairs_named(pairs: PairClass) -> str:
         return quoted(pairs.attribute)
     said = {PRESENCE.kind: "whether a person is in the table", EVERY.kind: "every attribute"}
     return said.get(pairs.kind, "any attributes")
-
-
-@dataclass(frozen=True)
-class FarApart:
-    """Two values that are several secret steps apart, and what was lost between them."""
-
-    pair: str
-    hops: Hops
-    lost: Strength | None
-    """None where nothing protects them from each other."""
-    steps: Hops
-    """Over how many steps that is to be counted: one where it is the loss between the two already."""
-    worst: Strength
-    """What the secret pair that lost the most has lost."""
-
-    @property
-    def factor(self) -> str | None:
-        """The factor that odds may have changed by, never less than it is."""
-        return None if self.lost is None else self.lost.factor(self.steps)
-
-    @property
-    def words(self) -> str:
-        """Say how far apart the two are, and what that means."""
-        apart = f"{self.pair} are {self.hops:,} secret steps apart"
-        if self.lost is None:
-            return f"{apart}, and some release protects them not at all."
-        if self.lost.exponent(self.steps) <= self.worst.exponent():
-            return f"{apart}, and all the same protected no less than Strength says."
-        return f"{apart} and protected less: a factor {self.factor}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,39 +72,13 @@ class ProductLoss:
 
     def in_name_only(self) -> Iterator[str]:
         """Say which values all releases together protect in name only; no attribute is left out."""
-        product, after = self.product, "all releases"
-        if product.measure is EPSILON:
-            yield from left_in_name_only(product.policy, product.lost, after)
-            return
-        # In rho much depends on the rows that each release measured.
-        for each in self.far_apart(None):
-            if each.lost is None:
-                yield each.words
-            else:
-                factor, exponent = each.lost.factor(each.steps), each.lost.exponent(each.steps)
-                yield from name_only([(each.pair, each.hops, exponent, factor)], after)
+        return self._far.in_name_only("all releases")
 
-    def far_apart(self, most: int | None = MOST_LISTED) -> Iterator[FarApart]:
+    def far_apart(self) -> Iterator[FarApart]:
         """Go through values that are many steps apart: of each attribute, the first few of many, then of all."""
-        policy = self.product.policy
-        ends = [(domain, first, last) for domain, first, last, hops in policy.ends if 1 < hops < inf]
-        for (domain, pair, hops), (_, first, last) in list(zip(furthest(policy), ends, strict=True))[:most]:
-            yield self._between(pair, hops, domain.names, (domain.record(first), domain.record(last)))
-        together, records = furthest_together(policy), furthest_apart(policy)
-        if together is not None and records is not None:
-            yield self._between(*together, policy.domain.names, records[:2])
+        return self._far.some(MOST_LISTED)
 
-    def _between(
-        self, pair: str, hops: Hops, names: tuple[str, ...], records: tuple[dict[str, object], dict[str, object]]
-    ) -> FarApart:
-        policy = self.product.policy
-        if policy.known:
-            alone = len(names) == 1 and policy.size != "unknown" and one_attribute_at_a_time(policy)
-            lost = self.classes.get(changing(names[0]), Fraction(0)) if alone else self.product.spent
-            return FarApart(pair, hops, self.strength(lost), hops, self.most)
-        try:
-            amount = lost_on_pair(self.product.ledger, *records).amount
-        except (RefusalError, LedgerError):
-            # A charge under other facts, or a policy without its text: the balances bound every step all the same.
-            return FarApart(pair, hops, self.most, hops, self.most)
-        return FarApart(pair, hops, None if isinf(amount) else self.strength(Fraction(amount)), 1, self.most)
+    @property
+    def _far(self) -> FarLosses:
+        product = self.product
+        return FarLosses(product.policy, product.lost, product.spent, partial(lost_on_pair, product.ledger))

@@ -61,7 +61,8 @@ class Offer:
     @cached_property
     def confirmation(self) -> Confirmation:
         """What must be said before somebody says yes."""
-        return confirmation(self.batch.plans, self.batch.earlier, self.batch.quote)
+        batch = self.batch
+        return confirmation(batch.plans, batch.earlier, batch.quote, batch.session.ledger)
 
 
 @dataclass(frozen=True)

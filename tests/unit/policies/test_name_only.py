@@ -1,7 +1,9 @@
 """Values so many steps apart that a release may tell them apart all the same are not called protected."""
 
+from fractions import Fraction
 from math import exp, log
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +13,12 @@ from blowfish_privacy.policies.explain import COMPLETE, explain_pair, not_protec
 from blowfish_privacy.policies.name_only import MOST_TIMES, is_name_only, times
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release.explain import compare
-from blowfish_privacy.release.far_apart import in_name_only, left_in_name_only
+from blowfish_privacy.release.far_apart import in_name_only
 from blowfish_privacy.release.plan import make_plan
+from blowfish_privacy.statements.card import make_card
+from blowfish_privacy.statements.card_page import markdown
+from blowfish_privacy.statements.ledger import lost_on_pair
+from blowfish_privacy.statements.planned_losses import in_name_only as planned_in_name_only
 from blowfish_privacy.statements.policy import name_only_after, policy_view
 
 
@@ -50,8 +56,87 @@ def test_a_release_speaks_of_what_it_loses() -> None:
     assert not [*in_name_only(quiet)]
     assert "! " not in loud.explain()
     assert "In name only: “age” 0 and 35" in loud.explain()
-    together = loud.certificate.loss + quiet.certificate.loss
-    assert all("36,316 after both." in text for text in left_in_name_only(policy, together, "both"))
+    # Both together: e^(35 x 0.3); nothing is said of wages, which neither looks at.
+    said = planned_in_name_only([loud, quiet], None)
+    assert said
+    assert all("36,316 after these releases." in text for text in said)
+
+
+def one_step(**options: object) -> bp.Policy:
+    domain = bp.Domain(age=bp.Integer(0, 35), sex=bp.Categorical(["F", "M"]))
+    return bp.Policy(domain, **{"secrets": bp.FullDomain(), **options})  # pyright: ignore[reportArgumentType]
+
+
+def test_a_secret_pair_is_protected_in_name_only_where_one_step_loses_as_much() -> None:
+    policy, session = one_step(), bp.Session(bp.Counts(np.ones((36, 2), dtype=int)), one_step(), budget=10)
+    # e^10 = 22,026.5 after the budget, and e^7 = 1,096.6 after a release that does not look at sexes.
+    said = name_only_after(policy, session.ledger.terms)
+    pair = "In name only: “age” 0 and 35 are a secret pair, but the odds between them may change by a factor up to "
+    assert said[0] == f"{pair}22,027 after all of the budget (epsilon 10)."
+    assert len(said) == 2
+    assert COMPLETE not in not_protected(policy, said)
+    assert not name_only_after(policy, None)
+    plan = session.plan(bp.Histogram("age"), epsilon=7)
+    assert [*in_name_only(plan)] == [f"{pair}1,097 after this release."]
+    assert f"{pair}1,097 after this release." in plan.explain()
+    assert planned_in_name_only([plan], session.quote(plan), session.ledger) == [f"{pair}1,097 after these releases."]
+    card = markdown(make_card(session.release(plan).text))
+    assert "- **In name only**: “age” 0 and 35 are a secret pair, but" in card.partition("## What is not protected")[2]
+    assert f"{pair}1,097 after all releases.".removeprefix("In name only: ") in markdown(session.card())
+
+
+def test_presence_is_secret_in_name_only_too() -> None:
+    policy = one_step(secrets=bp.Public(), size="unknown")
+    session = bp.Session(bp.Counts(np.ones((36, 2), dtype=int)), policy, budget=10)
+    said = "In name only: whether a person is in the table is secret, but the odds of it may change by a factor up to "
+    assert name_only_after(policy, session.ledger.terms)[0].startswith(f"{said}22,027 after")
+    plan = session.plan(bp.Histogram("age"), epsilon=7)
+    assert next(in_name_only(plan)).startswith(f"{said}1,097 after")
+    assert planned_in_name_only([plan], None)[0].startswith(f"{said}1,097 after")
+
+
+@pytest.mark.parametrize("budget", [3, {"rho": 3}], ids=["epsilon", "rho"])
+def test_a_plan_adds_what_the_ledger_lost_under_other_policies(budget: object) -> None:
+    domain = bp.Domain(age=bp.Integer(17, 90), sex=bp.Categorical(["F", "M"]))
+    near, wide, fine = (
+        bp.Policy(domain, secrets=bp.PerAttribute(age=bp.DistanceThreshold(most), sex=bp.FullDomain()))
+        for most in (5, 10, 1)
+    )
+    counts = bp.Counts(np.ones((74, 2), dtype=int))
+    first = bp.Session(counts, near, budget=budget)
+    first.release(bp.Cumulative("age"), epsilon="0.25", name="one")
+    first.release(bp.Cumulative("age"), epsilon="0.25", name="two")
+    for policy, name in ((wide, "three"), (fine, "four")):
+        session = bp.Session(counts, policy, ledger=first.ledger)
+        plan = session.plan(bp.Mean("age"), epsilon="0.05", name=name)
+        planned = planned_in_name_only([plan], session.quote(plan), session.ledger)
+        session.release(plan)
+        card = markdown(session.card())
+        factors = [text.partition("up to ")[2].partition(" after")[0] for text in planned]
+        # What the plan says is what the card says afterwards, in both places, and what the ledger says of the pair.
+        assert factors
+        lost = lost_on_pair(session.ledger, {"age": 17}, {"age": 90}).amount
+        assert factors[0] == Strength(session.ledger.measure, Fraction(lost)).factor()
+        for text, factor in zip(planned, factors, strict=True):
+            pair = text.removeprefix("In name only: ").partition(" are ")[0]
+            assert text.endswith("after these releases and those before.")
+            assert card.count(f"{pair} are 1") == 2
+            assert f"up to {factor} after all releases." in card
+            assert f"protected less: a factor {factor}." in card
+        assert planned_in_name_only([plan], session.quote(), session.ledger) == planned
+
+
+def test_facts_that_cost_nothing_do_not_make_a_card_speak_of_other_attributes() -> None:
+    domain = bp.Domain(age=bp.Integer(0, 39), sex=bp.Categorical(["F", "M"]), zone=bp.Integer(0, 29))
+    secrets = bp.PerAttribute(age=bp.DistanceThreshold(5), sex=bp.Public(), zone=bp.FullDomain())
+    policy = bp.Policy(domain, secrets=secrets, known=[bp.KnownMarginal("sex")])
+    assert "can force others to change with it" not in policy.explain()
+    crossed = bp.Policy(domain, secrets=secrets, known=[bp.KnownMarginal("zone")])
+    assert "can force others to change with it" in crossed.explain()
+    session = bp.Session(bp.Counts(np.ones((40, 2, 30), dtype=int)), policy, budget=10)
+    card = markdown(make_card(session.release(bp.Histogram("age", "sex"), epsilon=8).text))
+    assert "Nothing in this answer depends on “zone”." in card
+    assert card.count("zone") == 1
 
 
 @given(st.floats(0, 2000))
