@@ -15,7 +15,7 @@ from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import Entry, Ledger, Report
 from blowfish_privacy.release import reading, verification
 from blowfish_privacy.release.product import Product, examine_product
-from blowfish_privacy.statements.notices import to_a_reader
+from blowfish_privacy.statements.notices import to_readers
 from blowfish_privacy.statements.product_releases import loss_words
 from blowfish_privacy.statements.product_view import product_verification_view
 
@@ -37,16 +37,16 @@ def verify(release: str, out: str, as_json: bool) -> int:  # noqa: FBT001
         return _verify_product(release, Path(out), as_json=as_json)
     text = read_document(release)
     problems = verification.problems(text, Path(release).parent)
-    body = reading.parse(text)
     if as_json:
         print_json({"ok": not problems, "problems": problems})
     elif problems:
         for problem in problems:
             echo(f"Problem: {problem}")
     else:
-        echo(f"{release} is sound: {reading.upgraded(body)['guarantee']['statement']}.")
-        for notice in body["notices"]:
-            echo(f"Notice: {to_a_reader(notice)}")
+        body = reading.upgraded(reading.parse(text))
+        echo(f"{release} is sound: {body['guarantee']['statement']}.")
+        for notice in to_readers([reading.read(body, part, Path(release).parent) for part in reading.parts_of(body)]):
+            echo(f"Notice: {notice}")
     return _UNSOUND if problems else 0
 
 
@@ -106,8 +106,8 @@ def _say_sound(argument: str, product: Product) -> None:
     echo(f"{argument} is sound: {entries} and {documents}, whose losses {proved}.")
     for each in product.released:
         echo(f"  entry {each.entry.number}, {each.name}: {loss_words(each.entry.loss)}")
-        for notice in each.body["notices"]:
-            echo(f"    Notice: {to_a_reader(notice)}")
+        for notice in to_readers(each.parts):
+            echo(f"    Notice: {notice}")
     for entry in product.unreleased:
         echo(f"  entry {entry.number}: {loss_words(entry.loss)}; nothing was handed out for it, and it counts")
     echo(f"In all: {loss_words(product.lost)}, of a budget of {product.terms.kept}.")

@@ -17,6 +17,7 @@ from typing import Any
 from blowfish_privacy.privacy.budget import meanings, short
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release import spec
+from blowfish_privacy.release.explain import own_notices
 from blowfish_privacy.release.kept_values import KeptValues, Noisy
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.support.exact import show
@@ -68,7 +69,7 @@ def write(plan: Plan, noisy: Noisy, *, source: Randomness, time: str, entry: int
         },
         "policy": spec.policy_to_section(plan.policy),
         "post_processing": [],
-        "notices": [*plan.notices, *([] if source.private else [PREDICTABLE])],
+        "notices": [*own_notices(plan), *([] if source.private else [PREDICTABLE])],
         "randomness": source.kind,
         "package": {"name": PACKAGE, "version": __version__},
         "time": time,

@@ -15,6 +15,7 @@ from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import Norm, Records, sensitivity
 from blowfish_privacy.release import public_totals
 from blowfish_privacy.release.error_left import error_left
+from blowfish_privacy.release.exact_groups import planned_exactly
 from blowfish_privacy.release.rival import comparison, kind_of_plain
 from blowfish_privacy.release.whole_record import whole_record
 from blowfish_privacy.support.exact import about, rounded_up
@@ -32,7 +33,12 @@ def explain_plan(plan: Plan) -> str:
 
 
 def notices(plan: Plan) -> list[str]:
-    """Say loudly what must not be overlooked."""
+    """Say loudly what must not be overlooked, in any group."""
+    return [*planned_exactly(plan), *own_notices(plan)]
+
+
+def own_notices(plan: Plan) -> list[str]:
+    """Say the same of a plan, or of the costliest of its groups, as documents do: each group has its own there."""
     said: list[str] = []
     if plan.amount == 0 and plan.policy.known and plan.policy.graph.project(plan.query.attributes).has_edges:
         said.append(

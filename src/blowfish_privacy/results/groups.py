@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.release.exact_groups import notices_of
 from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.parquet import columns_of, parquet
 from blowfish_privacy.results.pictures.figure import plain_text, shorten, shorten_all, state_below, title_above
@@ -61,7 +62,7 @@ class GroupsResult(Mapping[Any, Result], Drawn):
     @property
     def notices(self) -> list[str]:
         """What must not be overlooked in any group."""
-        return sorted({notice for result in self.values() for notice in result.notices})
+        return notices_of([result.release for result in self.values()])
 
     def remarks(self) -> list[str]:
         """What is to be said of the numbers shown, of any group."""

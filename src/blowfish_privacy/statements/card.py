@@ -35,6 +35,7 @@ from blowfish_privacy.statements.card_exactness import (
 from blowfish_privacy.statements.card_layout import Card, Item, Section
 from blowfish_privacy.statements.card_strength import attributes_seen, less_than_full_domain, lost, protected
 from blowfish_privacy.statements.card_words import (
+    EXACT_GROUPS,
     METHOD,
     POST_PROCESSING,
     definition,
@@ -137,7 +138,8 @@ class _CardWriter:
         how = f" {strength.grade}," if strength.grade else ""
         sure = f"can become at most {strength.certainty} % sure by reading this release alone{strength.but}"
         who = f"whoever is undecided {undecided(self.main.policy)} {sure}"
-        return f"Noise protects each person{how} with {strength.words}: {who}."
+        some = f" {EXACT_GROUPS}" if any(not release.certificate.amount for release in self.releases) else ""
+        return f"Noise protects each person{how} with {strength.words}: {who}.{some}"
 
     def _released(self) -> Iterator[Item]:
         main = self.main
@@ -197,8 +199,7 @@ class _CardWriter:
         yield Item("Definition", definition(main.policy, self._lost.measure))
         for name_of, amount in self._parameters.items():
             yield Item(f"{name_of[0].upper()}{name_of[1:]}", amount)
-        exact = "None: the numbers are the exact ones."
-        yield Item("Mechanism", made_with(self.releases) if self._lost.amount else exact)
+        yield Item("Mechanism", made_with(self.releases))
         most = max(self.releases, key=lambda release: release.certificate.sensitivity.value)
         yield Item("Sensitivity", f"A secret change moves {moved(most)} ({most.certificate.sensitivity.theorem}).")
         yield Item("Proof", f"In the documentation of {self._software}: {main.certificate.proof}")

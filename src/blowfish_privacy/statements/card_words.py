@@ -24,6 +24,8 @@ METHOD = (
     "Xi He, Ashwin Machanavajjhala, Bolin Ding: Blowfish Privacy: Tuning Privacy-Utility Trade-offs using Policies, "
     "SIGMOD 2014."
 )
+EXACT = "None: the numbers are the exact ones."
+EXACT_GROUPS = "Some groups are published exactly, without noise: they are listed under what is not protected."
 MOST_LISTED = 6
 _LONGEST = 1200
 
@@ -158,7 +160,8 @@ def made_with(releases: Sequence[Release]) -> str:
     """Say what noise went where: once where all groups are alike, else for the costliest and the cheapest."""
     alike: dict[str, list[Release]] = {}
     for release in sorted(releases, key=lambda release: release.certificate.amount, reverse=True):
-        alike.setdefault(f"{release.mechanism.name}. {release.mechanism.words()}", []).append(release)
+        noise = f"{release.mechanism.name}. {release.mechanism.words()}"
+        alike.setdefault(noise if release.certificate.amount else EXACT, []).append(release)
     (words, _), *more = alike.items()
     if not more:
         return words

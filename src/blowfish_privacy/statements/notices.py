@@ -5,11 +5,12 @@ Documents keep the notices of the plan that they were made from; a reader is tol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from blowfish_privacy.release.exact_groups import NO_NOISE, notices_of
 from blowfish_privacy.release.reading import Release
 
-_NOT_HIDDEN = ("NO NOISE", "NOT PRIVATE")
+_NOT_HIDDEN = (NO_NOISE, "NOT PRIVATE")
 _TO_A_READER = {
     "so it will be published exactly.": "so it is published exactly.",
     " If that is not what you want, change the policy.": "",
@@ -24,15 +25,16 @@ def to_a_reader(notice: str) -> str:
     return notice
 
 
-def not_hidden(releases: Iterable[Release]) -> Sequence[str]:
+def not_hidden(releases: Sequence[Release]) -> Sequence[str]:
     """Return what documents say of numbers that no noise hides."""
-    return [notice for notice in _all(releases) if notice.startswith(_NOT_HIDDEN)]
+    return [notice for notice in to_readers(releases) if notice.startswith(_NOT_HIDDEN)]
 
 
-def on_exactness(releases: Iterable[Release]) -> Sequence[str]:
+def on_exactness(releases: Sequence[Release]) -> Sequence[str]:
     """Return what else documents say, which is about how exact their numbers are."""
-    return [notice for notice in _all(releases) if not notice.startswith(_NOT_HIDDEN)]
+    return [notice for notice in to_readers(releases) if not notice.startswith(_NOT_HIDDEN)]
 
 
-def _all(releases: Iterable[Release]) -> Sequence[str]:
-    return sorted({to_a_reader(str(notice)) for release in releases for notice in release.body["notices"]})
+def to_readers(releases: Sequence[Release]) -> Sequence[str]:
+    """Return all that documents say must not be overlooked, of the release or of its groups."""
+    return [to_a_reader(notice) for notice in notices_of(releases)]

@@ -155,8 +155,7 @@ class _ProductCardWriter:
         if not product.released:
             return
         for each in product.released:
-            noise = made_with(each.parts) if each.plan.amount else "None: the numbers are the exact ones."
-            yield Item("Mechanism", f"{named(each, product)}: {noise}")
+            yield Item("Mechanism", f"{named(each, product)}: {made_with(each.parts)}")
         sources = dict.fromkeys(str(each.body["randomness"]) for each in product.released if each.plan.amount)
         yield Item("Randomness", f"{', '.join(sources)}; exact integer noise" if sources else "None: without noise.")
         proofs = dict.fromkeys(each.plan.certificate.proof for each in product.released if each.plan.amount)

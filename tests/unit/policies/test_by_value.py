@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_lab.audit import known_facts
+from blowfish_privacy.cli import main
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.graphs import covering, union
 from blowfish_privacy.graphs.by_value_graph import ByValueGraph
@@ -22,6 +23,8 @@ from blowfish_privacy.graphs.covering import steps_covering
 from blowfish_privacy.graphs.graph import differing
 from blowfish_privacy.graphs.union import UnionGraph
 from blowfish_privacy.release import spec, verification
+from blowfish_privacy.statements.card import make_card
+from blowfish_privacy.statements.card_page import markdown
 from blowfish_privacy.testing.oracle import hops_by_search
 from blowfish_privacy.testing.strategies import domains, secrets
 from effort import examples
@@ -225,6 +228,32 @@ def test_each_part_gets_the_noise_of_its_own_graph_and_a_part_without_secrets_no
     assert session.remaining == Fraction(19, 2)
     session.release(bp.Histogram("wage").where(consent="near", age=(17, 20)), epsilon="0.5")
     assert session.remaining == 9
+
+
+def test_groups_that_are_published_exactly_are_named_and_no_others(tmp_path, capsys):
+    session = bp.Session(bp.Counts(np.ones(PEOPLE.shape, dtype=np.int64)), POLICY, budget=10)
+    plan = session.plan(bp.Sum("wage").by("consent"), epsilon="0.5", name="wages")
+    warned = "NO NOISE for “consent” open: under this policy nothing in this answer about “wage” is secret, so it will"
+    assert [notice for notice in plan.notices if "NO NOISE" in notice] == [plan.notices[0]]
+    assert plan.notices[0].startswith(warned)
+    assert f"! {warned}" in plan.explain()
+    result = session.release(plan)
+    told = [notice for notice in result.notices if "NO NOISE" in notice]
+    assert len(told) == 1
+    assert told[0].startswith(warned)
+    published = f"{warned.removesuffix('will')}is published exactly."
+    result.save(tmp_path / "wages.release.json")
+    assert main.run(["verify", str(tmp_path / "wages.release.json")]) == 0
+    assert f"Notice: {published}" in capsys.readouterr().out
+    for text in (markdown(make_card(result.text)), markdown(session.card())):
+        assert published in text.partition("## What is not protected")[2]
+        assert text.count("NO NOISE") == 1
+        assert "scale 0," not in text
+        assert "For “consent” open (epsilon 0): None: the numbers are the exact ones." in text
+    assert "Some groups are published exactly" in make_card(result.text).summary
+    # Where no group has noise, it is said of the release.
+    every = session.plan(bp.Sum("wage").where(consent="open").by("consent"), epsilon="0.5")
+    assert every.notices[0].startswith("NO NOISE: under")
 
 
 @given(st.data())
