@@ -30,7 +30,6 @@ from blowfish_privacy.session import Session
 from blowfish_privacy.support.postgresql import is_address
 
 _WHAT = "the releases cost"
-_OTHERS = "the others can be released without it, if they are named: --only NAME."
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,12 +142,19 @@ def plan_each(file: PolicyFile, ask: PublicNumbers, ledger: Measure | None = Non
 
 def refuse_unplanned(outcomes: Sequence[object]) -> None:
     """Refuse the first of a file's releases that cannot be read or planned, if there is one."""
-    for each in outcomes:
-        if isinstance(each, Unplanned):
-            error = each.error
-            if len(outcomes) > 1 and not isinstance(error, DataError):
-                error = error.hinting(_OTHERS)
-            raise error
+    wrong = [each.error for each in outcomes if isinstance(each, Unplanned)]
+    if wrong and (len(outcomes) == 1 or isinstance(wrong[0], DataError)):
+        raise wrong[0]
+    if wrong:
+        raise wrong[0].hinting(_others(len(wrong) - 1, len(outcomes) - len(wrong)))
+
+
+def _others(wrong: int, right: int) -> str:
+    """Say what becomes of the other releases of a file, so many of which cannot be planned either."""
+    if not wrong:
+        return "the others can be released without it, if they are named: --only NAME."
+    said = f"{wrong:,} other{' cannot' if wrong == 1 else 's cannot'} be planned either: blowfish plan says why."
+    return f"{said} The rest can be released, if they are named: --only NAME." if right else said
 
 
 def try_release(

@@ -92,3 +92,40 @@ def test_a_file_with_nothing_but_a_wrong_release_is_planned_too(tmp_path, capsys
     captured = capsys.readouterr()
     assert "(no name)" in captured.out
     assert "line 10: the first release: name is missing." in captured.err
+
+
+SEVERAL = people_file(
+    "name: ages, histogram: age, epsilon: 0.25",
+    "name: typo, histogram: agee, epsilon: 0.25",
+    "name: form, histgram: age, epsilon: 0.25",
+    "name: ages, histogram: sex, epsilon: 0.25",
+    "name: sexes, mean: sex, epsilon: 0.25",
+)
+
+
+def test_the_first_of_several_wrong_ones_is_named_and_the_others_are_counted(tmp_path, capsys):
+    write_people(tmp_path)
+    (tmp_path / "people.yaml").write_text(SEVERAL)
+    file, lines = str(tmp_path / "people.yaml"), SEVERAL.splitlines()
+    first, second = (number for number, line in enumerate(lines, 1) if "name: ages" in line)
+    assert run(["plan", file]) == 2
+    planned = capsys.readouterr()
+    assert [row.split()[0] for row in planned.out.splitlines()[1:6]] == ["ages", "typo", "form", "ages", "sexes"]
+    assert f"line {second}: release 'ages': the release of line {first} has the same name." in planned.err
+    # What can be written in a file is named to somebody who writes one.
+    assert "linear: {attributes: [..], rows: [[0, 1, ..]]} in a file" in planned.err
+    said = f"Error: line {first + 1}: release 'typo': the domain has no attribute 'agee'."
+    for command in (["release", "--yes"], ["policy", "check"]):
+        assert run([*command, file]) == 2
+        assert capsys.readouterr().err.startswith(said)
+    assert run(["release", "--yes", file]) == 2
+    assert "3 others cannot be planned either: blowfish plan says why. The rest can be" in capsys.readouterr().err
+    # The data have nothing to do with releases.
+    assert run(["data", "check", file]) == 0
+    assert "All fit." in capsys.readouterr().out
+
+
+def test_a_table_that_is_not_there_is_missed_once(tmp_path, capsys):
+    (tmp_path / "people.yaml").write_text(FILE.replace("name: odd one, histogram: sex", "name: odd one, mean: age"))
+    assert run(["plan", str(tmp_path / "people.yaml")])
+    assert capsys.readouterr().err.count("Planned without the number of records") == 1

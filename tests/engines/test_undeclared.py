@@ -8,7 +8,7 @@ import pytest
 from blowfish_privacy.domain import Binned, Categorical, Date, Domain, Integer
 from blowfish_privacy.domain.declaring_hints import DATES_HINT, DECIMALS_HINT
 from blowfish_privacy.engines import open_engine
-from blowfish_privacy.engines.sql.undeclared import MOST_SHOWN
+from blowfish_privacy.engines.sql.undeclared import MOST_SHOWN, YEAR_FIRST
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.release.data_check import PolicyCheck
 from blowfish_privacy.statements.data_check import data_check_words
@@ -57,6 +57,14 @@ def test_dates_and_decimals_among_whole_numbers_are_hinted_at(tmp_path):
     said = data_check_words(check)
     assert f"day: {DATES_HINT}" in said
     assert f"wage: {DECIMALS_HINT}" in said
+
+
+def test_dates_are_hinted_at_among_categories_and_in_whatever_order_they_are_written(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c,d\n2020-01-03,03/04/2020,03/04/2020,x\n2020-02-03,2020.4.3,2020-01-05,y\n")
+    named, days = Categorical(["x", "y"]), Date("2020-01-01", "2020-12-31")
+    check = open_engine(tmp_path / "t.csv").check(Domain(a=named, b=named, c=days, d=named))
+    assert [each.hints for each in check.columns] == [(DATES_HINT,), (DATES_HINT,), (YEAR_FIRST,), ()]
+    assert f"c: {YEAR_FIRST}" in data_check_words(check)
 
 
 def test_the_nearest_column_is_named(tmp_path):

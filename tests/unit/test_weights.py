@@ -10,6 +10,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.release import spec
+from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.release.verification import problems
 from blowfish_privacy.statements.accuracy import error_words
 from blowfish_privacy.statements.card import make_card
@@ -241,3 +242,9 @@ def test_a_weighted_mean_of_nobody_does_not_exist():
     assert released["a"].error().interval() < 1
     with pytest.raises(bp.RefusalError, match="a mean of no records does not exist"):
         session.plan(mean.where(g="b"), epsilon=10)
+
+
+def test_a_plan_names_the_weight_as_one():
+    domain = bp.Domain(sex=bp.Categorical(["F", "M"]), age=bp.Integer(0, 9))
+    plan = make_plan(bp.Histogram("sex").weighted("age"), bp.Policy(domain, secrets=bp.FullDomain()), epsilon=1)
+    assert repr(plan).startswith("<Plan 'release': histogram of sex weighted by age; laplace, epsilon 1;")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from blowfish_privacy import results
-from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table
+from blowfish_privacy.cli.output import as_json, file_argument, load_in_part, print_json, print_table
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import SpecError
@@ -35,7 +35,7 @@ def data() -> None:
 @as_json
 def check(file: str, as_json: bool) -> int:  # noqa: FBT001
     """Count the rows that FILE's domain does not cover. The counts are exact: do not publish them."""
-    loaded = load_file(file)
+    loaded = load_in_part(file)
     if loaded.data is None:
         raise SpecError("the file names no data.", hint="add data: table.csv.")
     checked = check_data(open_engine(located(loaded.data, Path(file).parent)), loaded.policy)
@@ -61,7 +61,7 @@ def compare(file: str, document: str, as_json: bool) -> None:  # noqa: FBT001
 
     DOCUMENT is the .release.json file that the release wrote.
     """
-    loaded = load_file(file)
+    loaded = load_in_part(file)
     if loaded.data is None:
         raise SpecError("the file names no data.", hint="add data: table.csv.")
     result = results.load(document)

@@ -45,7 +45,10 @@ class Attribute(ABC):
     column_type: ClassVar[str]
     """The type a data column must have, in words."""
 
-    instead_of_sums: ClassVar[str] = "give each value a number: Linear(function, attributes=[..])."
+    instead_of_sums: ClassVar[str] = (
+        "count them with a histogram, or give each value a number: linear: {attributes: [..], rows: [[0, 1, ..]]} in a "
+        "file, Linear(function, attributes=[..]) in Python."
+    )
     """What to ask for where values cannot be added up."""
 
     instead_of_rounding: ClassVar[str] = ""

@@ -192,6 +192,8 @@ def _totals(plan: Plan) -> Iterator[str]:
     blocks = public_totals.published(plan.query, plan.population.policy, plan.mechanism)
     if blocks is not None:
         yield f"Published exactly beside it: {public_totals.words(plan.query, blocks)}."
+    inside = (part.mechanism.without_noise() for part in (plan, *plan.parts.values()) if part.amount)
+    yield from (f"Published exactly in it: {shown}." for shown in dict.fromkeys(inside) if shown is not None)
     met = error_left(plan)
     if met is not None:
         left = f"a typical error of {about(met)} for a cell"

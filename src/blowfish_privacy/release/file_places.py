@@ -79,8 +79,12 @@ class Locator:
         try:
             return build(*arguments, **options)
         except BlowfishError as error:
-            line = self.line(path)
-            raise error.within(f"{at_line(line)}{place(path, self.body)}", line) from None
+            raise self.located(path, error) from None
+
+    def located(self, path: Path, error: BlowfishError) -> BlowfishError:
+        """Say in an error of a part where it stands."""
+        line = self.line(path)
+        return error.within(f"{at_line(line)}{place(path, self.body)}", line)
 
     def line_only(self, path: Path, build: Callable[..., Any], *arguments: Any) -> Any:
         """Build a part that names itself in its errors."""

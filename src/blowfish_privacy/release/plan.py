@@ -112,7 +112,7 @@ class Plan(Generic[Asks]):
 
         lost = self.certificate.loss.measure.words(self.amount)
         how = f"{self.certificate.mechanism}, {lost}" if self.amount else "exact, without noise"
-        asked = f"{self.query.noun} of {', '.join(self.query.attributes)}{selected(self.selection)}"
+        asked = f"{self.query.noun} of {self.query.subject}{selected(self.selection)}"
         return f"<Plan {self.name!r}: {asked}; {how}; typical error {about(self.expected_error().rmse)}>"
 
     def explain(self) -> str:

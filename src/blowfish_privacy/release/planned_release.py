@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from unicodedata import normalize
@@ -62,15 +63,21 @@ def is_file_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and len(name.encode()) <= _LONGEST_NAME
 
 
-def check_names(names: list[str]) -> None:
-    """Refuse names that are equal, or that many file systems take for equal: only their case or encoding differs."""
-    seen: dict[str, str] = {}
-    for name in names:
-        folded = normalize("NFKC", name).casefold()
-        if folded in seen:
-            same = f"{seen[folded]!r} and {name!r} would be the same file on many computers"
-            raise SpecError(
-                f"releases: {'two releases have the same name' if seen[folded] == name else same}.",
-                hint="give them names that differ in more than upper and lower case.",
-            )
-        seen[folded] = name
+def same_names(names: Mapping[int, str]) -> dict[int, int]:
+    """Find names that are equal, or that many file systems take for equal: only their case or encoding differs.
+
+    Each that comes later is given the place of the first.
+    """
+    first: dict[str, int] = {}
+    folded = {number: normalize("NFKC", name).casefold() for number, name in names.items()}
+    return {number: at for number, name in folded.items() if (at := first.setdefault(name, number)) != number}
+
+
+def same_name(name: str, earlier: str, line: int | None) -> SpecError:
+    """Say that a release is called like an earlier one."""
+    above = "an earlier release" if line is None else f"the release of line {line}"
+    same = f"it and {earlier!r}, {above}, would be the same file on many computers"
+    return SpecError(
+        f"{f'{above} has the same name' if name == earlier else same}.",
+        hint="give them names that differ in more than upper and lower case.",
+    )

@@ -72,6 +72,7 @@ class PublicNumbers:
     ) -> None:
         self._policy, self._engine, self._told = policy, engine, told
         self._asked: dict[tuple[str, ...], PublicSizes] = {}
+        self._missed: set[str] = set()
 
     def records(self, asked: Asked) -> int | None:
         """Return the number of records, where a plan needs it."""
@@ -111,7 +112,9 @@ class CautiousNumbers(PublicNumbers):
         try:
             return ask()
         except DataError as error:
-            self._told(f"Planned without the number of records: {error.message}")
+            if error.message not in self._missed:
+                self._missed.add(error.message)
+                self._told(f"Planned without the number of records: {error.message}")
             return None
 
 

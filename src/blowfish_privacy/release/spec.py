@@ -17,7 +17,7 @@ from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.release.file_form import check_policy, schema
 from blowfish_privacy.release.file_in_part import checked_in_part
 from blowfish_privacy.release.file_places import Locator
-from blowfish_privacy.release.planned_release import PlannedRelease, Unplanned, check_names, read_release
+from blowfish_privacy.release.planned_release import PlannedRelease, Unplanned, read_release, same_name, same_names
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.limits import FILE_CHARACTERS
 from blowfish_privacy.support.text_files import read_text
@@ -33,7 +33,7 @@ class PolicyFile:
     budget: Budget | None = None
     releases: tuple[PlannedRelease, ...] = ()
     wrong: Mapping[int, Unplanned] = field(default_factory=dict[int, Unplanned])
-    """Releases that cannot be read, by their places in the file; none unless :func:`load_in_part` read it."""
+    """Releases that cannot be read, in the order of their places; none unless :func:`load_in_part` read the file."""
 
     def only(self, names: Collection[str]) -> PolicyFile:
         """Return the file with these releases alone, or say why one of them cannot be read."""
@@ -78,16 +78,27 @@ def _read(text: str, folder: FilePath | None) -> PolicyFile:
     policy = _read_policy(body["policy"], at, folder)
     budget = None if body.get("budget") is None else at.line_only(("budget",), Budget.read, body["budget"], "budget")
     measure = None if budget is None else budget.measure
-    releases: list[PlannedRelease] = []
+    releases: dict[int, PlannedRelease] = {}
     for number, entry in enumerate(body.get("releases", [])):
         if number in wrong:
             continue
         try:
-            releases.append(at(("releases", number), read_release, entry, policy, measure))
+            releases[number] = at(("releases", number), read_release, entry, policy, measure)
         except BlowfishError as error:
             wrong[number] = Unplanned(entry["name"], error)
-    check_names([planned.name for planned in releases])
-    return PolicyFile(policy, body.get("data"), body.get("ledger"), budget, tuple(releases), wrong)
+    wrong |= _called_alike(releases, at)
+    read = tuple(each for number, each in releases.items() if number not in wrong)
+    return PolicyFile(policy, body.get("data"), body.get("ledger"), budget, read, dict(sorted(wrong.items())))
+
+
+def _called_alike(releases: Mapping[int, PlannedRelease], at: Locator) -> dict[int, Unplanned]:
+    """Say of each release that is called like an earlier one where both are."""
+    found: dict[int, Unplanned] = {}
+    for number, first in same_names({number: each.name for number, each in releases.items()}).items():
+        name, path = releases[number].name, ("releases", number)
+        error = same_name(name, releases[first].name, at.line(("releases", first)))
+        found[number] = Unplanned(name, at.located(path, error), releases[number].query)
+    return found
 
 
 def policy_from_section(section: Any) -> Policy:

@@ -60,7 +60,7 @@ def _query_words(unplanned: Unplanned) -> str | None:
     if unplanned.query is None:
         return None
     query, selection = split(unplanned.query)
-    return f"{query.noun} of {', '.join(query.attributes)}{selected(selection)}"
+    return f"{query.noun} of {query.subject}{selected(selection)}"
 
 
 def unplanned_cells(unplanned: Unplanned) -> list[str]:

@@ -179,3 +179,12 @@ def test_a_plan_says_what_it_will_publish():
     said = bp.Session(bp.Counts(TABLE), policy, budget=1).plan(bp.Histogram("v", "w"), epsilon="0.5").explain()
     assert "Published exactly beside it: how many records are in each of the 2 blocks of “v” and “w”" in said
     assert "Tables and pictures will meet every public total, which leaves a typical error of" in said
+
+
+def test_a_plan_says_which_totals_its_noisy_answer_has_exactly():
+    secrets = bp.PerAttribute(v=bp.Partition(widths={"v": 3}), w=bp.FullDomain())
+    session = bp.Session(bp.Counts(TABLE), bp.Policy(PLANE, secrets=secrets), budget=1)
+    for query in (bp.Cumulative("v"), bp.Median("v")):
+        plan = session.plan(query, epsilon="0.5")
+        assert f"Published exactly in it: {plan.mechanism.without_noise()}." in plan.explain()
+        assert "2 stretches of “v” that no secret pair leaves" in plan.explain()

@@ -10,7 +10,7 @@ from itertools import islice
 
 from sqlglot import exp
 
-from blowfish_privacy.domain import Attribute, Categorical, Integer
+from blowfish_privacy.domain import Attribute, Categorical, Date, Integer
 from blowfish_privacy.domain.date import DATE_PATTERN
 from blowfish_privacy.domain.declaring_hints import DATES_HINT, DECIMALS_HINT
 from blowfish_privacy.engines.check import ColumnCheck
@@ -25,6 +25,9 @@ MOST_SHOWN = 10
 """Values that are shown of each column."""
 _LONGEST = 60
 _DECIMAL = r"[-+]?[0-9]*[.][0-9]+"
+_OTHER_DATE = r"([0-9]{1,2}([/.-])[0-9]{1,2}\2[0-9]{4}|[0-9]{4}([/.])[0-9]{1,2}\3[0-9]{1,2})( .*)?"
+"""Dates as people write them, whichever number is the day."""
+YEAR_FIRST = "dates in text are read with the year first, as in 2020-01-31, and a time of day may follow."
 _MOST_CATEGORIES = 100_000
 
 
@@ -45,8 +48,11 @@ def with_values(check: ColumnCheck, attribute: Attribute, opened: Opened) -> Col
 
 
 def _hints(attribute: Attribute, values: Sequence[str]) -> Iterator[str]:
-    """Say how dates and numbers with decimals are declared, where whole numbers are and the column holds such."""
-    if isinstance(attribute, Integer) and any(re.fullmatch(DATE_PATTERN, value) for value in values):
+    """Say how dates and numbers with decimals are declared or written, where the column holds such."""
+    other_dates = any(re.fullmatch(_OTHER_DATE, value) for value in values)
+    if isinstance(attribute, Date):
+        yield from [YEAR_FIRST] if other_dates else []
+    elif other_dates or any(re.fullmatch(DATE_PATTERN, value) for value in values):
         yield DATES_HINT
     if isinstance(attribute, Integer) and any(re.fullmatch(_DECIMAL, value) for value in values):
         yield DECIMALS_HINT
