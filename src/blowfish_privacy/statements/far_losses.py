@@ -10,7 +10,7 @@ from math import inf, isinf
 from typing import TypeAlias
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import LedgerError, RefusalError
+from blowfish_privacy.errors import DomainError, LedgerError, RefusalError
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.ledger.pair_loss import PairLoss
 from blowfish_privacy.policies import Policy
@@ -99,7 +99,8 @@ class FarLosses:
     ) -> FarApart | None:
         try:
             amount = self.on_pair(first, second).amount
-        except (RefusalError, LedgerError):
+        except (RefusalError, LedgerError, DomainError):
+            # Another policy's secrets may depend on attributes that these two values leave open.
             return None
         lost = None if isinf(amount) else self._strength(Fraction(amount))
         return FarApart(pair, hops, lost, self._strength(self.spent))

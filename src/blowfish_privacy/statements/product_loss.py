@@ -12,9 +12,8 @@ from fractions import Fraction
 from functools import cached_property, partial
 
 from blowfish_privacy.domain import quoted
-from blowfish_privacy.ledger.balance import by_class
 from blowfish_privacy.policies.distances import furthest_apart
-from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, one_attribute_at_a_time
+from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, classes_met, one_attribute_at_a_time
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release.product import Product
 from blowfish_privacy.statements.card_words import MOST_LISTED
@@ -47,8 +46,12 @@ class ProductLoss:
 
     @cached_property
     def classes(self) -> dict[PairClass, Fraction]:
-        """The most that a pair of each class has lost."""
-        return by_class(self.product.lost, self.product.policy)
+        """The most that a pair of each class of the ledger's policy has lost.
+
+        What only the policy of some release calls secret, others may have published exactly: nothing is said of it.
+        """
+        policy, lost = self.product.policy, self.product.lost
+        return {pairs: lost.on(pairs) for pairs in classes_met(policy, policy.domain.names)}
 
     @cached_property
     def whole_record(self) -> Fraction | None:

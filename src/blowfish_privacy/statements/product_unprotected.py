@@ -65,6 +65,9 @@ def _exact(each: Released, called: str) -> Iterator[Item]:
 def _quantities(product: Product, policies: list[Policy]) -> Iterator[str]:
     for each in product.released:
         public = records_known(each.body, each.main)
+        if each.main.policy.size == "unknown" != product.policy.size:
+            # Secret in this release, and public by the ledger's policy.
+            public = None
         if public is not None and not each.main.selection.where:
             yield public
         elif public is not None:

@@ -379,3 +379,36 @@ def test_the_error_of_a_released_mean_is_that_of_the_number_published(query, siz
     assert said in text
     assert said in markdown(make_card(made.text))
     assert view["releases"][0]["error"]["rmse"] == worst.rmse
+
+
+def test_what_only_the_policy_of_a_later_release_calls_secret_bounds_nothing():
+    session = opened()
+    session.release(bp.Histogram("age", "sex"), epsilon=1, name="first")
+    session.release(bp.Histogram("zone"), epsilon=1, name="zones")
+    before = stated(session)[1]
+    secrets = bp.PerAttribute(age=bp.DistanceThreshold(1), sex=bp.FullDomain(), zone=bp.FullDomain())
+    stricter = bp.Policy(DOMAIN, secrets=secrets, size="unknown")
+    other = bp.Session(bp.Counts(np.full(DOMAIN.shape, 3)), stricter, ledger=session.ledger)
+    other.release(bp.Histogram(*DOMAIN.names), epsilon="0.1", name="second")
+    _, loss, text, view = stated(session)
+    assert [*loss.classes] == [*before.classes]
+    assert loss.whole_record == before.whole_record + Fraction(2, 10)
+    assert session.ledger.loss({"age": 0, "sex": "F"}, {"age": 1, "sex": "M"}) <= loss.whole_record
+    # The first releases published the number of records and the zones exactly.
+    for wrong in ("twice what presence lost", "secret too", "| whether a person", "| “zone”"):
+        assert wrong not in text
+    assert "The number of records: 60." in text
+    assert Fraction(view["whole_record"]["lost"]) == loss.whole_record
+
+
+def test_a_later_policy_whose_secrets_depend_on_more_attributes_has_a_card():
+    domain = bp.Domain(v=bp.Integer(0, 3), c=bp.Categorical(["x", "y"]))
+    first = bp.Policy(domain, secrets=bp.PerAttribute(v=bp.DistanceThreshold(1), c=bp.Public()))
+    by_value = bp.ByValue("c", {"x": bp.FullDomain(), "y": bp.DistanceThreshold(1)})
+    session = opened(first)
+    session.release(bp.Histogram("v"), epsilon=1, name="first")
+    other = bp.Session(bp.Counts(np.full(domain.shape, 3)), bp.Policy(domain, secrets=by_value), ledger=session.ledger)
+    other.release(bp.Histogram("v"), epsilon=1, name="second")
+    _, loss, _, _ = stated(session)
+    (apart,) = loss.far_apart()
+    assert apart.lost.amount == 3 * loss.classes[changing("v")] == 6
