@@ -54,6 +54,12 @@ def in_short(error: Error) -> str:
     return f"<{type(error).__name__} of {error.of}: {about(error.rmse)} (root mean squared)>"
 
 
+def shown(bound: float, error: Error) -> str:
+    """Write the size of an error, over what the answer will be divided by where that is not known beforehand."""
+    divisor = error.of.partition(" times the ")[2]
+    return f"{about(bound)} / {divisor}" if divisor else about(bound)
+
+
 @dataclass(frozen=True)
 class ExpectedError:
     """The error of one answer with noise of one scale, counted in units. A scale of 0 means an exact answer."""

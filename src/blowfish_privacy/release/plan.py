@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms import Error, Mechanism, candidates
+from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.measure import Measure
@@ -20,7 +21,7 @@ from blowfish_privacy.queries.asked import asked_to_file, split
 from blowfish_privacy.release.calibration import Calibration
 from blowfish_privacy.release.public_sizes import PublicSizes
 from blowfish_privacy.release.spending import Spending
-from blowfish_privacy.support.exact import about, positive
+from blowfish_privacy.support.exact import positive
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -110,10 +111,10 @@ class Plan(Generic[Asks]):
     def __repr__(self) -> str:
         from blowfish_privacy.release.checks import selected
 
-        lost = self.certificate.loss.measure.words(self.amount)
+        lost, error = self.certificate.loss.measure.words(self.amount), self.expected_error()
         how = f"{self.certificate.mechanism}, {lost}" if self.amount else "exact, without noise"
         asked = f"{self.query.noun} of {self.query.subject}{selected(self.selection)}"
-        return f"<Plan {self.name!r}: {asked}; {how}; typical error {about(self.expected_error().rmse)}>"
+        return f"<Plan {self.name!r}: {asked}; {how}; typical error {shown(error.rmse, error)}>"
 
     def explain(self) -> str:
         """Say in plain words what will be released, how, at what cost, and how wrong it will be."""

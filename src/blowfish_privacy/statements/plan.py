@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 from typing import Any
 
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.mechanisms import ExpectedError
+from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.queries.asked import split
@@ -80,9 +80,10 @@ def plan_view(plan: Plan) -> dict[str, Any]:
         plan.certificate.loss.measure.name: show(plan.amount),
         "lost": plan.certificate.loss.measure.brief(plan.amount),
         "lost_on": lost_on(plan.certificate.loss, plan.policy),
-        "scale": _scales(plan, show),
+        "scale": _scales(plan),
         "sensitivity": show(plan.certificate.sensitivity.value),
         "theorem": plan.certificate.sensitivity.theorem,
+        "error_of": error.of,
         "rmse": error.rmse,
         "within_95_in_100": error.interval("0.95"),
         "plain_differential_privacy_rmse": None if plain is None else plain.rmse,
@@ -103,13 +104,26 @@ def _parts(plan: Plan) -> dict[str, Any]:
 
 def plan_cells(plan: Plan) -> list[str]:
     """Write the cells of a plan's row, with numbers rounded for reading."""
-    view = {**plan_view(plan), "scale": _scales(plan, rounded)}
-    return [about(cell) if isinstance(cell := view[column], float) else str(cell) for column in COLUMNS]
+    error = plan.expected_error()
+    sizes = {"rmse": error.rmse, "within_95_in_100": error.interval("0.95")}
+    view = {**plan_view(plan), "scale": _scale_cell(plan)} | {name: shown(size, error) for name, size in sizes.items()}
+    return [str(view[column]) for column in COLUMNS]
 
 
-def _scales(plan: Plan, write: Callable[[Fraction], str]) -> str:
+def _scale_cell(plan: Plan) -> str:
+    """Write the noise scales in the unit of the answer; a dash where there are several units, which explain tells."""
+    error, scales = plan.expected_error(), plan.certificate.scales[:3]
+    if plan.rho:
+        return _scales(plan)
+    if len(scales) == 1 and isinstance(error, ExpectedError):
+        return rounded(scales[0] * error.unit)
+    one_unit = error.unit == 1 and plan.query.counts_records
+    return ", ".join(map(rounded, scales)) if one_unit or not plan.amount else "-"
+
+
+def _scales(plan: Plan) -> str:
     if plan.rho:
         # What Gaussian noise is called by is its standard deviation; where there are several, explain lists them.
         error = plan.expected_error()
         return f"sd {about(error.rmse)}" if isinstance(error, ExpectedError) else "-"
-    return ", ".join(write(scale) for scale in plan.certificate.scales[:3])
+    return ", ".join(show(scale) for scale in plan.certificate.scales[:3])

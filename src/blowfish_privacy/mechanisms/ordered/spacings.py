@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import prod, sqrt
+from math import ceil, prod, sqrt
 
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
 
@@ -54,7 +54,10 @@ def calibrated_levels(shape: Shape, size: int, theta: int, epsilon: Fraction, re
     # A cumulative level with nothing below it is the ordered mechanism.
     spacings = (1, *shape.spacings)
     differences = spacings[:-1] if shape.cumulative else spacings
-    shares = {g: _share(g, size, theta, epsilon, records) for g in differences}
+    # Where records are fewer than units of noise, nothing is left of them but what the noise leaves of a range: below a
+    # cumulative level that comes from the single counts.
+    seen = max(records, ceil(1 / epsilon)) if records is not None and shape.cumulative else records
+    shares = {g: _share(g, size, theta, epsilon, seen) for g in differences}
     total = 2 * sum(shares.values(), Fraction(0)) + int(shape.cumulative)
     levels: list[Level] = [DifferenceLevel(g, total / (a * epsilon) * min(g, theta)) for g, a in shares.items()]
     if shape.cumulative:
