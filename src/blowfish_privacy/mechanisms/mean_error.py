@@ -9,7 +9,7 @@ from math import inf, sqrt
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE
-from blowfish_privacy.noise.two_draws import both_within
+from blowfish_privacy.noise.two_draws import both_within, each_within
 from blowfish_privacy.support.exact import Number
 
 _ROUNDS = 60
@@ -71,7 +71,8 @@ class MeanError:
         larger than such noise is with that probability are the interval; what lies furthest from the mean bounds it.
         """
         if self.offset is None:
-            return self._noise(self.width / 2, level) * float(self.step)
+            worst = each_within(self.sum_scale, 0.5, self.count_scale, self.width / 2, level)
+            return worst * float(self.step)
         # A noisy count of 1 may stand for one below.
         if self.records <= (1 if self.count_scale else 0):
             return self.width * float(self.step)

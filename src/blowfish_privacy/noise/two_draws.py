@@ -18,15 +18,27 @@ _ALIKE = 1e-6
 """Scales that differ by less than this share are taken for the larger one."""
 
 
+def each_within(first: Fraction, times: float, second: Fraction, other: float, level: Number) -> float:
+    """Return t with ``|times Z| + |other Y| <= t`` with probability ``level`` at least, for draws Z, Y of two scales.
+
+    A scale of 0 means no noise. Each draw stays within a bound of its own with probability (1 + level) / 2.
+    """
+    each = 1 - checked_miss(level) / 2
+    return sum(quantile(scale, each) * abs(factor) for scale, factor in ((first, times), (second, other)) if scale)
+
+
 def both_within(first: Fraction, times: float, second: Fraction, other: float, level: Number) -> float:
-    """Return t with ``P(|times Z + other Y| <= t) >= level`` for draws Z and Y of two scales; 0 means no noise."""
+    """Return t with ``|times Z + other Y| <= t`` with probability ``level`` at least, for draws Z and Y of two scales.
+
+    A scale of 0 means no noise.
+    """
     miss = checked_miss(level)
     drawn = [(scale, abs(factor)) for scale, factor in ((first, times), (second, other)) if scale and factor]
     if len(drawn) < 2:
         return sum(quantile(scale, 1 - miss) * factor for scale, factor in drawn)
-    apart = sum(quantile(scale, 1 - miss / 2) * factor for scale, factor in drawn)
     scales = [float(scale) * factor for scale, factor in drawn]
-    return min(apart, _added(max(scales), min(scales), float(miss)) + sum(factor for _, factor in drawn))
+    together = _added(max(scales), min(scales), float(miss)) + sum(factor for _, factor in drawn)
+    return min(each_within(first, times, second, other, level), together)
 
 
 def _added(large: float, small: float, miss: float) -> float:
