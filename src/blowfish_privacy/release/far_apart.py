@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
@@ -12,18 +12,20 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import furthest, furthest_together
+from blowfish_privacy.policies.distances import furthest, furthest_apart, furthest_together
 from blowfish_privacy.policies.name_only import name_only, presence_in_name_only
 from blowfish_privacy.privacy.classes import PRESENCE, changing, one_attribute_at_a_time
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.queries.asked import joined, looked_at
+from blowfish_privacy.release.loss_by_rows import planned_loss_by_rows
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.release.whole_record import along, whole_record
 
 Made: TypeAlias = Plan | Release
+Record: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -98,11 +100,13 @@ def _looked_at(made: Made) -> tuple[str, ...]:
 
 def _alone_apart(made: Made, names: tuple[str, ...] | None, least: int = 2) -> list[FarApart]:
     policy, loss = made.policy, made.certificate.loss
-    found = [
-        (domain, FarApart(pair, hops, lost_on(policy, loss, domain)))
-        for domain, pair, hops in furthest(policy, names, least)
-    ]
-    return [replace(each, most=_by_rows(made, domain)) for domain, each in found if each.strength.amount]
+    ends = {domain.names: (domain.record(first), domain.record(last)) for domain, first, last, _ in policy.ends}
+    found: list[FarApart] = []
+    for domain, pair, hops in furthest(policy, names, least):
+        each = FarApart(pair, hops, lost_on(policy, loss, domain))
+        if each.strength.amount:
+            found.append(replace(each, most=_by_rows(made, domain, *ends[domain.names])))
+    return found
 
 
 def _together(made: Made) -> FarApart | None:
@@ -110,8 +114,7 @@ def _together(made: Made) -> FarApart | None:
     together = furthest_together(policy, attributes_seen(made))
     if together is None:
         return None
-    by_rows = whole_record(made.mechanism, policy, made.selection) if loss.measure is RHO else None
-    bounds = [bound for bound in (by_rows, one_by_one(policy, loss)) if bound is not None]
+    bounds = [bound for bound in (_whole_by_rows(made), one_by_one(policy, loss)) if bound is not None]
     return FarApart(*together, Strength(loss.measure, loss.largest), min(bounds, default=None))
 
 
@@ -119,9 +122,19 @@ def _said(found: list[FarApart], after: str) -> Iterator[str]:
     return name_only(((each.pair, each.hops, each.exponent, each.factor) for each in found), after)
 
 
-def _by_rows(made: Made, domain: Domain) -> Fraction | None:
-    alone = _alone(made.policy, domain) if made.certificate.loss.measure is RHO else None
+def _by_rows(made: Made, domain: Domain, first: Record, second: Record) -> Fraction | None:
+    """Bound a loss by the rows measured: in epsilon for plans, beside which the same is said of what a ledger lost."""
+    if made.certificate.loss.measure is not RHO:
+        return planned_loss_by_rows(made, first, second) if isinstance(made, Plan) else None
+    alone = _alone(made.policy, domain)
     return None if alone is None else along(made.mechanism, made.policy, made.selection, alone)
+
+
+def _whole_by_rows(made: Made) -> Fraction | None:
+    if made.certificate.loss.measure is RHO:
+        return whole_record(made.mechanism, made.policy, made.selection)
+    records = furthest_apart(made.policy, attributes_seen(made)) if isinstance(made, Plan) else None
+    return planned_loss_by_rows(made, *records[:2]) if isinstance(made, Plan) and records is not None else None
 
 
 def _alone(policy: Policy, domain: Domain) -> str | None:

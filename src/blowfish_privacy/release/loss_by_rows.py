@@ -43,7 +43,7 @@ def loss_by_rows(
 
 def planned_loss_by_rows(plan: Plan, first: Mapping[str, object], second: Mapping[str, object]) -> Fraction | None:
     """Say what a planned release would lose on two values, as its document will show it."""
-    if plan.selection != ALL_RECORDS or not plan.mechanism.independent_rows:
+    if plan.selection != ALL_RECORDS or plan.policy.known or not plan.mechanism.independent_rows:
         return None
     try:
         return _between(plan.mechanism, plan.query, plan.policy, first, second) if plan.amount else Fraction(0)

@@ -188,3 +188,13 @@ def test_notices_and_counts_are_the_same_kind_of_thing_everywhere() -> None:
         if query.keyword in ("histogram", "cumulative"):
             assert result.counts.shape == (10,)
     assert Strength(plan.certificate.loss.measure, plan.amount).factor() == "2.72"
+
+
+def test_a_plan_alone_says_of_itself_what_the_table_of_plans_says() -> None:
+    plan = make_plan(bp.Histogram("age"), ages(35), epsilon=1, records=100)
+    # Any two values change two counts by one, so 35 steps lose no more than one does.
+    assert not [*in_name_only(plan)]
+    assert not planned_in_name_only([plan], None)
+    mean = make_plan(bp.Mean("age"), ages(35), epsilon="0.5", records=100)
+    (said,) = in_name_only(mean)
+    assert planned_in_name_only([mean], None) == [said.replace("this release", "these releases")]
