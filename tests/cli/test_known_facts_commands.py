@@ -53,9 +53,13 @@ def test_check_says_what_facts_cost_and_draws_them(folder, capsys):
 def test_the_picture_can_go_elsewhere_or_nowhere(folder, capsys):
     assert blowfish("policy", "check", "people.yaml", "--picture", "-", "--json") == 0
     assert json.loads(capsys.readouterr().out)["picture"] is None
-    assert blowfish("policy", "check", "people.yaml", "--picture", "here.png", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["picture"] == "here.png"
+    for _ in range(2):
+        assert blowfish("policy", "check", "people.yaml", "--picture", "here.png", "--json") == 0
+        assert json.loads(capsys.readouterr().out)["picture"] == "here.png"
     assert sorted(path.name for path in folder.glob("*.png")) == ["here.png"]
+    (folder / "notes.png").write_text("mine")
+    assert blowfish("policy", "check", "people.yaml", "--picture", "notes.png") == 2
+    assert (folder / "notes.png").read_text() == "mine"
 
 
 def test_explain_has_a_sentence_for_each_fact(folder, capsys):

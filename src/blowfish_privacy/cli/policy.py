@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from blowfish_privacy.cli.output import as_json, file_argument, load_file, print_json, print_table
+from blowfish_privacy.cli.output import as_json, file_argument, keep_others, load_file, print_json, print_table
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.errors import RefusalError, SpecError
 from blowfish_privacy.policies import Policy
@@ -36,7 +37,7 @@ def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT00
     """
     opened = load_file(file)
     loaded = opened.policy
-    drawn = _draw(loaded, str(Path(file).with_suffix(".facts.png")) if picture is None else picture)
+    drawn = _draw(loaded, Path(file), str(Path(file).with_suffix(".facts.png")) if picture is None else picture)
     view: dict[str, Any] = {**policy_view(loaded, opened.budget), "picture": drawn}
     if as_json:
         print_json(view)
@@ -70,15 +71,18 @@ def _bound(sensitivity: str | None) -> str:
     return "refused" if sensitivity is None else rounded_up(Fraction(sensitivity))
 
 
-def _draw(loaded: Policy, path: str) -> str | None:
+def _draw(loaded: Policy, file: Path, path: str) -> str | None:
     if not loaded.known or path == "-":
         return None
-    from blowfish_privacy.results.pictures.figure import ending_of, picture
+    from blowfish_privacy.results.pictures.figure import POLICY, drawn_from, ending_of, picture
     from blowfish_privacy.results.pictures.policy_graph import draw_policy_graph
 
+    ending = ending_of(path)
+    keep_others(path, "picture of this file's facts", partial(drawn_from, file.name, origin=POLICY), option="--picture")
     try:
         with task("Drawing the policy graph"):
-            write_atomically(path, picture(draw_policy_graph(loaded), ending_of(path)))
+            drawn = picture(draw_policy_graph(loaded), ending, document=file.name, origin=POLICY)
+            write_atomically(path, drawn)
     except RefusalError:
         warn("the policy graph is too large to draw.")
         return None

@@ -26,6 +26,7 @@ ENDINGS = ("png", "svg", "pdf")
 
 RELEASE = "Drawn from the blowfish-privacy release document with SHA-256"
 LEDGER = "Drawn from the blowfish-privacy ledger whose name has SHA-256"
+POLICY = "Drawn from the blowfish-privacy policy file whose name has SHA-256"
 """What pictures say they were drawn from, before the hash of its text."""
 
 _RESOLUTION = 120
