@@ -206,7 +206,7 @@ CORPUS: tuple[dict[str, Any], ...] = (
     _file(
         {"day": {"date": ["2020-01-01", "2020-06-30"], "step": "week"}, "sex": _SEX},
         {"per_attribute": {"day": {"threshold": 2}, "sex": "full"}},
-        [{"histogram": ["day", "sex"]}, {"median": "day", "where": {"day": ["2020-02-01", "2020-05-31"]}}],
+        [{"histogram": ["day", "sex"]}, {"median": "day", "where": {"day": ["2020-02-03", "2020-05-31"]}}],
     ),
     _file({"x": {"integer": [1, 6]}}, "public", [{"histogram": "x"}, {"mean": "x", "error": 0.5}], size=100),
     _file(
