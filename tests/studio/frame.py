@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from playwright.sync_api import Locator, Page, expect
 
 ROOMS = {
@@ -31,6 +33,19 @@ def publish(page: Page, address: str) -> None:
     visit(page, address, "publish")
     page.get_by_role("button", name="Review and publish").click()
     page.get_by_role("button", name="Yes", exact=False).click()
+
+
+def open_by_key(page: Page, button: Locator) -> Locator:
+    """Open the dialog of a button with the keyboard; a page that is still being drawn may lose a key."""
+    dialog = page.get_by_role("dialog")
+    for _ in range(5):
+        button.focus()
+        page.keyboard.press("Enter")
+        with suppress(AssertionError):
+            expect(dialog).to_be_visible(timeout=3_000)
+            break
+    expect(dialog).to_be_visible()
+    return dialog
 
 
 def in_room(page: Page, room: str) -> None:

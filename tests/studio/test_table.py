@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from blowfish_privacy.support import yaml_text
 from studio.files import SMALL, people
-from studio.frame import editor, visit, walk
+from studio.frame import editor, open_by_key, visit, walk
 
 TYPED = "Smallest value", "Largest value"
 
@@ -137,8 +137,7 @@ def test_a_table_is_found_in_the_folders_with_the_keyboard_alone(studio, page, w
     (with_people / "inner" / "others.csv").write_text("age,town\n1,x\n")
     running = studio()
     visit(page, running.address)
-    button(page, "Browse").focus()
-    page.keyboard.press("Enter")
+    open_by_key(page, button(page, "Browse"))
     for name in ("inner", "others.csv"):
         entry = dialog(page).get_by_role("button", name=name)
         expect(entry).to_be_visible()
@@ -157,9 +156,7 @@ def test_a_table_is_found_in_the_folders_with_the_keyboard_alone(studio, page, w
 def test_a_path_that_leads_nowhere_says_so_and_the_keyboard_goes_on_where_it_was(studio, page, with_people):
     running = studio(SMALL)
     visit(page, running.address)
-    button(page, "Change age").focus()
-    page.keyboard.press("Enter")
-    field = dialog(page).get_by_label("Largest value")
+    field = open_by_key(page, button(page, "Change age")).get_by_label("Largest value")
     field.fill("30")
     field.press("Enter")
     expect(page.get_by_text("whole numbers from 0 to 30")).to_be_visible()
