@@ -15,6 +15,15 @@ ROOMS = {
     "publish": "Publish",
 }
 
+# What plans say arrives after a room is there, and parts that are drawn anew then lose what is pressed meanwhile.
+_QUIET = """() => new Promise(done => {
+    const finish = () => { watching.disconnect(); clearTimeout(last); done(true); };
+    let calm = setTimeout(finish, 400);
+    const last = setTimeout(finish, 8000);
+    const watching = new MutationObserver(() => { clearTimeout(calm); calm = setTimeout(finish, 400); });
+    watching.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+})"""
+
 
 def visit(page: Page, address: str, room: str = "") -> None:
     """Open a room by its address, and wait until it is there."""
@@ -49,9 +58,10 @@ def open_by_key(page: Page, button: Locator) -> Locator:
 
 
 def in_room(page: Page, room: str) -> None:
-    """Wait until a room is there."""
+    """Wait until a room is there, and nothing in it changes any more."""
     expect(page).to_have_title(f"{ROOMS[room]} - Blowfish studio")
     expect(page.get_by_role("main").get_by_role("heading", level=1)).to_be_visible()
+    page.evaluate(_QUIET)
 
 
 def editor(page: Page) -> Locator:

@@ -213,6 +213,7 @@ def test_the_address_is_said_once_and_nothing_else_is(studio, page, traffic):
     page.goto(f"{running.address}nothing-here")
     ask(running, f"/{running.token}/_nicegui/nothing")
     ask(running, "/x")
+    page.close()
     running.stop()
     assert running.output.count(running.token) == 1
     assert len(running.output.splitlines()) <= 4, running.output

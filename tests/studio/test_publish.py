@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from blowfish_privacy.ledger import create_ledger, open_ledger
+from studio.frame import open_by_key
 
 CANARY = 77123
 FILE = """# about people
@@ -30,7 +31,6 @@ releases:
 SLOW = """
 import time
 from blowfish_privacy.batch import Batch
-from studio.frame import open_by_key
 release = Batch.release
 def slow(self, plan):
     time.sleep(1.5)
