@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Attribute, Binned
+from blowfish_privacy.domain import Attribute, Binned, Spaced
 from blowfish_privacy.errors import DomainError, QueryError
 
 
 def range_starts(attribute: Attribute, starts: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Turn the first values of ranges into positions, or edges of bins into cut points."""
-    return _looked_up(attribute, starts, "range_start")
+    return _placed(attribute, starts, attribute.range_start if isinstance(attribute, Spaced) else attribute.position)
 
 
 def range_ends(attribute: Attribute, ends: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Turn the last values of ranges into positions, or edges of bins into cut points."""
-    return _looked_up(attribute, ends, "range_end")
+    return _placed(attribute, ends, attribute.range_end if isinstance(attribute, Spaced) else attribute.position)
 
 
-def _looked_up(
-    attribute: Attribute, ends: npt.ArrayLike, side: Literal["range_start", "range_end"]
-) -> npt.NDArray[np.int64]:
+def _placed(attribute: Attribute, ends: npt.ArrayLike, position: Callable[[object], int]) -> npt.NDArray[np.int64]:
     try:
         given = np.asarray(ends)
     except ValueError:
         given = np.array([None])
     if given.size == 0:
         return np.zeros(given.shape, dtype=np.int64)
-    if isinstance(attribute, Binned):
-        return _edges_at(attribute, given)
-    return _values_at(getattr(attribute, side, attribute.position), given)
+    return _edges_at(attribute, given) if isinstance(attribute, Binned) else _values_at(position, given)
 
 
 def _edges_at(attribute: Binned, given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -57,9 +57,9 @@ def test_a_range_takes_whole_steps_or_is_refused(attribute):
     days = [attribute.start + timedelta(days=n) for n in range((attribute.end - attribute.start).days + 1)]
     positions = attribute.encode(days).tolist()
     for low, high in [(0, 40), (0, 16), (5, 46), (12, 46), (17, 45), (5, 5), (0, len(days) - 1), (20, len(days) - 1)]:
-        inside = [position in positions[low : high + 1] for position in positions]
-        cuts = [low + inside[low:].index(False) if False in inside[low:] else len(days), inside.index(True)]
-        whole = cuts == [high + 1, low]
+        chosen = {*positions[low : high + 1]}
+        together = [day for day, position in zip(days, positions, strict=True) if position in chosen]
+        whole = together == days[low : high + 1]
         for ends in ((days[low], days[high]), (days[low].isoformat(), days[high].isoformat())):
             if whole:
                 assert list(attribute.subset(ends)) == [*range(positions[low], positions[high] + 1)]

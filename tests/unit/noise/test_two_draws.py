@@ -40,7 +40,7 @@ def test_bounds_hold_hardly_more_often_where_the_noise_is_large(level):
     for first, second, other in product([Fraction(40), Fraction(60)], [Fraction(40), Fraction(10)], [0.5, 1.0, 2.0]):
         bound = both_within(first, 1.0, second, other, level)
         assert held(first, 1.0, second, other, bound) < float(level) + 0.1 * (1 - float(level)) + 0.01
-        # Without the last step of whole numbers, and at nine tenths of it, the bound would be too small.
+        # Nine tenths of it would be too little.
         assert held(first, 1.0, second, other, 0.9 * bound) < float(level)
 
 
