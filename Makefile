@@ -3,9 +3,12 @@
 # make test       all tests but the engine servers' and the studio's
 # make test-engines  the engine servers' tests: PostgreSQL and Spark, started and stopped by the tests
 # make test-studio  the studio's tests, in a browser
+# make net        whether anything that users see changed, for the same noise (NET=--help: show how, store anew)
 # make check      format, lint, types, imports
 # make dist       build the wheel and the source distribution, and try both in empty environments
+# make lowest     the fast tests, with the lowest declared version of every dependency
 # make bench      every performance claim beside its peers, as one table of ratios
+# make bench-check  the quick benchmarks, compared with the table in the documentation
 # make bench-synthetic  synthetic records of Adult (DATA=FOLDER) beside published ways and SmartNoise, about half an hour
 # make bench-scale  how a release grows with rows and cells, on every engine
 # make audit      a black-box audit of every mechanism, and the oracle checks on many more random policies
@@ -17,6 +20,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
 PEERS := .venv-peers
 SMARTNOISE := .venv-smartnoise
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraints.txt
@@ -27,8 +31,9 @@ EFFORT ?= 5
 INSTANCES ?= 6000
 FILES ?= 3000
 REPRODUCE ?=
+NET ?=
 
-.PHONY: help demo studio test test-engines test-studio check dist bench bench-synthetic bench-scale audit reproduce docs pictures map schema clean
+.PHONY: help demo studio test test-engines test-studio net check dist lowest bench bench-check bench-synthetic bench-scale audit reproduce docs pictures map schema clean
 .DEFAULT_GOAL := help
 
 help:
@@ -70,6 +75,14 @@ $(VENV)/.check: $(VENV)/.test
 	@$(PIP) -e '.[engines,check]'
 	@touch $@
 
+$(LOWEST)/.lowest: pyproject.toml tests/distribution/lowest.py
+	@echo "Setting up the environment with the lowest versions in $(LOWEST) (once) ..."
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(PYTHON) tests/distribution/lowest.py engines studio > $(LOWEST)/constraints.txt
+	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -q install -c $(LOWEST)/constraints.txt \
+	  -e '.[engines,studio]'
+	@touch $@
+
 # A peer needs an older scikit-learn than ours: the comparison has an environment of its own.
 $(PEERS)/.peers: pyproject.toml constraints.txt
 	@echo "Setting up the environment with the peers in $(PEERS) (once) ..."
@@ -103,10 +116,14 @@ test-engines: $(VENV)/.engines
 	$(BIN)/python -m pytest -m servers
 	$(BIN)/python -m pytest -m cluster
 
-# The browser is Debian's; the tests start it, and the studio, themselves. What a busy machine makes fail is tried alone.
+# The browser is Debian's; the tests start it, and the studio, themselves.
 test-studio: $(VENV)/.test-studio
 	@tests/studio/install
-	$(BIN)/python -m pytest -n $(WORKERS) -m studio || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -m studio
+	$(BIN)/python -m pytest -n $(WORKERS) -m studio
+
+# A few minutes; a part of it is in make test.
+net: $(VENV)/.test
+	PYTHONPATH=tests $(BIN)/python -m documents.net $(NET)
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .
@@ -119,8 +136,14 @@ check: $(VENV)/.check
 dist:
 	$(PYTHON) tests/distribution/check.py
 
+lowest: $(LOWEST)/.lowest
+	$(LOWEST)/bin/python -m pytest -n $(WORKERS) -m 'not slow and not servers and not cluster and not studio'
+
 bench: $(PEERS)/.peers
 	$(PEERS)/bin/python benchmarks/run.py
+
+bench-check: $(PEERS)/.peers
+	$(PEERS)/bin/python benchmarks/run.py --quick --check
 
 bench-synthetic: $(VENV)/.test $(SMARTNOISE)/.peers
 	$(BIN)/python benchmarks/synthetic.py $(DATA) --smartnoise $(SMARTNOISE)/bin/python
@@ -129,6 +152,8 @@ bench-scale: $(VENV)/.engines
 	@tests/servers/install
 	$(BIN)/python benchmarks/scale.py
 
+# Its processes share the cores already: threads of linear algebra on tiny tables only wait for each other.
+audit: export OMP_NUM_THREADS = 1
 audit: $(VENV)/.test
 	$(BIN)/python -m blowfish_lab.audit.black_box --out audit-report
 	$(BIN)/python -m blowfish_lab.audit.known_facts --instances $(INSTANCES)
@@ -160,4 +185,4 @@ schema: $(VENV)/.base
 	$(BIN)/python -m blowfish_privacy.release.spec > docs/policy-file.schema.json
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(SMARTNOISE) build dist site demo-output* examples-output .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(PEERS) $(SMARTNOISE) build dist site demo-output* examples-output .pytest_cache .hypothesis

@@ -2,8 +2,8 @@
 
     python benchmarks/distance.py [--json]
 
-Times depend on the machine; the ratio to breadth-first search on the same small domain, measured in the same run, and
-the fact that the answer's cost does not grow with the domain are the claims.
+Times are of the processor and depend on the machine; the ratio to breadth-first search on the same small domain,
+measured in the same run, and the fact that the answer's cost does not grow with the domain are the claims.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 from statistics import median
-from time import perf_counter
+from time import process_time
 
 import blowfish_privacy as bp
 from blowfish_privacy.testing.oracle import hops_by_search
@@ -31,9 +31,9 @@ def seconds(call, repeats: int) -> float:
     """Return the median time of a call."""
     times = []
     for _ in range(repeats):
-        start = perf_counter()
+        start = process_time()
         call()
-        times.append(perf_counter() - start)
+        times.append(process_time() - start)
     return median(times)
 
 

@@ -51,6 +51,11 @@ def _version(package: str) -> str:
         return f"blowfish-privacy {version('blowfish-privacy')}"
 
 
+_HEADER = """\
+| claim | | ratio | from - to | peer | version | the peer guarantees | command |
+|---|---|---:|---:|---|---|---|---|"""
+
+
 def markdown(found: Mapping[str, Sequence[Row]]) -> str:
     """Write one table of the rows of every command."""
     lines = [
@@ -58,8 +63,7 @@ def markdown(found: Mapping[str, Sequence[Row]]) -> str:
         f"*{AHEAD}*: how many times faster or more accurate ours is. *{PRICE}*: how many times the cost of a peer that",
         "gives less. Medians of several rounds, with the smallest and the largest.",
         "",
-        "| claim | | ratio | from - to | peer | version | the peer guarantees | command |",
-        "|---|---|---:|---:|---|---|---|---|",
+        _HEADER,
     ]
     for command, rows in found.items():
         for row in rows:
@@ -67,6 +71,28 @@ def markdown(found: Mapping[str, Sequence[Row]]) -> str:
             measured = (row.claim, row.direction, _number(row.ratio), spread)
             lines.append("| " + " | ".join([*measured, row.peer, row.version, row.guarantee, f"`{command}`"]) + " |")
     return "\n".join([*lines, ""])
+
+
+def stated(page: str) -> dict[tuple[str, str, str], float]:
+    """Read the ratios of the tables on a page, by claim, direction and peer; of two the first counts."""
+    found: dict[tuple[str, str, str], float] = {}
+    for table in page.split(_HEADER)[1:]:
+        for line in table.strip().split("\n\n")[0].splitlines():
+            claim, direction, ratio, _, peer, *_ = (cell.strip() for cell in line.split("|")[1:-1])
+            found.setdefault((claim, direction, peer), float(ratio.replace(",", "")))
+    return found
+
+
+def compared(found: Mapping[str, Sequence[Row]], page: str, margin: float) -> tuple[list[str], list[str]]:
+    """Return what was found beside what a page states, and of it what is off by more than the margin, or not stated."""
+    known, lines, wrong = stated(page), [], []
+    for row in (row for rows in found.values() for row in rows):
+        ratio = known.get((row.claim, row.direction, row.peer))
+        beside = "not on the page" if ratio is None else f"{_number(ratio)} on the page"
+        lines.append(f"{row.claim} ({row.direction}, {row.peer}): {_number(row.ratio)}, {beside}")
+        if ratio is None or not ratio / margin <= row.ratio <= ratio * margin:
+            wrong.append(lines[-1])
+    return lines, wrong
 
 
 def _number(ratio: float) -> str:

@@ -1,10 +1,11 @@
 """Every performance claim of the project in one table.
 
-    python benchmarks/run.py [--quick] [--only noise] [--data FOLDER] [--out FOLDER]
+    python benchmarks/run.py [--quick] [--only noise] [--data FOLDER] [--out FOLDER] [--check]
 
-Prints Markdown and writes ``benchmarks.md``, ``benchmarks.json`` and ``benchmarks.svg``. Each benchmark is also a
-program of its own, with details. Peers that are not installed (``pip install 'blowfish-privacy[peers]'``) are left out,
-and named.
+``--check`` compares every ratio with the tables of ``docs/benchmarks.md``, and fails where one is three times as large
+as there, or a third. Prints Markdown and writes ``benchmarks.md``, ``benchmarks.json`` and ``benchmarks.svg``. Each
+benchmark is also a program of its own, with details. Peers that are not installed
+(``pip install 'blowfish-privacy[peers]'``) are left out, and named.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 
-from report import Row, as_json, markdown, picture
+from report import Row, as_json, compared, markdown, picture
 
 BENCHMARKS = (
     "startup", "distance", "noise", "ordered", "known_facts", "known_facts_cycles", "engine", "tables_scan", "ledger",
@@ -24,6 +25,9 @@ BENCHMARKS = (
 )  # fmt: skip
 PEERS = ("opendp", "diffprivlib")
 HISTOGRAMS = ("adult_capital_loss", "hepth", "medcost", "nettrace", "searchlogs")
+PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
+MARGIN = 3
+"""Machines differ, and neighbours disturb; what is off by more has changed."""
 REAL = (
     "adult.csv", "skin.tsv", "twitter_256x256.npy", "sf_cabs_start_256x256.npy",
     *(f"{name}_4096.npy" for name in HISTOGRAMS),
@@ -36,6 +40,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--only", choices=BENCHMARKS, action="append")
     parser.add_argument("--data", default=os.environ.get("BLOWFISH_DATA"), help="a folder with real data")
+    parser.add_argument("--check", action="store_true", help="compare with the page, and fail where a ratio is far off")
     parser.add_argument("--out", type=Path, default=Path("benchmark-report"))
     options = parser.parse_args()
     missing = [name for name in REAL if options.data and not (Path(options.data) / name).is_file()]
@@ -62,7 +67,11 @@ def main() -> int:
     (options.out / "benchmarks.json").write_text(as_json(found))
     picture(found, options.out / "benchmarks.svg")
     print(text)
-    return 0
+    if not options.check:
+        return 0
+    lines, wrong = compared(found, PAGE.read_text(), MARGIN)
+    print(f"{len(lines)} ratios, {len(wrong)} of them far from the page, or not on it.", *wrong, sep="\n")
+    return bool(wrong)
 
 
 if __name__ == "__main__":

@@ -145,10 +145,10 @@ class Stopwatch:
 
 
 def release(session: bp.Session, column: str) -> dict[str, float]:
-    """Make one release, and say where its time went."""
+    """Make one new release, and say where its time went."""
     watch = Stopwatch()
     start = perf_counter()
-    plan = session.plan(bp.Histogram(column), epsilon="0.5")
+    plan = session.plan(bp.Histogram(column), epsilon="0.5", new=True)
     with ExitStack() as stack:
         stack.enter_context(watch.around("engine", TableEngine, "counts"))
         stack.enter_context(watch.around("noise", type(plan.mechanism), "measure"))
@@ -162,7 +162,7 @@ def scan(session: bp.Session, column: str) -> float:
     layout = Layout(session.policy.domain.project([column]))
     engine: Any = session.engine
     start = perf_counter()
-    opened = engine._open(layout.domain)
+    opened = engine.open(layout.domain)
     plain = plain_counts_query(opened.types, layout, opened.dialect)
     counted = plain or counts_query(opened.types, layout, opened.dialect)
     total = exp.select(exp.cast(exp.Sum(this=exp.column("n")), "BIGINT")).from_(counted.subquery("counted"))

@@ -51,10 +51,11 @@ def postgres_server() -> Iterator[Any]:
 
     server = PostgresServer()
     os.environ["PGPASSWORD"] = PASSWORD
+    os.environ["BLOWFISH_TRUSTED_SERVERS"] = f"127.0.0.1:{server.port}"
     try:
         yield server
     finally:
-        del os.environ["PGPASSWORD"]
+        del os.environ["PGPASSWORD"], os.environ["BLOWFISH_TRUSTED_SERVERS"]
         server.close()
 
 

@@ -27,7 +27,7 @@ from blowfish_privacy.release.planned_release import PlannedRelease, Unplanned
 from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import Session
-from blowfish_privacy.support.postgresql import is_address
+from blowfish_privacy.support.postgresql import NamedByFile, is_address
 
 _WHAT = "the releases cost"
 
@@ -119,7 +119,9 @@ def open_session(file: PolicyFile, folder: Path, *, source: BitSource | None = N
 
 def ledger_location(file: PolicyFile, folder: Path) -> str | Path | None:
     """Find the ledger that a file names, if it names one: an address, or a path relative to ``folder``."""
-    return file.ledger if file.ledger is None or is_address(file.ledger) else folder / file.ledger
+    if file.ledger is None:
+        return None
+    return NamedByFile(file.ledger) if is_address(file.ledger) else folder / file.ledger
 
 
 def plan_releases(file: PolicyFile, ask: PublicNumbers, ledger: Measure | None = None) -> list[Plan]:

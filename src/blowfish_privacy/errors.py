@@ -11,6 +11,7 @@
     ├── BudgetError                   4   the ledger has too little left
     ├── LedgerError                   5   the ledger cannot be read or written
     └── DataError                     5   the data do not fit the declared domain, or the engine failed
+        └── UnconfirmedServerError    5   a file names a server that the user has not confirmed
 
 A message says what is wrong and what was given, then ``Hint:`` what to do. No message, attribute or cause
 ever carries a value of the private data: what is quoted comes from the policy file or from the caller.
@@ -19,7 +20,8 @@ ever carries a value of the private data: what is quoted comes from the policy f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
+from datetime import date
+from numbers import Number
 from typing import ClassVar
 
 
@@ -86,17 +88,40 @@ class DataError(BlowfishError):
     exit_code = 5
 
 
+class UnconfirmedServerError(DataError):
+    """A policy file names a server that the user has not confirmed, so nothing was sent to it."""
+
+
 class BlowfishWarning(UserWarning):
     """Something is allowed but probably not what was meant."""
 
 
 def brief(value: object) -> str:
-    """Write a value that a caller gave, for a message: short, and whatever it is."""
-    try:
-        text = str(value) if isinstance(value, Decimal) else repr(value)
-    except Exception:  # a message must never fail, whatever strange object it is about
-        text = f"something of type {type(value).__name__}"
+    """Write a value that a caller gave, for a message: short text, a number or a date, and of all else its type alone.
+
+    Every message quotes through this function: anything else could be a table, or hold rows of one.
+    """
+    if isinstance(value, str):
+        text = repr(str(value[:81]))
+    elif value is None or isinstance(value, Number | date):
+        try:
+            text = str(value)
+        except ValueError:  # a number of thousands of digits
+            text = brief_kind(value)
+    else:
+        text = brief_kind(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def brief_name(value: object) -> str:
+    """Write a name that a caller gave; what is not text is no name, and may come from a table: its type alone."""
+    return brief(value) if isinstance(value, str) else brief_kind(value)
+
+
+def brief_kind(value: object) -> str:
+    """Name the type of a value, which says nothing of what is in it."""
+    kind = type(value).__name__
+    return "None" if value is None else f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
 
 
 _MOST_COMPARED = 1_000

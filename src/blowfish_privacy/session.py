@@ -54,6 +54,7 @@ from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.release.run import ReleaseRunner
 from blowfish_privacy.release.spending import Spending
+from blowfish_privacy.release.verification import proof_of
 from blowfish_privacy.results.comparison import Comparison, compare
 from blowfish_privacy.statements.card_layout import Card
 
@@ -87,6 +88,7 @@ class Session:
             raise PolicyError(f"a session needs a Policy, got {type(policy).__name__}.")
         self.policy = policy
         self.ledger: Ledger = self._open_ledger(budget, ledger, create=create)
+        self.ledger.prove = proof_of
         self._data = data
         self._engine: Engine | None = None
         if source is not None and not hasattr(source, "words"):
@@ -152,7 +154,7 @@ class Session:
         """Choose a mechanism and say what it proves, costs and how wrong it will be. Reads no values, spends nothing.
 
         Give ``epsilon``, ``rho``, or ``error`` (root mean squared) to solve for it; ``delta`` beside epsilon allows
-        noise that keeps it up to that probability; ``noise`` is ``"laplace"`` or ``"gaussian"``, by default the more
+        noise that keeps (epsilon, delta); ``noise`` is ``"laplace"`` or ``"gaussian"``, by default the more
         accurate that is allowed. Where the number of rows is needed and the policy makes it public without stating
         it, the data are asked for that number alone; what exceeds the budget is refused before that. A plan of the same
         content is a plan for the same release, unless ``new=True`` asks for another one, with noise of its own; ``key``

@@ -1,7 +1,7 @@
 """Ledgers that admit Gaussian noise: budgets of rho, and of an epsilon and a delta, in every kind of storage."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BudgetError, LedgerError, RefusalError
 from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger
+from blowfish_privacy.ledger.pair_loss import Record
 from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.classes import EVERY, PairClass, changing
 from blowfish_privacy.privacy.conversion import best_order, epsilon_of, rho_of
@@ -143,15 +144,28 @@ def test_several_steps_are_counted_in_the_measure_of_each_release(open_ledger: O
     assert ledger.loss({"age": 3}, {"age": 4}) <= ledger.spent
 
 
+class KnownRows:
+    """Rows of a release that show what it lost on every pair."""
+
+    def __init__(self, lost: Fraction) -> None:
+        self.lost = lost
+
+    def between(self, first: Record, second: Record) -> Fraction:
+        return self.lost
+
+    def any_change(self, names: Collection[str]) -> None:
+        return None
+
+
 def test_rows_may_show_that_less_was_lost(open_ledger: Open) -> None:
     ledger = open_ledger()
     ledger.charge(**asked("a", "0.0001", policy="near"))
     ledger.charge(**asked("b", "0.0002", policy="near"))
-    known = {"a": Fraction("0.0003"), "b": None}
-    lost = ledger.pair_loss({"age": 0}, {"age": 3}, lambda entry, x, y: known[entry.key])
+    known = {"a": KnownRows(Fraction("0.0003")), "b": None}
+    lost = ledger.pair_loss({"age": 0}, {"age": 3}, lambda entry: known[entry.key])
     assert lost.losses == ((RHO, Fraction("0.0003")), (RHO, Fraction("0.0018")))
     # Rows never show more than a chain does.
-    lost = ledger.pair_loss({"age": 0}, {"age": 1}, lambda entry, x, y: Fraction(1))
+    lost = ledger.pair_loss({"age": 0}, {"age": 1}, lambda entry: KnownRows(Fraction(1)))
     assert lost.amount == Fraction("0.0003")
 
 
@@ -159,7 +173,7 @@ def test_an_unprotected_pair_is_lost_even_at_no_cost(open_ledger: Open) -> None:
     ledger = open_ledger()
     ledger.charge(**asked("a", "0", policy="blocks"))
     assert ledger.loss({"age": 0}, {"age": 6}) == 0
-    lost = ledger.pair_loss({"age": 0}, {"age": 7}, lambda entry, x, y: Fraction(0))
+    lost = ledger.pair_loss({"age": 0}, {"age": 7}, lambda entry: KnownRows(Fraction(0)))
     assert lost.amount == lost.epsilon(BILLIONTH) == math.inf
 
 

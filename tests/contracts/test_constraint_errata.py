@@ -9,6 +9,7 @@ from itertools import combinations, combinations_with_replacement, product
 import networkx as nx
 
 import blowfish_privacy as bp
+from blowfish_lab.paper.neighbour_repairs import Repair, neighbours_of
 from blowfish_privacy.known_facts.classes.classes import classes_of
 from blowfish_privacy.known_facts.classes.joined_classes import joined_classes
 from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
@@ -37,6 +38,18 @@ def test_the_theorem_fails_under_the_compensated_relation():
     narrow = dataclasses.replace(policy, compensation="secret-moves")
     assert not oracle.are_neighbours(narrow, first, second)
     assert oracle.linear_sensitivity(narrow, 3, histogram(narrow)).value <= 4
+
+
+def test_the_theorem_fails_under_a_repaired_definition_of_the_paper_too():
+    # The same policy. From (0, 2, 5) to (4, 1, 3) the only secret move is 2 -> 1: nothing smaller is not empty, and no
+    # table in between keeps the counts. So with D3 such that T(D1, D3) is not empty they are neighbours, both ways.
+    known = [bp.KnownCount({"v": (0, 1)}, 1), bp.KnownCount({"v": (4, 5)}, 1)]
+    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 5)), secrets=bp.DistanceThreshold(1), known=known)
+    first, second = ((0,), (2,), (5,)), ((4,), (1,), (3,))
+    assert second in neighbours_of(policy, first, Repair.OTHER_MOVES)
+    assert first in neighbours_of(policy, second, Repair.OTHER_MOVES)
+    changed = sum(abs(first.count(cell) - second.count(cell)) for cell in policy.domain.cells())
+    assert changed == 6 > policy_graph(boxes(6, 1, (0, 1), (4, 5))).bound == 4
 
 
 def star():

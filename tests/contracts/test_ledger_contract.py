@@ -193,12 +193,18 @@ def test_another_policy_is_charged_class_by_class_where_both_are_products(open_l
     assert dict(ledger.charge(**asked).loss) == {EVERY: Fraction(1, 10)}
 
 
-def test_unlike_fractions_end_before_they_cannot_be_written(open_ledger: Open) -> None:
+def test_unlike_fractions_keep_a_short_balance(open_ledger: Open) -> None:
     ledger = open_ledger()
-    for number in range(3):
-        ledger.charge(**request(str(number), Fraction(1, 7 ** (400 + number))))
+    # Exactly added up, these have a denominator of more than 1,000 digits.
+    parts = [Fraction(10**57, 10**59 + 2 * number + 1) for number in range(20)]
+    for number, part in enumerate(parts):
+        entry = ledger.charge(**request(str(number), part))
+        assert part <= entry.charged < part + Fraction(1, 10**39)
+    assert sum(parts) <= ledger.spent < sum(parts) + Fraction(1, 10**38)
+    assert len(str(ledger.spent)) < 100
+    assert ledger.charge(**request("seventh", Fraction(1, 7))).charged == Fraction(1, 7)
     with pytest.raises(LedgerError, match="digits"):
-        ledger.charge(**request("long", Fraction(1, 3**2000)))
+        ledger.charge(**request("long", Fraction(1, 3**2100)))
     assert ledger.verify().ok
 
 

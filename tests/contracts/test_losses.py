@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from fractions import Fraction
+from itertools import combinations_with_replacement
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.mechanisms import Laplace
+from blowfish_privacy.ledger.composition import same_policy
+from blowfish_privacy.mechanisms import MECHANISMS, Laplace
 from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, changing, classes_met, one_attribute_at_a_time
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Measure
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
@@ -103,3 +106,114 @@ def test_losses_add_up_class_by_class_and_steps_by_their_measure():
     with pytest.raises(bp.LedgerError, match="already"):
         type("Again", (Measure,), {"name": "epsilon"})
     assert Measure.kinds["epsilon"] is EPSILON
+
+
+def laplace_divergence(change: Fraction, scale: Fraction, order: float) -> float:
+    """The Renyi divergence between discrete Laplace noise and the same noise, moved by so many whole numbers."""
+    d, rate = abs(int(change)), 1 / float(scale)
+    assert abs(change) == d
+    # Below both middles, above both, and between them: logarithms of geometric sums, and one by one.
+    outer = [(order - 1) * d * rate, -order * d * rate]
+    total = math.fsum(math.exp(each) for each in outer) / -math.expm1(-rate)
+    total += math.fsum(math.exp(-rate * (order * k + (1 - order) * (d - k))) for k in range(1, d))
+    return (math.log(total) + math.log(math.tanh(rate / 2))) / (order - 1)
+
+
+def moved_rows(policy):
+    """By how much the rows of one person move together, with the attributes in a row, along any secret pairs."""
+    steps = [(0,) * len(policy.domain.names)]
+    for x, y in policy.graph.edges():
+        steps += [tuple(b - a for a, b in zip(*ends, strict=True)) for ends in ((x, y), (y, x))]
+    return [
+        [sum(axis) for axis in zip(*rows, strict=True)]
+        for rows in combinations_with_replacement(set(steps), policy.rows_per_person)
+    ]
+
+
+def changes(weights, mechanism, moved):
+    """By how many units each output of a linear query changes."""
+    return [sum(w * by for w, by in zip(each, moved, strict=True)) / mechanism.form.unit for each in weights]
+
+
+def cost_of(measure, mechanism, moved):
+    """What the measure says that a change of the outputs of one release costs."""
+    if mechanism.counted_in is RHO:
+        return sum((change**2 for change in moved), Fraction(0)) / (2 * mechanism.scale)
+    return measure.converted(sum(map(abs, moved)) / mechanism.scale, EPSILON)
+
+
+def divergence(order, mechanism, moved):
+    """The Renyi divergence of the order between the outputs of one release, by the probabilities of its noise."""
+    if mechanism.counted_in is RHO:
+        return float(order * cost_of(RHO, mechanism, moved))
+    return math.fsum(laplace_divergence(change, mechanism.scale, float(order)) for change in moved if change)
+
+
+def planned(weights, policy, kind, amount):
+    query = bp.Linear(
+        lambda *row: [sum(w * x for w, x in zip(each, row, strict=True)) for each in weights],
+        attributes=policy.domain.names,
+    )
+    return MECHANISMS[kind].calibrated(query, policy, records=5, **{MECHANISMS[kind].counted_in.name: amount})
+
+
+def check_rows(policy, releases, measure, orders):
+    """Compare what is charged with what every neighbour loses; return the largest share of it that one loses."""
+    price = same_policy(policy)
+    charged = Loss.total((price.charged(each.certify(policy).loss, measure) for _, each in releases), measure).largest
+    shares = [Fraction(0)]
+    for moved in moved_rows(policy):
+        outputs = [(mechanism, changes(weights, mechanism, moved)) for weights, mechanism in releases]
+        lost = sum(cost_of(measure, *each) for each in outputs)
+        assert lost <= charged
+        shares.append(lost / charged if charged else Fraction(0))
+        for order in orders:
+            assert sum(divergence(order, *each) for each in outputs) <= float(order * charged) * (1 + 1e-9)
+    return max(shares)
+
+
+PROMISE = Approximate.of(Fraction(1), Fraction("1e-9"))
+
+
+def test_two_rows_that_change_different_attributes_cost_no_more_than_is_charged():
+    """3 x + y and x + 3 y at 3 / order: each loses 3 / order on one attribute and 1 / order on the other.
+
+    One row that changes x and one that changes y lose 2 / order of both releases, which costs 4 / order^2, while class
+    by class the smaller bound of each is 3 / order^2 + 1 / (2 order^2).
+    """
+    domain = bp.Domain(x=bp.Integer(0, 1), y=bp.Integer(0, 1))
+    policy = bp.Policy(domain, secrets=bp.Attributes(), rows_per_person=2)
+    weights = [[[3, 1]], [[1, 3]]]
+    releases = [(each, planned(each, policy, "laplace", 3 / PROMISE.order)) for each in weights]
+    assert check_rows(policy, releases, PROMISE, [PROMISE.order]) == 1
+    one = bp.Policy(domain, secrets=bp.Attributes())
+    loss = planned(weights[0], one, "laplace", 3 / PROMISE.order).certify(one).loss
+    # With one row per person each class still costs the smaller of both bounds.
+    square = 1 / (2 * PROMISE.order**2)
+    assert dict(same_policy(one).charged(loss, PROMISE)) == {changing("x"): 6 * square, changing("y"): square}
+
+
+@given(
+    data=st.data(),
+    rows=st.integers(1, 3),
+    measure=st.sampled_from(
+        [RHO, PROMISE, Approximate.of(Fraction(3), Fraction(1, 100)), Approximate.of(Fraction(1, 5), Fraction("1e-6"))]
+    ),
+)
+@settings(max_examples=examples(50), deadline=None)
+def test_rows_of_a_person_together_lose_no_more_than_is_charged(data, rows, measure):
+    names = "xyz"[: data.draw(st.integers(2, 3))]
+    domain = bp.Domain(**{name: bp.Integer(0, data.draw(st.integers(1, 2))) for name in names})
+    policy = bp.Policy(domain, secrets=bp.Attributes(), rows_per_person=rows)
+    row = st.lists(st.integers(-4, 4), min_size=len(names), max_size=len(names)).filter(any)
+    linear = st.lists(row, min_size=1, max_size=2)
+    order = measure.order if isinstance(measure, Approximate) else Fraction(10)
+    pure = st.integers(1, 16).map(lambda part: Fraction(part, 4) / order)
+    releases = []
+    for kind in data.draw(st.lists(st.sampled_from(["laplace", "laplace", "gaussian"]), min_size=1, max_size=3)):
+        amount = data.draw(pure if kind == "laplace" else st.integers(1, 9).map(lambda part: part / order**2))
+        weights = data.draw(linear)
+        # The same with the attributes in another order, so that no class loses more than the others.
+        for each in {tuple(map(tuple, weights)), tuple(tuple(row[::-1]) for row in weights)}:
+            releases.append((each, planned(each, policy, kind, amount)))
+    check_rows(policy, releases, measure, [Fraction(3, 2), Fraction(4), Fraction(40)] if measure is RHO else [order])

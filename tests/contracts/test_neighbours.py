@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import product
+import re
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 
 import blowfish_privacy as bp
+from blowfish_lab.paper.neighbour_repairs import Repair, asymmetric, main, neighbours_of, random_policies, tables
 from blowfish_privacy.testing import oracle
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
@@ -23,40 +25,11 @@ def histogram(policy):
     return lambda cell: [int(cell == other) for other in cells]
 
 
-# The printed definition: T is the set of secret moves made, Delta the set of records that differ; neighbours need T
-# not empty, and no D3 that satisfies the facts with T(D1, D3) strictly inside T(D1, D2), or with equal T and Delta
-# strictly inside. `repaired` leaves out D3 = D1, which otherwise always fires: its T is empty.
-def moves(policy, first, second):
-    pairs = enumerate(zip(first, second, strict=True))
-    return frozenset((i, x, y) for i, (x, y) in pairs if x != y and oracle.is_secret_move(policy, x, y))
-
-
-def difference(first, second):
-    return frozenset((i, x) for d in (set(enumerate(first)) ^ set(enumerate(second)),) for i, x in d)
-
-
-def printed_neighbours(policy, first, second, *, repaired):
-    made = moves(policy, first, second)
-    if not made:
-        return False
-    for third in all_databases(policy, len(first)):
-        other = moves(policy, first, third)
-        if repaired and third == first:
-            continue
-        if other < made or (other == made and difference(third, first) < difference(second, first)):
-            return False
-    return True
-
-
-def all_databases(policy, size):
-    return [d for d in product(policy.domain.cells(), repeat=size) if oracle.satisfies(policy, d)]
-
-
 def test_as_printed_nothing_is_ever_a_neighbour():
     policy = line(3, [(0, 1), (1, 2)])
-    databases = all_databases(policy, 2)
-    assert not any(printed_neighbours(policy, a, b, repaired=False) for a in databases for b in databases)
-    assert any(printed_neighbours(policy, a, b, repaired=True) for a in databases for b in databases)
+    assert not any(neighbours_of(policy, table, Repair.NONE) for table in tables(policy, 2))
+    for repair in (Repair.OTHER_TABLE, Repair.OTHER_MOVES):
+        assert any(neighbours_of(policy, table, repair) for table in tables(policy, 2))
 
 
 def test_the_obvious_repair_is_not_symmetric():
@@ -65,10 +38,12 @@ def test_the_obvious_repair_is_not_symmetric():
     # the second move of the two, so (0, 1) is no neighbour.
     policy = line(3, [(0, 1), (0, 2)], [bp.KnownCount(where={"v": 1}, count=1)])
     first, second = ((0,), (1,)), ((1,), (2,))
-    assert printed_neighbours(policy, first, second, repaired=True)
-    assert not printed_neighbours(policy, second, first, repaired=True)
+    assert second in neighbours_of(policy, first, Repair.OTHER_TABLE)
+    assert first not in neighbours_of(policy, second, Repair.OTHER_TABLE)
     assert oracle.are_neighbours(policy, first, second)
     assert oracle.are_neighbours(policy, second, first)
+    # With the other repair the empty T of (1, 0) forbids nothing: here it is symmetric.
+    assert asymmetric(policy, 2, Repair.OTHER_MOVES) is None
 
 
 def test_the_obvious_repair_can_leave_a_secret_pair_without_any_protection():
@@ -77,10 +52,61 @@ def test_the_obvious_repair_can_leave_a_secret_pair_without_any_protection():
     # another can be reached by a move that is not secret (0 to 2), and that empty T is inside every other. A mechanism
     # that prints the whole table would pass.
     policy = line(3, [(1, 2)], [bp.KnownCount(where={"v": [0, 2]}, count=1)])
-    databases = all_databases(policy, 2)
-    assert len(databases) == 4
-    assert not any(printed_neighbours(policy, a, b, repaired=True) for a, b in product(databases, repeat=2))
+    assert len(tables(policy, 2)) == 4
+    assert not any(neighbours_of(policy, table, Repair.OTHER_TABLE) for table in tables(policy, 2))
     assert oracle.are_neighbours(policy, ((2,), (1,)), ((1,), (2,)))
+    # With the other repair every table has a neighbour.
+    assert all(neighbours_of(policy, table, Repair.OTHER_MOVES) for table in tables(policy, 2))
+
+
+def test_the_other_repair_is_not_symmetric_either():
+    # Values {0, .., 3}, all pairs secret but 0-3 and 1-3, two records, known: one record has 1 or 3. From (2, 1) the
+    # table (1, 0) makes two secret moves, 2 to 1 and 1 to 0, and no table makes one of them and no other. On the way
+    # back, from (1, 0), the table (2, 3) makes only the secret move 1 to 2, as 0 to 3 is none: (2, 1) is no neighbour.
+    policy = line(4, [(0, 1), (0, 2), (1, 2), (2, 3)], [bp.KnownCount(where={"v": [1, 3]}, count=1)])
+    first, second = ((2,), (1,)), ((1,), (0,))
+    assert second in neighbours_of(policy, first, Repair.OTHER_MOVES)
+    assert first not in neighbours_of(policy, second, Repair.OTHER_MOVES)
+    assert oracle.are_neighbours(policy, first, second)
+    assert oracle.are_neighbours(policy, second, first)
+
+
+def test_the_command_counts_policies_under_which_the_repairs_are_not_symmetric():
+    done = CliRunner().invoke(main, ["--policies", "60"])
+    counted = [*map(int, re.findall(r"under (\d+) of 60 policies", done.output))]
+    found = [
+        sum(slowly_asymmetric(policy, records, repair) for policy, records in random_policies(60, seed=1))
+        for repair in (Repair.OTHER_TABLE, Repair.OTHER_MOVES)
+    ]
+    assert counted == found
+    assert found[0] > found[1] > 0
+
+
+def slowly_asymmetric(policy, records, repair):
+    """Compare all pairs of tables, record by record: what the command does with fewer tables and grouped moves."""
+    every = tables(policy, records)
+    near = {first: {second for second in every if printed(policy, every, first, second, repair)} for first in every}
+    return any(first not in near[second] for first in every for second in near[first])
+
+
+def printed(policy, every, first, second, repair):
+    secret = secret_moves(policy, first, second)
+    if not secret:
+        return False
+    for third in every:
+        less = secret_moves(policy, first, third)
+        skipped = third == first if repair is Repair.OTHER_TABLE else not less
+        if not skipped and less < secret:
+            return False
+        # A table between the two, that is: each record is as in one of them.
+        between = all(z in (x, y) for x, y, z in zip(first, second, third, strict=True))
+        if less == secret and between and third != second:
+            return False
+    return True
+
+
+def secret_moves(policy, first, second):
+    return {(i, y) for i, (x, y) in enumerate(zip(first, second, strict=True)) if policy.graph.adjacent(x, y)}
 
 
 @given(policies(most_cells=4, most_attributes=2, most_facts=2))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
+import blowfish_privacy as bp
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import DataError
+from blowfish_privacy.support.limits import COLUMNS
 
 
 def count(folder: Path, text: str | bytes, attribute: Attribute, name: str = "x") -> list[int]:
@@ -118,7 +122,7 @@ def test_separators_line_ends_and_byte_order_marks(tmp_path: Path, separator: st
 @pytest.mark.parametrize(
     "text",
     [
-        b"x,y\n1,2\n3\n", b"x,y\n1,2,3\n", b'x,y\n1,"2\n3,4\n', b"x,y\n1,\xff\n", b"x\xff,y\n1,2\n",
+        b"x,y\n1,2\n3\n", b"x,y\n1,2,3\n", b'x,y\n1,"2\n3,4\n', b"x,y\n\xff,1\n",
         b"x,y\n" + b"1" * 5_000_000 + b",2\n", b'x,y\n1,"a"b\n',
     ],
 )  # fmt: skip
@@ -133,3 +137,43 @@ def test_an_empty_file_has_no_header(tmp_path: Path) -> None:
         count(tmp_path, b"", Integer(0, 9))
     with pytest.raises(DataError, match="no header"):
         count(tmp_path, b"\n1\n", Integer(0, 9))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("größe,x\n1,2\n".encode("latin-1"), "Latin-1"),
+        *(("x,größe\n1,2\n".encode(each), "UTF-16") for each in ("utf-16", "utf-16-le", "utf-16-be")),
+        (b"x" + b"," * 2_000_000 + b"\n", "2,000,001 columns; at most 20,000"),
+        (b"z" * 5_000_000, "does not end within 4,000,000 bytes"),
+        (b"", "no header"),
+    ],
+)
+def test_what_is_wrong_with_a_header_is_said_before_the_charge(tmp_path: Path, text: bytes, said: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(text)
+    session = bp.Session(path, bp.Policy(Domain(x=Integer(0, 9)), secrets=bp.FullDomain()), budget=1)
+    with pytest.raises(DataError, match=said):
+        session.release(bp.Histogram("x"), epsilon=1)
+    assert (session.remaining, session.engine.reads) == (1, 0)
+
+
+def test_no_row_decides_whether_a_file_is_refused_before_the_charge(tmp_path: Path) -> None:
+    """What stands in a row is private: letters that are not UTF-8 are an error of reading, which is paid for once."""
+    path = tmp_path / "table.csv"
+    path.write_bytes("name\nJosé\n".encode("latin-1"))
+    session = bp.Session(path, bp.Policy(Domain(name=Categorical(["Ana", "José"])), secrets=bp.FullDomain()), budget=1)
+    with pytest.raises(DataError, match=r"UTF-8 \(not Latin-1\)"):
+        session.release(bp.Histogram("name"), epsilon=1)
+    assert session.remaining == 0
+    path.write_bytes("name\nJosé\n".encode())
+    assert session.release(bp.Histogram("name"), epsilon=1).noisy.size == 2
+
+
+def test_a_stored_table_of_too_many_columns_is_refused_before_the_charge(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    parquet.write_table(pa.table({f"c{number}": [1] for number in range(COLUMNS + 1)}), path)
+    session = bp.Session(path, bp.Policy(Domain(c1=Integer(0, 9)), secrets=bp.FullDomain()), budget=1)
+    with pytest.raises(DataError, match=r"20,001 columns; at most 20,000"):
+        session.release(bp.Histogram("c1"), epsilon=1)
+    assert session.remaining == 1

@@ -7,16 +7,21 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import blowfish_privacy as bp
+from blowfish_lab.audit import files
 from blowfish_privacy import results
 from blowfish_privacy.errors import BlowfishError, QueryError
+from blowfish_privacy.mechanisms.synthetic.steps.transcript import Look, decoded, encoded
 from blowfish_privacy.release import document, verification
 from blowfish_privacy.release.checks import MOST_VALUES
 from blowfish_privacy.statements.card import make_card
@@ -39,11 +44,25 @@ def documents() -> list[str]:
         bp.Linear([[1] * 8, [0, 1] * 4], ["x"]), bp.Quantiles("x", [0.25, 0.5]), bp.Ranges("x", [(1, 3)]),
         bp.KMeans(["x", "y"], k=2), bp.Synthetic(["x", "y", "g"], 2, keep=["g"]),
     ]  # fmt: skip
-    session = bp.Session(counts, policy, budget=100)
+    session = bp.Session(counts, policy, budget={"rho": 1000})
     texts = [session.release(query, epsilon=1).text for query in queries]
     texts += [
         session.release(bp.Cumulative("x"), epsilon=1, mechanism=name).text
         for name in ("ordered", "ordered-hierarchical")
+    ]
+    texts += [
+        session.release(query, mechanism=name, **amount).text
+        for query, name, amount in (
+            (bp.Cumulative("x"), "smooth-hierarchy", {"epsilon": 1}),
+            (bp.RangeGrid("x", "y"), "grid-hierarchy", {"epsilon": 1}),
+            (bp.KMeans(["x", "y"], 2), "lloyd", {"epsilon": 1}),
+            (bp.KMeans(["x", "y"], 2), "soft-mesh", {"epsilon": 1}),
+            (bp.Tables([["x"], ["x", "g"]]), "marginals", {"epsilon": 1}),
+            (bp.Tables([["x"], ["x", "g"]]), "gaussian-marginals", {"rho": 1}),
+            (bp.Cumulative("x"), "gaussian-hierarchy", {"rho": 1}),
+            (bp.RangeGrid("x", "y"), "gaussian-grid", {"rho": 1}),
+            (bp.Synthetic(["x", "y"]), "synthetic", {"rho": 1}),
+        )
     ]
     texts.append(session.release(bp.Histogram("g"), epsilon=1).text)
     texts.append(session.parallel("g").release(bp.Histogram("x"), epsilon=1).text)
@@ -68,7 +87,7 @@ ODD: list[Any] = [
     None, True, False, 0, -1, 1, 3, 2**62, 2**63, 2**64, -(2**63), 10**30, 10**400, 0.5, -0.0, 1e308, float("nan"),
     float("inf"), "", "x", "1/0", "1/3", "-1", "1e999999", "9" * 5000, "\ud800", "\x00", [], [[]], [0], [None], {},
     {"": 0}, [1] * 50, {"x": {"integer": [0, 10**12]}}, {"integer": [0, 10**18]}, "full", ["x"], ["x", "x"],
-    {"threshold": 10**30},
+    {"threshold": 10**30}, "4611686018427387904", "1/4611686018427387904", 2**27, 2**40,
 ]  # fmt: skip
 
 
@@ -115,6 +134,14 @@ def use(result: Any) -> None:
             each.csv()
 
 
+def look(text: str) -> None:
+    """Draw a document and read its table; every number in it is checked where it is used, not before."""
+    made = results.from_text(text)
+    assert made.figure() is not None
+    for _ in islice(made.rows(), 1000):
+        pass
+
+
 def outcomes(read: Callable[[str], Any], seed: int, count: int) -> dict[str, int]:
     chance = random.Random(seed)
     found: dict[str, int] = {}
@@ -148,11 +175,81 @@ def load(path: Path) -> Callable[[str], None]:
     return read
 
 
-@pytest.mark.parametrize("how", ["load", "verify", "card"])
+@pytest.mark.parametrize("how", ["load", "verify", "card", "look"])
 def test_other_readers_refuse_it_too(tmp_path: Path, how: str) -> None:
-    read = {"load": load(tmp_path / "a.json"), "verify": verification.problems, "card": make_card}[how]
+    read = {"load": load(tmp_path / "a.json"), "verify": verification.problems, "card": make_card, "look": look}[how]
     found = outcomes(read, 2, MUTATIONS // (6 if how == "load" else 50))
     assert set(found) <= {"read", "ours"}, found
+
+
+def resealed(query: Any, change: Callable[[Any], object], **options: Any) -> str:
+    """Release over one attribute of 32 values, change the document, and seal it again."""
+    domain = bp.Domain(x=bp.Integer(0, 31), g=bp.Categorical(["a", "b"]))
+    policy = bp.Policy(domain, secrets=bp.PerAttribute(x=bp.FullDomain(), g=bp.Public()))
+    counts = bp.Counts([[n % 5, 3] for n in range(32)])
+    body = json.loads(bp.Session(counts, policy, budget={"rho": 1000}).release(query, **options).text)
+    change(body)
+    return document.dumps(body)
+
+
+def in_little_memory(work: Callable[[str], object], text: str) -> None:
+    """Let a child do it, which may take 10 s and so much memory; only errors of ours may come of it."""
+
+    def attempt() -> str:
+        try:
+            work(text)
+        except BlowfishError:
+            return "ours"
+        return "read"
+
+    word, failure, _, _ = files.bounded(attempt)
+    assert (word in {"ours", "read"}, failure) == (True, "")
+
+
+NAMED: dict[str, Callable[[], str]] = {
+    "groups without a guarantee": lambda: resealed(
+        bp.Histogram("x").by("g"), lambda body: body.pop("guarantee"), epsilon=1
+    ),
+    "groups whose guarantee is text": lambda: resealed(
+        bp.Histogram("x").by("g"), lambda body: body.update(guarantee="none"), epsilon=1
+    ),
+    "a variance of 2^62": lambda: resealed(
+        bp.Cumulative("x"),
+        lambda body: body["mechanism"]["levels"][0][0].update(variance=str(2**62)),
+        mechanism="gaussian-hierarchy",
+        rho=1,
+    ),
+    "synthetic records of nobody": lambda: resealed(
+        bp.Synthetic(["x", "g"]), lambda body: body.update(records=0), epsilon=1
+    ),
+    "bins of 2^27 values": lambda: resealed(
+        bp.Cumulative("x"),
+        lambda body: body["mechanism"].update(look=[{"width": 2**27, "scale": "1", "limit": 1}]),
+        mechanism="adaptive-leaves",
+        epsilon=1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("work", [look, verification.problems, make_card], ids=["look", "verify", "card"])
+def test_a_damaged_document_that_was_sealed_again_is_bounded(
+    name: str, work: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST_BYTES", 2**30)
+    in_little_memory(work, NAMED[name]())
+
+
+def test_synthetic_records_are_drawn_where_nothing_was_counted() -> None:
+    """A first table without a positive count leaves no shares: values are then drawn evenly, as elsewhere."""
+
+    def emptied(body: Any) -> None:
+        steps = decoded(np.array(body["values"]), [32, 2])
+        looks = [replace(each, noisy=-abs(each.noisy) - 1) if isinstance(each, Look) else each for each in steps]
+        body["values"] = encoded(looks).tolist()
+
+    made = results.from_text(resealed(bp.Synthetic(["x", "g"]), emptied, epsilon=1))
+    assert len([*made.rows()]) == made.many
 
 
 def test_whole_documents_are_read() -> None:

@@ -24,6 +24,7 @@ from blowfish_privacy.ledger import SqliteLedger
 from blowfish_privacy.ledger.opening import create_ledger, open_ledger
 from blowfish_privacy.release import spec
 from blowfish_privacy.support import yaml_text
+from blowfish_privacy.support.postgresql import may_hold_password
 
 HOSTILE = [
     'x"; DROP TABLE victim; --',
@@ -271,3 +272,27 @@ def test_addresses_that_nearly_fit_are_not_quoted(address: str) -> None:
             opener(address)
         assert "S3CRET" not in str(caught.value)
         assert caught.value.__cause__ is None
+
+
+ADDRESS = "postgresql://u:S3CRET@127.0.0.1:1/d?ledger=x"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [ADDRESS], ["verify", ADDRESS, ADDRESS], ["plan", ADDRESS], ["ledger", "show", ADDRESS, ADDRESS],
+        ["ledger", "create", "a.ledger", "--budget", ADDRESS], ["reproduce", ADDRESS], ["studio", f"--port={ADDRESS}"],
+        ["reproduce", "--data", ADDRESS], ["card", "--title", "a", "host=h password=S3CRET"],
+        ["plan", "jdbc:postgresql://h/d?pass%77ord=S3CRET"], ["plan", "s3://KEY:S3CRET@b/x"],
+    ],
+)  # fmt: skip
+def test_no_usage_error_repeats_a_password(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert "S3CRET" not in out + err
+    assert "password" in err
+
+
+@pytest.mark.parametrize("text", ["postgresql://user@host:5432/d?ledger=x", "A: mail a@b.org", "C:/data/a.csv", "--x"])
+def test_other_arguments_are_no_passwords(text: str) -> None:
+    assert not may_hold_password(text)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Error, sync_playwright
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page, Response, WebSocket
+    from playwright.sync_api import Browser, BrowserContext, Page, Response, WebSocket, WebSocketRoute
 
 QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
@@ -75,7 +77,7 @@ class Traffic:
 
     def _leaves(self, url: str) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("data", "blob", "about") and parts.hostname not in _LOCAL:
+        if parts.scheme not in ("data", "blob", "about", "file") and parts.hostname not in _LOCAL:
             self.elsewhere.append(url)
 
     def _listen(self, socket: WebSocket) -> None:
@@ -94,3 +96,42 @@ class Traffic:
         except Error:  # a redirection has no body
             body = ""
         self.responses.append((response.url, body))
+
+
+class Wire:
+    """The socket of one page, on which messages can be held back: what is slow in the world is slow here on purpose."""
+
+    def __init__(self, page: Page) -> None:
+        """Stand between the page and its studio; call it before the page is opened."""
+        self._to_page: list[Callable[[], None]] | None = None
+        self._to_studio: list[Callable[[], None]] | None = None
+        page.route_web_socket(re.compile("socket.io"), self._connect)
+
+    def hold_news(self) -> None:
+        """Keep from the page what the studio says, until :meth:`release`."""
+        self._to_page = []
+
+    def hold_acts(self) -> None:
+        """Keep from the studio what is done on the page, until :meth:`release`."""
+        self._to_studio = []
+
+    def release(self) -> None:
+        """Hand over what was held, in its order, and hold nothing any more."""
+        held = [*(self._to_page or ()), *(self._to_studio or ())]
+        self._to_page = self._to_studio = None
+        for each in held:
+            each()
+
+    def _connect(self, page: WebSocketRoute) -> None:
+        studio = page.connect_to_server()
+
+        def news(message: str | bytes) -> None:
+            act = partial(page.send, message)
+            act() if self._to_page is None else self._to_page.append(act)
+
+        def acts(message: str | bytes) -> None:
+            act = partial(studio.send, message)
+            act() if self._to_studio is None else self._to_studio.append(act)
+
+        studio.on_message(news)
+        page.on_message(acts)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from playwright.sync_api import Locator, Page, expect
 
 ROOMS = {
@@ -14,15 +12,6 @@ ROOMS = {
     "budget": "Budget",
     "publish": "Publish",
 }
-
-# What plans say arrives after a room is there, and parts that are drawn anew then lose what is pressed meanwhile.
-_QUIET = """() => new Promise(done => {
-    const finish = () => { watching.disconnect(); clearTimeout(last); done(true); };
-    let calm = setTimeout(finish, 400);
-    const last = setTimeout(finish, 8000);
-    const watching = new MutationObserver(() => { clearTimeout(calm); calm = setTimeout(finish, 400); });
-    watching.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
-})"""
 
 
 def visit(page: Page, address: str, room: str = "") -> None:
@@ -45,23 +34,19 @@ def publish(page: Page, address: str) -> None:
 
 
 def open_by_key(page: Page, button: Locator) -> Locator:
-    """Open the dialog of a button with the keyboard; a page that is still being drawn may lose a key."""
+    """Open the dialog of a button with the keyboard."""
+    expect(button).to_be_enabled()
+    button.focus()
+    page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
-    for _ in range(5):
-        button.focus()
-        page.keyboard.press("Enter")
-        with suppress(AssertionError):
-            expect(dialog).to_be_visible(timeout=3_000)
-            break
     expect(dialog).to_be_visible()
     return dialog
 
 
 def in_room(page: Page, room: str) -> None:
-    """Wait until a room is there, and nothing in it changes any more."""
+    """Wait until a room is there."""
     expect(page).to_have_title(f"{ROOMS[room]} - Blowfish studio")
     expect(page.get_by_role("main").get_by_role("heading", level=1)).to_be_visible()
-    page.evaluate(_QUIET)
 
 
 def editor(page: Page) -> Locator:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import http.client
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
 import sys
+import tempfile
 import threading
+import time
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
+from servers.greedy import Greedy
 from studio.files import SMALL
+from studio.frame import ROOMS, visit
 
 FOREIGN_PAGE = """<!doctype html><title>elsewhere</title><link rel="icon" href="data:,"><script>
 const settled = (act) => new Promise((done) => { act(done); setTimeout(() => done('nothing'), 3000); });
@@ -83,7 +96,7 @@ def upgrade(running, path, **headers):
 def test_nobody_comes_in_without_the_token_or_from_elsewhere(studio):
     running = studio(SMALL)
     inside = f"/{running.token}/"
-    socket = "_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+    events = "_nicegui_ws/socket.io/?EIO=4&transport=websocket"
     ours, foreign = f"http://127.0.0.1:{running.port}", "http://evil.example"
     status, _, body = ask(running, inside)
     assert status == 200
@@ -105,11 +118,13 @@ def test_nobody_comes_in_without_the_token_or_from_elsewhere(studio):
     assert ask(running, inside, Origin=foreign)[0] == 403
     assert ask(running, inside, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors", Sec_Fetch_Dest="image")[0] == 403
     assert ask(running, f"{inside}openapi.json")[0] == ask(running, f"{inside}docs")[0] == 404
-    assert upgrade(running, inside + socket, Origin=ours) == 101
-    assert upgrade(running, inside + socket, Origin=foreign) == 403
-    assert upgrade(running, inside + socket) == 403
-    assert upgrade(running, f"/{socket}", Origin=ours) == 403
-    assert upgrade(running, inside + socket, Origin=ours, Host="evil.example") == 403
+    assert upgrade(running, inside + events, Origin=ours) == 101
+    polling = inside + events.replace("websocket", "polling")
+    assert ask(running, polling)[0] == ask(running, polling, Origin=ours)[0] == 404
+    assert upgrade(running, inside + events, Origin=foreign) == 403
+    assert upgrade(running, inside + events) == 403
+    assert upgrade(running, f"/{events}", Origin=ours) == 403
+    assert upgrade(running, inside + events, Origin=ours, Host="evil.example") == 403
 
 
 def test_every_page_and_file_is_kept_within_bounds(studio, page):
@@ -183,21 +198,119 @@ def test_a_window_that_a_foreign_page_opens_is_out_of_its_reach(studio, browser,
         assert opened.value.evaluate("window.opener === null")
 
 
-def test_the_browser_is_opened_with_an_address_that_is_good_once(studio, tmp_path, page):
-    note = tmp_path / "opened"
-    seen = tmp_path / "browser.py"
-    seen.write_text(f"import sys; open({str(note)!r}, 'w').write(sys.argv[1])")
-    running = studio(SMALL, options=(), environment={"BROWSER": f"{sys.executable} {seen} %s"})
-    for _ in range(100):
-        if note.exists() and note.read_text():
-            break
-        page.wait_for_timeout(50)
-    invitation = note.read_text()
-    assert running.token not in invitation
-    page.goto(invitation)
-    assert page.url == running.address
-    page.get_by_role("navigation").wait_for()
-    assert ask(running, "/" + invitation.split("/", 3)[3])[0] == 404
+def half_open(running, said=b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"):
+    begun = socket.create_connection(("127.0.0.1", running.port), timeout=20)
+    begun.sendall(said)
+    return begun
+
+
+def is_closed(connection):
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_connections_that_say_nothing_keep_nobody_out(studio, page):
+    # Fewer files than connections, so that all of them cannot be kept open.
+    running = studio(SMALL, before="import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))")
+    begun = [half_open(running, said) for said in (b"", b"GET / HTTP/1.1\r\nHost: ") for _ in range(250)]
+    try:
+        assert ask(running, f"/{running.token}/")[0] == 200
+        assert all(is_closed(each) for each in begun[:400])
+        page.goto(running.address)
+        page.get_by_role("navigation").wait_for()
+    finally:
+        for each in begun:
+            each.close()
+
+
+def test_a_request_that_is_never_finished_is_turned_away(studio):
+    running = studio(SMALL, before="from blowfish_privacy.studio import launch; launch._HEAD_WITHIN = 0.2")
+    for said in (b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", b"GET /" + b"x" * 70_000):
+        with half_open(running, said) as begun:
+            assert is_closed(begun)
+    # Those who are refused do not stay, either.
+    with half_open(running, b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n") as begun:
+        answer = b"".join(iter(lambda: begun.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 403")
+    # A head in pieces is one.
+    with half_open(running, f"GET /{running.token}/ HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r".encode()) as begun:
+        begun.sendall(b"\n\r")
+        begun.sendall(b"\n")
+        assert begun.recv(12) == b"HTTP/1.1 200"
+
+
+def opened_browser(studio, folder):
+    """Start a studio with a browser that stays open, and says what it was started with; return both and a pause."""
+    note, home = folder / "opened", folder / "home"
+    home.mkdir()
+    seen = folder / "browser.py"
+    seen.write_text(
+        f"import os, sys, time\nopen({str(note)!r} + '.part', 'w').write(str(os.getpid()))\n"
+        f"os.rename({str(note)!r} + '.part', {str(note)!r})\ntime.sleep(60)"
+    )
+    environment = {"BROWSER": f"{sys.executable} {seen} %s", "HOME": str(home)}
+    running = studio(SMALL, options=(), environment=environment)
+    wait_until(note.exists)
+    return running, int(note.read_text()), home
+
+
+def wait_until(happens):
+    deadline = time.monotonic() + 20
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_who_lists_the_processes_does_not_get_in(studio, tmp_path, page):
+    running, browser, home = opened_browser(studio, tmp_path)
+    try:
+        listed = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if readable(path)]
+        arguments = next(
+            each for each in listed if str(tmp_path / "browser.py").encode() in each and b"open.html" in each
+        )
+        (letter,) = [Path(urlsplit(each).path) for each in arguments.decode().split("\0") if each.startswith("file:")]
+        # Whatever others see of any process may be tried, and used before the browser does.
+        words = {word for each in listed for word in re.findall(r"[\w-]{20,}", each.decode(errors="replace"))}
+        assert running.token not in words
+        assert {ask(running, f"/{word}/")[0] for word in words} <= {404}
+        # What is named there, others cannot read.
+        assert stat.S_IMODE(letter.stat().st_mode) == 0o600
+        assert stat.S_IMODE(letter.parent.stat().st_mode) == 0o700
+        assert letter.parent.parent == home
+        if os.geteuid() == 0:
+            for folder in (*tmp_path.parents, tmp_path, home):
+                if folder.is_relative_to(tempfile.gettempdir()) and folder != Path(tempfile.gettempdir()):
+                    folder.chmod(0o755)
+            assert subprocess.run(["cat", str(letter)], user="nobody", capture_output=True, check=False).returncode == 1
+        invitation = re.search(r"url=(http[^\"]+)", letter.read_text())[1]
+        assert running.token not in letter.read_text()
+        page.goto(letter.as_uri())
+        page.wait_for_url(running.address)
+        page.get_by_role("navigation").wait_for()
+        assert page.evaluate("document.referrer") == ""
+        assert ask(running, "/" + invitation.split("/", 3)[3])[0] == 404
+        wait_until(lambda: list(home.iterdir()) == [])
+    finally:
+        os.kill(browser, signal.SIGKILL)
+
+
+def readable(path):
+    try:
+        return bool(path.read_bytes())
+    except OSError:
+        return False
+
+
+def test_an_invitation_that_nobody_used_does_not_outlive_the_studio(studio, tmp_path):
+    running, browser, home = opened_browser(studio, tmp_path)
+    try:
+        assert len(list(home.iterdir())) == 1
+        running.stop()
+        assert list(home.iterdir()) == []
+    finally:
+        os.kill(browser, signal.SIGKILL)
 
 
 def test_a_port_that_is_taken_is_an_error(studio):
@@ -217,3 +330,25 @@ def test_the_address_is_said_once_and_nothing_else_is(studio, page, traffic):
     running.stop()
     assert running.output.count(running.token) == 1
     assert len(running.output.splitlines()) <= 4, running.output
+
+
+def test_a_server_that_the_file_names_hears_nothing_before_somebody_says_so(studio, page, tmp_path):
+    server = Greedy()
+    try:
+        address = f"postgresql://somebody@127.0.0.1:{server.port}/db"
+        text = SMALL.replace("people.csv", f"{address}?table=people").replace("people.ledger", f"{address}?ledger=l")
+        environment = {"PGPASSWORD": "CANARY-77", "XDG_CONFIG_HOME": str(tmp_path), "BLOWFISH_TRUSTED_SERVERS": ""}
+        running = studio(text, environment=environment)
+        for room in ROOMS:
+            visit(page, running.address, room)
+            expect(page.get_by_text(f"names the server 127.0.0.1:{server.port}", exact=False).first).to_be_visible()
+        assert server.heard == []
+        connect = page.get_by_role("button", name=f"Connect to 127.0.0.1:{server.port}")
+        connect.click()
+        expect(connect).to_have_count(0)
+        wait_until(lambda: b"somebody" in b"".join(server.heard))
+        visit(page, running.address)
+        expect(page.get_by_text("refused the login", exact=False).first).to_be_visible()
+        assert b"CANARY-77" not in b"".join(server.heard)
+    finally:
+        server.close()

@@ -60,6 +60,41 @@ def test_names_are_shown_and_do_nothing(studio, page, tmp_path):
         assert ran(page) is None, room
 
 
+OBJECTS = ("__proto__", "constructor", "toString", "hasOwnProperty", "valueOf")
+
+
+def test_what_every_object_of_javascript_has_may_name_anything(studio, page, tmp_path):
+    listed = ", ".join(OBJECTS)
+    (tmp_path / "people.csv").write_text(f"__proto__,constructor\n{''.join(f'3,{name}' + chr(10) for name in OBJECTS)}")
+    create_ledger(tmp_path / "people.ledger", budget=Fraction(1))
+    running = studio(
+        "version: 1\ndata: people.csv\nledger: people.ledger\nbudget: 1.0\n"
+        f"policy:\n  domain:\n    __proto__: {{integer: [0, 9]}}\n    constructor: {{categorical: [{listed}]}}\n"
+        "  secrets:\n    per_attribute: {__proto__: {threshold: 2}, constructor: full}\n"
+        "releases:\n  - {name: __proto__, cumulative: __proto__, epsilon: 0.1}\n"
+        "  - {name: constructor, histogram: [constructor], epsilon: 0.1}\n"
+    )
+    for room in ROOMS:
+        visit(page, running.address, room)
+        assert changed_objects(page) is None, room
+    publish(page, running.address)
+    expect(page.locator(".nicegui-echart").first).to_be_visible()
+    assert changed_objects(page) is None
+    # What is pressed is heard: no event was made that cannot be sent.
+    visit(page, running.address, "secrets")
+    another = page.get_by_role("combobox", name="Another").first
+    another.click()
+    page.get_by_role("option", name="9", exact=True).click()
+    expect(page.get_by_text("3 and 9 are 3 steps apart", exact=False)).to_be_visible()
+    assert changed_objects(page) is None
+
+
+def changed_objects(page):
+    """Name what every object of the page has suddenly."""
+    page.wait_for_timeout(300)
+    return page.evaluate("() => { for (const name in {}) return name; return null; }")
+
+
 def test_the_name_of_a_file_does_nothing(studio, page, tmp_path):
     name = "<img src=x onerror=window.ran=1>{{1+1}}.yaml"
     (tmp_path / name).write_text(hostile_file(["a", "b"]))

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from blowfish_privacy.ledger import create_ledger, open_ledger
-from studio.frame import open_by_key
+from studio.frame import open_by_key, write
 
 CANARY = 77123
 FILE = """# about people
@@ -198,6 +198,23 @@ def test_two_tabs_see_the_same_and_one_can_stop_what_the_other_began(begin, page
     held = open_ledger(tmp_path / "people.ledger")
     assert held.verify().ok
     assert 1 <= len(held.entries()) <= 3
+
+
+def test_a_file_that_was_never_saved_is_saved_on_the_way_to_the_question(studio, page, tmp_path):
+    (tmp_path / "people.csv").write_text("age,sex,region\n" + "3,Female,North\n" * 50)
+    create_ledger(tmp_path / "people.ledger", budget=1)
+    running = studio(opens="people.csv")
+    page.goto(running.address + "publish")
+    write(page, FILE)
+    button(page, REVIEW).click()
+    asked = page.get_by_role("dialog", name="Save the file as")
+    asked.get_by_label("Path of the file").fill(str(tmp_path / "mine.yaml"))
+    asked.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog", name="Confirm").get_by_text("Spend epsilon 0.6")).to_be_visible()
+    assert (tmp_path / "mine.yaml").read_text() == FILE
+    button(page, YES).click()
+    expect(page.get_by_text("All 3 releases are made")).to_be_visible()
+    assert "error" not in running.output.lower()
 
 
 def test_over_budget_nothing_is_spent_and_an_error_says_what_was(begin, page, tmp_path, traffic):

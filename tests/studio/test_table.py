@@ -84,6 +84,18 @@ def test_only_what_is_declared_changes_and_undo_takes_it_back(studio, page, with
     expect(page.get_by_text("whole numbers from 0 to 20")).to_be_visible()
 
 
+def test_a_change_keeps_the_rule_for_rounding(studio, page, with_people):
+    rounded = SMALL.replace("age: {integer: [0, 20]}", "age: {decimal: [0, 20], step: 0.5, round: down}")
+    running = studio(rounded.replace("threshold: 5", "threshold: 2.5"))
+    visit(page, running.address)
+    button(page, "Change age").click()
+    expect(dialog(page).get_by_label("Largest value")).to_have_value("20")
+    expect(dialog(page).get_by_text("count as the next one below")).to_be_visible()
+    dialog(page).get_by_label("Largest value").fill("25")
+    dialog(page).get_by_role("button", name="Change").click()
+    expect(editor(page)).to_contain_text("age: {decimal: [0, 25], step: 0.5, round: down}")
+
+
 KINDS = (
     ("Numbers in bins", "Edges of the bins", "0, 10, 20.5", "2 bins from [0, 10) to [10, 20.5)"),
     ("Categories", "Categories, in lines", "a, b, c", "3 categories: a, b, c"),

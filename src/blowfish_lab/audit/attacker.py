@@ -92,7 +92,7 @@ def _scores(mechanism: Mechanism, case: Case, training: Sequence[Rows]) -> Itera
 
     Both are tried on running sums too. A single row shows noise that ends too early, which no likelihood ratio does.
     """
-    follow = follower(case)
+    follow = follower(mechanism, case)
     if follow is not None:
         yield lambda rows: np.array([follow(row).gain for row in rows])
         return
@@ -135,7 +135,7 @@ def shown_loss(case: Case) -> float:
 
     It goes by the noise that is certified. Noise that is too small must not lead the audit away from where it shows.
     """
-    follow = follower(case)
+    follow = follower(case.mechanism, case)
     if follow is not None:
         seen = np.mean([follow(row).loss for row in outputs(case.mechanism, case.aggregates[0], _FOLLOWED)])
         return case.promise(Fraction(float(seen)))

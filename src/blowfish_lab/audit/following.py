@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from blowfish_lab.audit.cases import Case
 from blowfish_lab.audit.outputs import Remembered
+from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.mechanisms.clusters.counted_grid import CountedGrid
 from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
@@ -57,20 +58,23 @@ class Followed:
 Follow = Callable[[Numbers], Followed]
 
 
-def follower(case: Case) -> Follow | None:
-    """Return how to follow the outputs of a mechanism; None where all its questions are fixed beforehand."""
-    if isinstance(case.mechanism, NoisyLloyd):
-        records = None if case.mechanism.secret_size else int(case.tables[0].sum())
-        return _rounds(case.mechanism, case.aggregates, records)
-    if isinstance(case.mechanism, SyntheticMechanism):
-        return _looks(case.mechanism, case.aggregates)
-    if isinstance(case.mechanism, CountedGrid):
-        return _counted(case.mechanism, case.aggregates)
-    if isinstance(case.mechanism, AdaptiveLeaves):
-        return _leaves(case.mechanism, case.aggregates)
-    if isinstance(case.mechanism, AdaptiveGrid):
-        return _blocks(case.mechanism, case.aggregates)
-    return _mesh(case.mechanism, case.aggregates) if isinstance(case.mechanism, SoftMesh) else None
+def follower(mechanism: Mechanism, case: Case) -> Follow | None:
+    """Return how to follow the outputs of a mechanism; None where all its questions are fixed beforehand.
+
+    It is the case's own or one with less noise, which may ask other questions.
+    """
+    if isinstance(mechanism, NoisyLloyd):
+        records = None if mechanism.secret_size else int(case.tables[0].sum())
+        return _rounds(mechanism, case.aggregates, records)
+    if isinstance(mechanism, SyntheticMechanism):
+        return _looks(mechanism, case.aggregates)
+    if isinstance(mechanism, CountedGrid):
+        return _counted(mechanism, case.aggregates)
+    if isinstance(mechanism, AdaptiveLeaves):
+        return _leaves(mechanism, case.aggregates)
+    if isinstance(mechanism, AdaptiveGrid):
+        return _blocks(mechanism, case.aggregates)
+    return _mesh(mechanism, case.aggregates) if isinstance(mechanism, SoftMesh) else None
 
 
 def _rounds(mechanism: NoisyLloyd, tables: tuple[Remembered, ...], records: int | None) -> Follow:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from blowfish_lab.audit.attacker import TRAINING
 
 FALSE_ALARMS = 1e-4
-"""The probability that an audit of sound mechanisms raises any alarm, at most."""
-MOST_TESTS = 500
-"""The probability of a false alarm is shared among this many tests."""
+"""The probability that an audit of sound mechanisms raises any alarm, at most: its tests share it equally."""
 TELLING = 0.5
 """An audit says something about a mechanism when a bound reaches this part of a certificate."""
 PARTS = 3
@@ -35,6 +33,7 @@ class Finding:
     samples: int
     """How many outputs of each table were counted."""
     seconds: float
+    """Of processor time."""
 
     @property
     def alarm(self) -> bool:
@@ -98,6 +97,7 @@ def report(verdicts: Sequence[Verdict], samples: int) -> str:
         f"besides {int(100 * TRAINING)} % as many to choose the event. Sound mechanisms raise an alarm in at most one",
         f"run out of {1 / FALSE_ALARMS:,.0f}. To pass, a test of the mechanism itself must reach {TELLING:g} of its",
         "certificate, and its mutants must be caught; a sound mechanism can miss these by chance.",
+        "Seconds are of a processor.",
         "",
         "| mechanism | tests | largest bound / certificate | refuted | half the noise, caught | seconds | verdict |",
         "|---|---|---|---|---|---|---|",

@@ -18,6 +18,8 @@ FULL = "full domain"
 SOUND = "paper's mechanism, sound"
 PLAIN = "plain differential privacy"
 PRINTED = "as printed, NOT PRIVATE"
+CLIPPED = "clipped, NOT PRIVATE"
+MEDIAN = "median"
 _MECHANISMS = (
     "Sound: with as much noise as the epsilon on the axis needs.",
     "Plain differential privacy: ours with everything secret.",
@@ -30,6 +32,8 @@ class Curves(Figure):
     policies: ClassVar[tuple[str, ...]]
     """The policies' names; the first is the full domain."""
     methods: ClassVar[tuple[str, ...]] = (SOUND, OURS)
+    colours: ClassVar[dict[str, str]] = {SOUND: "tab:orange"}
+    """The columns that are drawn besides the published values, plain differential privacy and ours."""
     quantity: ClassVar[str]
     """What is measured, for the axis."""
     meaning: ClassVar[str] = (
@@ -41,6 +45,11 @@ class Curves(Figure):
     def repeated(self, method: str, policy: str, epsilon: str, run: Run) -> Floats:
         """Return the error of every repeat."""
 
+    @property
+    @abstractmethod
+    def read(self) -> int:
+        """How many numbers were read off this figure; other published values follow from them, or are another's."""
+
     @abstractmethod
     def published(self, policy: str, epsilon: str) -> float | None:
         """Return the value read off the paper's figure, where it can be read."""
@@ -50,19 +59,20 @@ class Curves(Figure):
         return [(m, p, e) for m in self.methods for p in self.policies for e in run.epsilons]
 
     def measure(self, point: Point, run: Run) -> Measured:
-        """Repeat, and return mean and quartiles."""
+        """Repeat, and return mean, median and quartiles."""
         method, policy, epsilon = point
         errors = self.repeated(method, policy, epsilon, run)
         lower, upper = np.quantile(errors, (0.25, 0.75))
-        return {"mean": float(errors.mean()), "lower": float(lower), "upper": float(upper), "repeats": len(errors)}
+        ends = {"lower": float(lower), MEDIAN: float(np.median(errors)), "upper": float(upper)}
+        return {"mean": float(errors.mean()), **ends, "repeats": len(errors)}
 
     def complete(self, measured: Measured) -> bool:
-        """Say whether mean, quartiles and repeats were measured."""
-        return super().complete(measured) and are_numbers(measured, "mean", "lower", "upper", "repeats")
+        """Say whether mean, median, quartiles and repeats were measured."""
+        return super().complete(measured) and are_numbers(measured, "mean", "lower", MEDIAN, "upper", "repeats")
 
     def units(self) -> str:
         """State the quantity that the values are of."""
-        return f"Values (lower to upper quartile): {self.quantity}."
+        return f"Means (lower quartile, median, upper quartile): {self.quantity}."
 
     def plain(self, policy: str) -> str:
         """Name the policy under which everything is secret, on the same data."""
@@ -88,8 +98,16 @@ class Curves(Figure):
         from blowfish_lab.paper.panels import Panel, draw_panels
 
         panels = [Panel(policy, [row for row in rows if row["policy"] == policy]) for policy in self.policies]
-        lines = {PUBLISHED: "black", PRINTED: "tab:red", SOUND: "tab:orange", PLAIN: "tab:green", OURS: "tab:blue"}
+        lines = {PUBLISHED: "black", **self.colours, PLAIN: "tab:green", OURS: "tab:blue"}
         return draw_panels(panels, lines, self.heading(run), self.quantity, self.caption(rows, run))
+
+    def summary(self, rows: list[Row]) -> list[str]:
+        """Say how far published values are above ours, and how many of them were read off this figure."""
+        published = ratios_to_ours(rows, PUBLISHED)
+        if not published:
+            return []
+        count = f"{len(published)} published values, made of {self.read} numbers that were read off this figure"
+        return [f"Published / ours: {span(published)} ({count})."]
 
     def caption(self, rows: list[Row], run: Run) -> str:
         """Say below the picture how often was measured, and what else the reader must know."""
@@ -108,9 +126,21 @@ def readable(value: float | None) -> float | str:
     return "" if value is None else float(f"{value:.6g}")
 
 
+def ratios_to_ours(rows: list[Row], column: str) -> list[float]:
+    """Divide a column by ours, where both are numbers."""
+    return [row[column] / row[OURS] for row in rows if isinstance(row.get(column), int | float) and row.get(OURS)]
+
+
+def span(ratios: list[float]) -> str:
+    """Write the smallest and the largest ratio, rounded to two digits."""
+    least, most = (f"{float(f'{ratio:.2g}'):g}" for ratio in (min(ratios), max(ratios)))
+    return least if least == most else f"{least} to {most}"
+
+
 def _columns(method: str, measured: Measured) -> dict[str, Any]:
     return {
         method: measured["mean"],
         f"{method}, lower quartile": measured["lower"],
+        f"{method}, {MEDIAN}": measured[MEDIAN],
         f"{method}, upper quartile": measured["upper"],
     }

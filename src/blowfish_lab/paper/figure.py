@@ -60,6 +60,10 @@ class Figure(ABC):
             return []
         return ["SYNTHETIC stand-in for the paper's data."] if run.synthetic else []
 
+    def summary(self, rows: list[Row]) -> list[str]:
+        """Say in a few sentences what the table shows."""
+        return []
+
     def worse_than_published(self, rows: list[Row]) -> list[Row]:
         """Return the rows in which ours is above what is published."""
         return [

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from blowfish_lab.paper.curves import readable
+from blowfish_lab.paper.curves import MEDIAN, PRINTED, readable
 from blowfish_lab.paper.figure import PUBLISHED, Measured, Point, Row
+from blowfish_lab.paper.figure_1b import Figure1b
 from blowfish_lab.paper.kmeans_curves import KMeansCurves
 from blowfish_lab.paper.run import Run
 from blowfish_lab.paper.secrets import everything, within
@@ -16,7 +17,7 @@ _FULL, _NEAR = "full domain", "theta 128"
 QUOTIENT = "full domain / theta 128"
 _SAID = (
     "The paper's figure is the quotient of the two objectives, in the last columns of the table; it is made "
-    "of the values read off Figure 1(b)."
+    "of the values read off Figure 1(b); nothing was read off Figure 1(d)."
 )
 
 
@@ -31,7 +32,7 @@ class Figure1d(KMeansCurves):
         **{f"{size}, {_FULL}": everything(size) for size in _SIZES},
         **{f"{size}, {_NEAR}": within(size, 128) for size in _SIZES},
     }
-    read_off = {f"skin01, {_FULL}": (35, 5.6, 4.7), f"skin01, {_NEAR}": (9.5, 2.4, 1.6)}
+    elsewhere = {f"skin01, {name}": Figure1b.read_off[name] for name in (_FULL, _NEAR)}
 
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
         """Add the quotients, in the rows of theta = 128."""
@@ -40,7 +41,8 @@ class Figure1d(KMeansCurves):
         for row in made:
             if row["policy"].endswith(_NEAR):
                 above = every[self.plain(row["policy"]), row["epsilon"]]
-                quotients = {name: above[name] / row[name] for name in (PUBLISHED, *self.methods) if row[name]}
+                columns = (PUBLISHED, f"{PRINTED}, {MEDIAN}", *self.methods)
+                quotients = {name: above[name] / row[name] for name in columns if row[name]}
                 if PUBLISHED in quotients:
                     quotients[PUBLISHED] = readable(quotients[PUBLISHED])
                 row |= {f"{QUOTIENT}: {name}": quotient for name, quotient in quotients.items()}

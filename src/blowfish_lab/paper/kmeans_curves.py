@@ -5,17 +5,17 @@ from __future__ import annotations
 import warnings
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from blowfish_lab.paper.clustering_data import ROUNDS, ClusteringData, K, clustering_data
-from blowfish_lab.paper.curves import PRINTED, SOUND, Curves, Floats
+from blowfish_lab.paper.curves import CLIPPED, MEDIAN, PRINTED, SOUND, Curves, Floats
 from blowfish_lab.paper.figure import OURS
 from blowfish_lab.paper.run import QUICK_EPSILONS, Run
 from blowfish_lab.paper.secrets import Named
 from blowfish_lab.paper.sound_sulq import sound_sulq_kmeans
-from blowfish_lab.paper.sulq import not_private_published_sulq_kmeans
+from blowfish_lab.paper.sulq import Division, as_printed, clipped, not_private_published_sulq_kmeans
 from blowfish_privacy.errors import BlowfishWarning
 from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.mechanisms import Mechanism, Synopsis
@@ -25,20 +25,31 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import KMeans
 from blowfish_privacy.release.plan import make_plan
 
+Read: TypeAlias = tuple[float, float, float]
+
 
 class KMeansCurves(Curves):
     """The objective of private centres over that of the non-private algorithm, k = 4."""
 
     named: ClassVar[dict[str, Named]]
     """For every policy its data, its secrets, and the sensitivity that the paper claims for the sums."""
-    read_off: ClassVar[dict[str, tuple[float, float, float]]] = {}
-    """What the paper's figure shows at epsilon 0.1, 0.5 and 1."""
-    methods = (PRINTED, SOUND, OURS)
+    read_off: ClassVar[dict[str, Read]] = {}
+    """What was read off this figure of the paper at epsilon 0.1, 0.5 and 1."""
+    elsewhere: ClassVar[dict[str, Read]] = {}
+    """Curves that another figure of the paper shows, that coincide with one read here, or that its text gives."""
+    methods = (PRINTED, CLIPPED, SOUND, OURS)
+    colours = {PRINTED: "tab:red", f"{PRINTED}, {MEDIAN}": "tab:red", CLIPPED: "tab:purple", SOUND: "tab:orange"}
     quantity = "objective / non-private objective"
 
+    @property
+    def read(self) -> int:
+        """Count the numbers that were read off this figure."""
+        return sum(map(len, self.read_off.values()))
+
     def published(self, policy: str, epsilon: str) -> float | None:
-        """Return the value read off at this epsilon, if there is one."""
-        values: dict[str, float] = dict(zip(QUICK_EPSILONS, self.read_off.get(policy, ()), strict=False))
+        """Return the value at this epsilon, if there is one."""
+        read = (self.read_off | self.elsewhere).get(policy, ())
+        values: dict[str, float] = dict(zip(QUICK_EPSILONS, read, strict=False))
         return values.get(epsilon)
 
     def notes(self, run: Run) -> list[str]:
@@ -48,8 +59,8 @@ class KMeansCurves(Curves):
             "The published algorithm's noise is too small: it is not private (docs/errata.md).",
             "Reference, as printed and sound run 10 rounds from one random start; ours searches its noisy synopsis "
             "from several starts, which is how a ratio below 1 arises.",
-            "Here centres are clipped into the box; the paper does not say so, and its values are larger where noise "
-            "dominates.",
+            "As printed, noise may throw centres out of the box, and a few such runs make up most of a mean: the "
+            "median says more. Clipped keeps centres in the box and sizes at one at least: the paper says neither.",
         ]
 
     def repeated(self, method: str, policy: str, epsilon: str, run: Run) -> Floats:
@@ -61,16 +72,18 @@ class KMeansCurves(Curves):
 
 
 def _centres(method: str, data: ClusteringData, named: Named, epsilon: str) -> Floats:
-    """Find centres once, in one of three ways."""
+    """Find centres once, in one of four ways."""
     if named.exact and method != OURS:
         return data.lloyd(np.random.default_rng())
     if method == SOUND:
         return _sound(data, epsilon)
     seed = int(np.random.default_rng().integers(2**31))
-    return (_printed if method == PRINTED else _ours)(data, named, epsilon, seed)
+    if method == OURS:
+        return _ours(data, named, epsilon, seed)
+    return _not_private(data, named, epsilon, seed, as_printed if method == PRINTED else clipped)
 
 
-def _printed(data: ClusteringData, named: Named, epsilon: str, seed: int) -> Floats:
+def _not_private(data: ClusteringData, named: Named, epsilon: str, seed: int, divided: Division) -> Floats:
     low, high = data.box
     values = np.repeat(data.points, data.weights, axis=0)
     return not_private_published_sulq_kmeans(
@@ -82,6 +95,7 @@ def _printed(data: ClusteringData, named: Named, epsilon: str, seed: int) -> Flo
         high=high,
         seed=seed,
         rounds=ROUNDS,
+        divided=divided,
     )
 
 

@@ -51,10 +51,10 @@ def _draw(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
         if not drawn:
             continue
         epsilons, values = [row["epsilon"] for row in drawn], [row[name] for row in drawn]
-        measured = f"{name}, lower quartile" in drawn[0]
-        axes.plot(
-            epsilons, values, color=colour, marker="." if measured else "*", ls="-" if measured else ":", label=name
-        )
-        if measured:
+        method = name.removesuffix(", median")
+        measured = f"{method}, lower quartile" in drawn[0]
+        marker, style = ("." if measured else "*"), ("-" if measured and method == name else ":")
+        axes.plot(epsilons, values, color=colour, marker=marker, ls=style, label=name)
+        if measured and method == name:
             ends = [[row[f"{name}, {side} quartile"] for row in drawn] for side in ("lower", "upper")]
             axes.fill_between(epsilons, *ends, color=colour, alpha=0.15, lw=0)

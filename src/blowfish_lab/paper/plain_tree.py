@@ -12,7 +12,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_lab.paper.run import Run
 from blowfish_privacy.noise import discrete_laplace
 
 Floats = npt.NDArray[np.float64]
@@ -24,17 +23,6 @@ def widths(size: int, fan_out: int) -> list[int]:
     while levels[-1] > 1:
         levels.append(-(-levels[-1] // fan_out))
     return levels
-
-
-def plain_tree_errors(counts: npt.NDArray[np.int64], fan_out: int, epsilon: Fraction, run: Run) -> Floats:
-    """Return the mean squared error of random ranges, for every repeat."""
-    generator, sizes = np.random.default_rng(), widths(len(counts), fan_out)
-    return np.array(
-        [
-            random_range_error(prefix_errors(sizes, 2 * (len(sizes) - 1) / epsilon), run.ranges, generator)
-            for _ in range(run.repeats)
-        ]
-    )
 
 
 def prefix_errors(sizes: list[int], scale: Fraction) -> Floats:

@@ -106,21 +106,23 @@ def _write(figure: Figure, points: dict[tuple[str, Point], Measured], run: Run, 
 
 
 def table(figure: Figure, rows: list[Row], run: Run) -> str:
-    """Write the short table in Markdown, quartiles beside their value."""
-    header = [column for column in dict.fromkeys(column for row in rows for column in row) if _QUARTILE not in column]
+    """Write the short table in Markdown, quartiles and median beside their mean."""
+    columns = dict.fromkeys(column for row in rows for column in row)
+    header = [column for column in columns if not column.endswith(_SPREAD)]
     said = [f"{figure.units()} Seconds: of computing.", *(["A quick run."] if run.quick and figure.shrinks else [])]
     lines = [f"# {figure.title}", "", *(f"{note}\n" for note in [*said, *figure.notes(run)])]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(_cell(row, column) for column in header) + " |" for row in rows]
-    return "\n".join([*lines, ""])
+    summary = figure.summary(rows)
+    return "\n".join([*lines, *(["", *(f"- {line}" for line in summary)] if summary else []), ""])
 
 
-_QUARTILE = " quartile"
+_SPREAD = (", lower quartile", ", median", ", upper quartile")
 
 
 def _cell(row: Row, column: str) -> str:
-    ends = [shown(row[end]) for side in ("lower", "upper") if (end := f"{column}, {side}{_QUARTILE}") in row]
-    return f"{shown(row.get(column, ''))} ({' to '.join(ends)})" if ends else shown(row.get(column, ""))
+    spread = [shown(row[f"{column}{name}"]) for name in _SPREAD if f"{column}{name}" in row]
+    return f"{shown(row.get(column, ''))} ({', '.join(spread)})" if spread else shown(row.get(column, ""))
 
 
 def shown(value: object) -> str:

@@ -1,22 +1,26 @@
 """SuLQ k-means with the published noise [he2014, section 6]: NOT PRIVATE, kept to compare with the paper's figure.
 
-One step departs from the paper: centres are clipped into the box, and noisy sizes are at least one. The paper does not
-say so, and its figures are larger where noise dominates, because a centre that noise throws out of the box counts with
-its whole squared distance there. On the synthetic points with everything secret, at epsilon 0.1, 0.5 and 1, means are
-about 5.8, 4.8 and 3.9 here, 250, 10 and 5.1 without clipping, 170, 11 and 4.9 without clipping and without the least
-size (200 runs each; at 0.1 they scatter widely), and 180, 8 and 4.3 in the paper.
-
 The paper's lemma says that under a threshold theta the cluster sums have sensitivity 2 theta (2 max |A| under attribute
 secrets, 2 max d(P) under partitions). A record that crosses from one cluster to another takes its whole value along, so
 the sums change by far more. See docs/errata.md.
+
+As printed, a centre is a noisy sum divided by a noisy size, wherever that lies. A size close to zero throws it far out
+of the box, and records that are left with such centres count with the whole squared distance: a few runs make up most
+of the mean objective, which then differs from one experiment to the next, and the median says more. With ``clipped``
+centres stay in the box, which the paper does not say.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Division: TypeAlias = Callable[[Floats, Floats, Floats, Floats], Floats]
+"""Makes centres of noisy sums and noisy sizes, in a box from low to high."""
 
 
 def cluster_sums(points: Floats, centers: Floats) -> tuple[Floats, Floats]:
@@ -25,6 +29,16 @@ def cluster_sums(points: Floats, centers: Floats) -> tuple[Floats, Floats]:
     sizes = np.bincount(labels, minlength=len(centers)).astype(np.float64)
     sums = np.stack([np.bincount(labels, column, minlength=len(centers)) for column in points.T], axis=1)
     return sizes, sums.astype(np.float64)
+
+
+def as_printed(sums: Floats, sizes: Floats, low: Floats, high: Floats) -> Floats:  # noqa: ARG001
+    """Divide, and let centres lie where they may."""
+    return sums / sizes
+
+
+def clipped(sums: Floats, sizes: Floats, low: Floats, high: Floats) -> Floats:
+    """Take sizes as one at least, and clip centres into the box: the paper says neither."""
+    return np.clip(sums / np.maximum(sizes, 1.0), low, high)
 
 
 def not_private_published_sulq_kmeans(
@@ -37,18 +51,18 @@ def not_private_published_sulq_kmeans(
     high: Floats,
     seed: int,
     rounds: int = 10,
+    divided: Division = as_printed,
 ) -> Floats:
     """Run k-means with the noise the paper prints, which protects nobody; for comparisons on public data only.
 
     Half of each round's epsilon goes to the sizes (claimed sensitivity 2), half to the sums (``claimed_sensitivity``).
-    Centres are clipped into the box, which the paper does not say.
     """
     generator = np.random.default_rng(seed)
     centers = generator.uniform(low, high, (k, points.shape[1]))
     share = epsilon / rounds / 2
     for _ in range(rounds):
         sizes, sums = cluster_sums(points, centers)
-        noisy = np.maximum(sizes + generator.laplace(0, 2 / share, k), 1.0)
+        noisy = sizes + generator.laplace(0, 2 / share, k)
         moved = sums + generator.laplace(0, claimed_sensitivity / share, sums.shape)
-        centers = np.clip(moved / noisy[:, None], low, high)
+        centers = divided(moved, noisy[:, None], low, high)
     return centers

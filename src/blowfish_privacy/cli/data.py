@@ -23,6 +23,7 @@ from blowfish_privacy.statements.data_check import (
     data_check_words,
     fit_in_words,
 )
+from blowfish_privacy.support.postgresql import confirm
 
 
 @click.group()
@@ -80,3 +81,14 @@ def compare(file: str, document: str, as_json: bool) -> None:  # noqa: FBT001
         for names in compared.worst[:5]:
             echo(f"{' by '.join(names)}: {compared.tables[names]:.3f}")
     warn(NOT_FOR_PUBLICATION)
+
+
+@click.command()
+@click.argument("server")
+def trust(server: str) -> None:
+    """Confirm once that policy files may name SERVER (HOST or HOST:PORT), so that it is asked for data and ledgers.
+
+    Whoever runs that server learns who you are there. Without a person at hand, set BLOWFISH_TRUSTED_SERVERS instead.
+    """
+    confirm(server)
+    echo(f"Policy files may name {server} from now on.")

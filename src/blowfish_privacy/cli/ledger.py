@@ -124,7 +124,7 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
     for sentence in terms_words(opened.terms):
         echo(sentence)
     if mixed and (whole := lost_on_whole_record(opened)) is not None:
-        echo(f"A whole record, which others are up to {whole[0]} from, has lost {loss_words(whole[1])}.")
+        echo(f"A whole record, which others are up to {whole.steps} steps from, has lost {loss_words(*whole.lost)}.")
 
 
 def _print_balances(opened: Ledger) -> None:

@@ -29,6 +29,7 @@ GROUPS = {
     "plan": ("blowfish_privacy.cli.release:plan", "Show what releases will cost and how wrong they will be."),
     "release": ("blowfish_privacy.cli.release:release", "Charge the ledger, read the data, write the releases."),
     "ledger": ("blowfish_privacy.cli.ledger:ledger", "Make, show and verify a ledger of what was spent."),
+    "trust": ("blowfish_privacy.cli.data:trust", "Confirm a server that policy files may name."),
     "plot": ("blowfish_privacy.cli.plot:plot", "Draw a release: PNG, SVG or PDF."),
     "verify": ("blowfish_privacy.cli.verify:verify", "Check a release document, or all of a file or a ledger."),
     "card": ("blowfish_privacy.cli.card:card", "State what a release, or all together, protects, for publication."),
@@ -96,6 +97,15 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    from blowfish_privacy.support.postgresql import may_hold_password
+
+    # Usage errors repeat the arguments, and other users see them in the list of processes.
+    if any(may_hold_password(each) for each in (sys.argv[1:] if arguments is None else arguments)):
+        terminal.say_error(
+            "an argument seems to hold a password, which does not belong there.",
+            "put it into ~/.pgpass, a service file (?service=name), or PGPASSWORD; change it if others log in here.",
+        )
+        return click.UsageError.exit_code
     try:
         with progress_to(TerminalProgress() if sys.stderr.isatty() else None):
             result = cli.main(args=arguments, prog_name="blowfish", standalone_mode=False)

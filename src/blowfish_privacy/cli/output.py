@@ -59,10 +59,13 @@ def open_by_name(where: str) -> Ledger:
     """Open the ledger at a path or an address of PostgreSQL, showing warnings as sentences."""
     if not is_address(where) and not Path(where).exists():
         raise LedgerError(f"there is no ledger {where}.", hint="give the path that 'ledger:' names in the policy file.")
+    from blowfish_privacy.release.verification import proof_of
     from blowfish_privacy.session import load_policy
 
     with warnings_in_words():
-        return open_ledger(where, load_policy=load_policy)
+        ledger = open_ledger(where, load_policy=load_policy)
+    ledger.prove = proof_of
+    return ledger
 
 
 def read_document(path: str) -> str:

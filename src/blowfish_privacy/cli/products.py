@@ -56,7 +56,7 @@ def _ledger(argument: str, loaded: PolicyFile) -> Ledger:
             f"there is no ledger {location.name} yet, so nothing was released.",
             hint=f"blowfish ledger create {argument} makes it, and blowfish release {argument} the releases.",
         )
-    return open_by_name(str(location))
+    return open_by_name(location if isinstance(location, str) else str(location))
 
 
 def mention_others(file: PolicyFile | None, released: Sequence[Released]) -> None:

@@ -146,7 +146,7 @@ def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan | Unplanned],
             return batch.outcomes, batch.quote, session.ledger
     outcomes = plan_each(loaded, ask)
     losses = [each.certificate.loss for each in outcomes if isinstance(each, Plan)]
-    return outcomes, None if loaded.budget is None else Quote.fresh(losses, loaded.budget), None
+    return outcomes, None if loaded.budget is None else Quote.fresh(losses, loaded.budget, loaded.policy), None
 
 
 def _mention_earlier(batch: Batch) -> None:

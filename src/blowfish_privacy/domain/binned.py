@@ -73,7 +73,7 @@ class Binned(Attribute):
     def __post_init__(self) -> None:
         if isinstance(self.edges, str) or not isinstance(self.edges, Sequence | np.ndarray):
             raise DomainError(f"bin edges must be a list of numbers, got {brief(self.edges)}.")
-        if isinstance(self.edges, np.ndarray) and self.edges.ndim != 1:
+        if isinstance(self.edges, np.ndarray) and (self.edges.ndim != 1 or self.edges.dtype.kind not in "iuf"):
             raise DomainError("bin edges must be a list of numbers, not a table.")
         edges = tuple(exact(edge, "a bin edge", error=DomainError) for edge in self.edges)
         if edges and max(abs(edge) for edge in edges) > _LARGEST:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from blowfish_privacy.domain.hierarchy import Level
 from blowfish_privacy.domain.product import Domain
 from blowfish_privacy.domain.subset import Subset
-from blowfish_privacy.errors import BlowfishError, DomainError, brief, nearest
+from blowfish_privacy.errors import BlowfishError, DomainError, brief_name, nearest
 
 Box: TypeAlias = Mapping[str, Subset]
 """The positions that a record must have to lie inside, by attribute; attributes that are not named do not matter."""
@@ -22,7 +22,7 @@ def read_box(domain: Domain, where: Mapping[str, Any], *, what: str, error: type
     box: dict[str, Subset] = {}
     for name, chosen in where.items():
         if not domain.resolves(name):
-            raise error(f"{what} names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
+            raise error(f"{what} names an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain))
         try:
             box = narrowed(domain, box, name, domain[name].subset(chosen))
         except DomainError as problem:

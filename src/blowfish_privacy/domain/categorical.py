@@ -130,7 +130,7 @@ class Categorical(Attribute):
         """Read one category or a list of categories."""
         if isinstance(chosen, tuple):
             raise DomainError(
-                f"the pair {brief(chosen)} is a range, and categories have no order.",
+                "a pair is a range, and categories have no order.",
                 hint="use a list for a set of categories.",
             )
         if isinstance(chosen, list | set | frozenset):

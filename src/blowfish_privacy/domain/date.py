@@ -140,6 +140,35 @@ class Date(Spaced):
             return position
         raise self._cut(position, f"a range that ends on {day} would cut {self.say(position)} in two")
 
+    def range_starts(self, values: npt.NDArray[Any]) -> Positions | None:
+        """Return :meth:`range_start` of dates that begin a step each."""
+        positions = self._at_once(values)
+        if positions is None or self.step == "day":
+            return positions
+        first = np.maximum(self._first_days(positions), np.datetime64(self.start))
+        return positions if (first == values.astype("datetime64[D]")).all() else None
+
+    def range_ends(self, values: npt.NDArray[Any]) -> Positions | None:
+        """Return :meth:`range_end` of dates that end a step each."""
+        positions = self._at_once(values)
+        if positions is None or self.step == "day":
+            return positions
+        last = np.minimum(self._first_days(positions + 1) - 1, np.datetime64(self.end))
+        return positions if (last == values.astype("datetime64[D]")).all() else None
+
+    def _at_once(self, values: npt.NDArray[Any]) -> Positions | None:
+        if values.dtype.kind != "M" or np.isnat(values).any():
+            return None
+        positions = self._encode(values)
+        return positions if 0 <= positions.min() <= positions.max() < self.size else None
+
+    def _first_days(self, positions: Positions) -> npt.NDArray[np.datetime64]:
+        """Return :meth:`value` of a whole array."""
+        numbers = self._origin + positions
+        if self.step == "month":
+            return (numbers - 12 * 1970).astype("datetime64[M]").astype("datetime64[D]")
+        return (numbers * (7 if self.step == "week" else 1) + 1 - _EPOCH).astype("datetime64[D]")
+
     def exactly(self, value: object) -> int:
         """Return the step that is named; of a single day only if it has no other."""
         position, day = self.position(value), _date(value)

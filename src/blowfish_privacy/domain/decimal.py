@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor
@@ -135,6 +135,16 @@ class Decimal(Numeric):
                 hint=f"values go up from {show(self.lowest)} in steps of {show(self.spacing)}.",
             )
         return int(steps)
+
+    def _at_once(self, values: npt.NDArray[Any]) -> Positions | None:
+        if values.dtype.kind not in "iuf" or values.dtype.itemsize > 8:
+            return None
+        # All numbers within the bounds are far below 2^53, up to which floats hold whole numbers.
+        floats = values.astype(np.float64)
+        if not ((floats >= self.marks.floats(0)[0]) & (floats <= self.marks.floats(self.size - 1)[0])).all():
+            return None
+        positions, declared = replace(self.marks, single=False).exactly(floats)
+        return positions if declared.all() else None
 
     def value(self, position: int) -> decimal.Decimal:
         """Return the decimal number at a position."""

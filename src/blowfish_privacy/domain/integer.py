@@ -83,6 +83,11 @@ class Integer(Numeric):
             raise DomainError(f"{brief(value)} is outside {self.low}..{self.high}.")
         return int(value) - self.low
 
+    def _at_once(self, values: npt.NDArray[Any]) -> Positions | None:
+        if values.dtype.kind not in "iu" or not self.low <= values.min() <= values.max() <= self.high:
+            return None
+        return values.astype(np.int64) - self.low
+
     def value(self, position: int) -> int:
         """Return the whole number at a position."""
         return self.low + position

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain.attribute import Attribute, Positions, check_positions
 from blowfish_privacy.domain.hierarchy import AT, Hierarchy, Level, levels_of
 from blowfish_privacy.domain.quotation import quoted
-from blowfish_privacy.errors import DataError, DomainError, brief, nearest
+from blowfish_privacy.errors import DataError, DomainError, brief, brief_name, nearest
 from blowfish_privacy.support.limits import ATTRIBUTES
 
 Cell: TypeAlias = tuple[int, ...]
@@ -78,7 +78,9 @@ class Domain:
         declared, _, level = name.rpartition(AT) if isinstance(name, str) else ("", "", "")
         hierarchy = self._attributes.get(declared)
         if not isinstance(hierarchy, Hierarchy):
-            raise DomainError(f"the domain has no attribute {brief(name)}.", hint=nearest(str(name), self._attributes))
+            raise DomainError(
+                f"the domain has no attribute {brief_name(name)}.", hint=nearest(str(name), self._attributes)
+            )
         try:
             return hierarchy.at(level)
         except DomainError as error:
@@ -250,4 +252,4 @@ class Domain:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
-        raise DomainError(f"an attribute's name must be printable text, got {brief(name)}.")
+        raise DomainError(f"an attribute's name must be printable text, got {brief_name(name)}.")

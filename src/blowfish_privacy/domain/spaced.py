@@ -5,8 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from fractions import Fraction
 from math import gcd
+from typing import Any
 
-from blowfish_privacy.domain.attribute import Attribute
+import numpy.typing as npt
+
+from blowfish_privacy.domain.attribute import Attribute, Positions
 from blowfish_privacy.domain.subset import Subset
 from blowfish_privacy.errors import DomainError, brief
 
@@ -30,11 +33,13 @@ class Spaced(Attribute):
         if isinstance(chosen, tuple):
             if len(chosen) != 2:
                 raise DomainError(
-                    f"a pair (low, high) is needed, got {brief(chosen)}.", hint="use a list for a set of values."
+                    f"a pair (low, high) is needed, got {len(chosen)} values.", hint="use a list for a set of values."
                 )
             low, high = self.range_start(chosen[0]), self.range_end(chosen[1])
             if low > high:
-                raise DomainError(f"the range {brief(chosen)} is empty: its ends are reversed.")
+                raise DomainError(
+                    f"the range from {brief(chosen[0])} to {brief(chosen[1])} is empty: its ends are reversed."
+                )
             return Subset.span(low, high + 1)
         if isinstance(chosen, list | set | frozenset):
             return Subset.of(self.exactly(value) for value in chosen)
@@ -47,6 +52,18 @@ class Spaced(Attribute):
     def range_end(self, value: object) -> int:
         """Return the last position of a range that ends with a value."""
         return self.position(value)
+
+    def range_starts(self, values: npt.NDArray[Any]) -> Positions | None:
+        """Return :meth:`range_start` of a whole array by arithmetic on it; None where each value must be looked at."""
+        return self._at_once(values)
+
+    def range_ends(self, values: npt.NDArray[Any]) -> Positions | None:
+        """Return :meth:`range_end` of a whole array by arithmetic on it; None where each value must be looked at."""
+        return self._at_once(values)
+
+    def _at_once(self, values: npt.NDArray[Any]) -> Positions | None:
+        """Return :meth:`position` of a whole array; None also where one of the values is wrong."""
+        return None
 
     def exactly(self, value: object) -> int:
         """Return the position that holds a value and nothing else."""

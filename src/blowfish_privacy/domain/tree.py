@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from blowfish_privacy.errors import DomainError, brief
+from blowfish_privacy.errors import DomainError, brief, brief_name
 from blowfish_privacy.support.limits import FILE_CHARACTERS, HIERARCHY_LEAVES
 
 Leaf: TypeAlias = str | int
@@ -22,7 +22,7 @@ def check_levels(levels: object, reserved: str) -> tuple[str, ...]:
         raise DomainError(f"levels must be a list of names, got {brief(levels)}.", hint='["state", "county"].')
     for name in levels:
         if not isinstance(name, str) or not name.strip() or not name.isprintable() or reserved in name:
-            raise DomainError(f"the name of a level must be printable text without {reserved!r}, got {brief(name)}.")
+            raise DomainError(f"the name of a level must be text without {reserved!r}, got {brief_name(name)}.")
     if len(set(levels)) < len(levels):
         raise DomainError("two levels have the same name.")
     return tuple(levels)
@@ -59,7 +59,7 @@ def _walk(tree: Any, depth: int, above: TreePath) -> Iterator[TreePath]:
         fitting = isinstance(name, str) or (depth == 1 and isinstance(name, int) and not isinstance(name, bool))
         if not fitting or (isinstance(name, str) and not name.strip()):
             raise DomainError(
-                f"{_said(above)} has the name {brief(name)}, which is not text.",
+                f"{_said(above)} has the name {brief_name(name)}, which is not text.",
                 hint="names are not empty; put quotes around one that looks like a number.",
             )
         if depth > 1:

@@ -15,7 +15,7 @@ from blowfish_privacy.engines.check import DataCheck
 from blowfish_privacy.engines.progress import Progress
 from blowfish_privacy.engines.sources.memory import Counts, MemoryEngine
 from blowfish_privacy.errors import DataError
-from blowfish_privacy.support.postgresql import is_address
+from blowfish_privacy.support.postgresql import NamedByFile, is_address, named_servers, refuse_unconfirmed
 
 SPARK = "spark"
 """What an address for Spark begins with."""
@@ -86,13 +86,16 @@ class Engine(Protocol):
 
 
 def located(data: str, folder: str | os.PathLike[str]) -> str:
-    """Return the data that a file in some folder names: a path is relative to the folder, an address stays as it is."""
+    """Return the data that a file in some folder names: a path is relative to the folder, an address stays as it is.
+
+    An address comes back as one that the file names: its server is asked nothing before the user has confirmed it.
+    """
     if is_address(data):
-        return data
+        return NamedByFile(data)
     scheme, _, path = data.partition(":")
     if scheme == SPARK and "://" not in path and not path.startswith("?"):
         return f"{SPARK}:{os.path.join(folder, path)}"
-    return data if scheme == SPARK else os.path.join(folder, data)
+    return NamedByFile(data) if scheme == SPARK else os.path.join(folder, data)
 
 
 def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
@@ -126,6 +129,8 @@ def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
     if isinstance(data, str) and data.startswith(f"{SPARK}:"):
         from blowfish_privacy.engines.sources.spark import open_spark
 
+        if isinstance(data, NamedByFile):
+            refuse_unconfirmed(named_servers(data))
         return TableEngine(open_spark(data.removeprefix(f"{SPARK}:")))
     if isinstance(data, str | os.PathLike):
         from blowfish_privacy.engines.sources.files import open_path

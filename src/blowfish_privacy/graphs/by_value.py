@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from blowfish_privacy.domain import Attribute, Domain, Subset
-from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
+from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, brief_name, nearest
 from blowfish_privacy.graphs.by_value_graph import by_value
 from blowfish_privacy.graphs.graph import SECRETS_FORM, SecretGraph, Secrets
 from blowfish_privacy.support.file_forms import Form, Wanted
@@ -34,7 +34,7 @@ class ByValue(Secrets):
 
     def __init__(self, column: str, secrets: Mapping[Any, Secrets]) -> None:
         if not isinstance(column, str):
-            raise PolicyError(f"the column that chooses the secrets is named by text, got {brief(column)}.")
+            raise PolicyError(f"the column that chooses the secrets is named by text, got {brief_name(column)}.")
         if not isinstance(secrets, Mapping) or not secrets:
             raise PolicyError(
                 f"secrets must map the values of {column} to graphs, got {brief(secrets)}.",
@@ -44,7 +44,7 @@ class ByValue(Secrets):
         self.secrets: Mapping[Any, Secrets] = MappingProxyType(dict(secrets))
         for value, choice in self.secrets.items():
             if not isinstance(choice, Secrets):
-                raise PolicyError(f"the secrets of {column} {brief(value)} must be a graph, got {brief(choice)}.")
+                raise PolicyError(f"the secrets of each value of {column} must be a graph, got {brief(choice)}.")
             if choice.size is not None:
                 raise PolicyError(
                     f"the secrets of {column} {brief(value)} cannot be {choice.keyword}: that is about whole tables.",

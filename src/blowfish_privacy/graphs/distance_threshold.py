@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import PolicyError, brief, nearest
+from blowfish_privacy.errors import PolicyError, brief, brief_name, nearest
 from blowfish_privacy.graphs.graph import Secrets
 from blowfish_privacy.graphs.threshold_graph import ThresholdGraph
 from blowfish_privacy.support.exact import Number, plain, positive, show
@@ -40,6 +40,9 @@ class DistanceThreshold(Secrets):
             raise PolicyError(
                 f"scale must map attributes to numbers, got {brief(scale)}.", hint="scale={'lat': 1, 'lon': 1}."
             )
+        strange = next((name for name in scale or () if not isinstance(name, str)), None)
+        if strange is not None:
+            raise PolicyError(f"scale names attributes by text, got {brief_name(strange)}.")
         self.scale: Mapping[str, Fraction] | None = (
             None
             if scale is None
@@ -71,7 +74,9 @@ class DistanceThreshold(Secrets):
                 )
         for name in self.scale or ():
             if name not in domain:
-                raise PolicyError(f"scale names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
+                raise PolicyError(
+                    f"scale names an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain)
+                )
         lacking = [] if self.scale is None else [name for name in domain if name not in self.scale]
         if lacking:
             raise PolicyError(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from annotated_types import Len
 
 from blowfish_privacy.domain import Bin, Cell, Domain, choice_to_file
-from blowfish_privacy.errors import DomainError, PolicyError, brief
+from blowfish_privacy.errors import DomainError, PolicyError, brief, brief_kind
 from blowfish_privacy.graphs.explicit_edges import graph_of
 from blowfish_privacy.graphs.graph import (
     Edge,
@@ -47,7 +47,7 @@ class ExplicitGraph(Secrets):
             # A networkx multigraph gives (from, to, key).
             length = len(edge) if isinstance(edge, list | tuple) else 1
             if length != 2 and (length != 3 or listed is edges):
-                raise PolicyError(f"an edge is a pair of values, got {brief(edge)}.")
+                raise PolicyError(f"an edge is a pair of values, got {brief_kind(edge)}.")
             pairs.append((deepcopy(edge[0]), deepcopy(edge[1])))
         self.edges: tuple[tuple[Any, Any], ...] = tuple(pairs)
 
@@ -67,7 +67,7 @@ class ExplicitGraph(Secrets):
             x, y = (_cell(domain, end) for end in edge)
             if x == y:
                 raise PolicyError(
-                    f"the edge {brief(edge)} connects a value to itself.",
+                    f"an edge connects a value to itself: {domain.say(x)}.",
                     hint="a secret pair consists of two different values.",
                 )
             bound.add((min(x, y), max(x, y)))
@@ -90,7 +90,7 @@ def _cell(domain: Domain, value: Any) -> Cell:
         return (domain.position(domain.names[0], value),)
     if not isinstance(value, list | tuple) or len(value) != len(domain.names):
         raise DomainError(
-            f"{brief(value)} does not give a value for each of {', '.join(domain.names)}.",
+            f"an end of an edge does not give a value for each of {', '.join(domain.names)}, got {brief_kind(value)}.",
             hint="write a mapping of attribute to value.",
         )
     return domain.cell(dict(zip(domain.names, value, strict=True)))

@@ -21,7 +21,7 @@ from blowfish_privacy.domain import (
     choice_to_file,
     quoted,
 )
-from blowfish_privacy.errors import BlowfishError, PolicyError, brief, nearest
+from blowfish_privacy.errors import BlowfishError, PolicyError, brief, brief_name, nearest
 from blowfish_privacy.graphs import blocks as cutting
 from blowfish_privacy.graphs import levels
 from blowfish_privacy.graphs.blocks import Blocks, EqualBlocks
@@ -90,7 +90,7 @@ class Partition(Secrets):
         for name in [*listed, *widths]:
             if name not in domain:
                 raise PolicyError(
-                    f"the partition names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain)
+                    f"the partition names an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain)
                 )
         both = sorted(set(listed) & set(widths))
         if both:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from blowfish_privacy.domain import Cell, Domain, Subset
-from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, nearest
+from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, brief_name, nearest
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, across
 from blowfish_privacy.graphs.full_domain import FullDomain
 from blowfish_privacy.graphs.graph import SECRETS_FORM, Edge, Hops, SecretGraph, Secrets, differing
@@ -40,6 +40,8 @@ class PerAttribute(Secrets):
             raise PolicyError(f"secrets must map attributes to graphs, got {brief(secrets)}.")
         self.secrets: Mapping[str, Secrets] = MappingProxyType({**(secrets or {}), **named})
         for name, choice in self.secrets.items():
+            if not isinstance(name, str):
+                raise PolicyError(f"secrets name attributes by text, got {brief_name(name)}.")
             if not isinstance(choice, Secrets):
                 raise PolicyError(
                     f"the secrets of {name} must be a graph, got {brief(choice)}.",
@@ -67,7 +69,9 @@ class PerAttribute(Secrets):
         """Bind each choice to its attribute."""
         for name in self.secrets:
             if name not in domain:
-                raise PolicyError(f"secrets name an unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
+                raise PolicyError(
+                    f"secrets name an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain)
+                )
         lacking = [name for name in domain if name not in self.secrets]
         if lacking:
             raise PolicyError(
@@ -86,7 +90,7 @@ class PerAttribute(Secrets):
         chosen: dict[str, Secrets] = {}
         for name, choice in body["per_attribute"].items():
             if name not in domain:
-                raise SpecError(f"unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
+                raise SpecError(f"unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain))
             try:
                 chosen[name] = Secrets.read(choice, domain.project([name]))
             except BlowfishError as error:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from blowfish_privacy.domain import Attribute, Domain, Hierarchy, Subset
-from blowfish_privacy.errors import BlowfishError, PolicyError, brief, nearest
+from blowfish_privacy.errors import BlowfishError, PolicyError, brief, brief_name, nearest
 from blowfish_privacy.graphs.blocks import Blocks, ListedBlocks, whole
 from blowfish_privacy.graphs.graph import Secrets
 from blowfish_privacy.graphs.partition import PartitionGraph
@@ -41,7 +41,7 @@ class Within(Secrets):
     )
 
     def __init__(self, level: str | Mapping[str, str]) -> None:
-        if not level or not isinstance(level, str | Mapping):
+        if not isinstance(level, str | Mapping) or not level:
             raise PolicyError(f"secrets lie within a level, got {brief(level)}.", hint='Within("state").')
         self.level: str | Mapping[str, str] = level if isinstance(level, str) else MappingProxyType(dict(level))
 
@@ -71,7 +71,9 @@ class Within(Secrets):
         levels = {next(iter(domain)): self.level} if isinstance(self.level, str) else self.level
         for name in levels:
             if name not in domain:
-                raise PolicyError(f"secrets name an unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
+                raise PolicyError(
+                    f"secrets name an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain)
+                )
         cuts = ((name, attribute, levels.get(name)) for name, attribute in zip(domain, domain.attributes, strict=True))
         return PartitionGraph(domain, tuple(_cut(*each) for each in cuts))
 

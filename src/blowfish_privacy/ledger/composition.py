@@ -20,7 +20,7 @@ With known facts tables with one person changed need not be neighbours at all, s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from blowfish_privacy.errors import RefusalError
@@ -44,20 +44,27 @@ class Price:
     rule: str
     by_class: bool = True
     """Whether it is charged class by class: each class of its secret pairs is one of the ledger's."""
+    rows: int = 1
+    """The rows of a person under the ledger's policy."""
 
     def charged(self, loss: Loss, measure: Measure) -> Loss:
         """Say what a release costs on the secret pairs of the ledger's policy, in the measure of its budget."""
         lost = loss if self.by_class else Loss.alike((EVERY,), loss.largest, loss.measure)
-        return lost.over(self.factor).measured_in(measure)
+        return lost.over(self.factor).measured_in(measure, self.rows)
 
 
 SAME_POLICY = Price(1, "same policy: losses add up")
 
 
+def same_policy(policy: Policy) -> Price:
+    """Say what a release under the ledger's own policy costs."""
+    return replace(SAME_POLICY, rows=policy.rows_per_person)
+
+
 def price(base: Policy, policy: Policy) -> Price:
     """Say what a release under ``policy`` costs a budget that belongs to ``base``; refuse where no rule covers it."""
     if base.hash == policy.hash:
-        return SAME_POLICY
+        return same_policy(base)
     _check_comparable(base, policy)
     along = steps = steps_covering(base.graph, policy.graph)
     if policy.size == "unknown":
@@ -77,12 +84,11 @@ def price(base: Policy, policy: Policy) -> Price:
     # In a product the shortest chain between two values changes nothing but what they differ in.
     products = all(each.graph.homogeneous and each.graph.one_at_a_time for each in (base, policy))
     by_class = products and steps == along
-    if factor == 1:
-        return Price(1, "another policy that protects every secret pair of the ledger's", by_class)
     grouped = f" in {groups} groups of rows" if groups > 1 else ""
-    return Price(
-        factor, f"another policy: a secret pair of the ledger's is up to {steps} steps apart{grouped}", by_class
-    )
+    rule = f"another policy: a secret pair of the ledger's is up to {steps} steps apart{grouped}"
+    if factor == 1:
+        rule = "another policy that protects every secret pair of the ledger's"
+    return Price(factor, rule, by_class, base.rows_per_person)
 
 
 def _check_comparable(base: Policy, policy: Policy) -> None:

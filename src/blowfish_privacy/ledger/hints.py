@@ -5,3 +5,6 @@ MISSING = (
     "blowfish ledger create FILE.yaml, or in Python create=True with a budget."
 )
 EXISTS = "open an existing ledger without create; a new one needs a new name."
+
+DAMAGED = ("the ledger file is damaged or cut short", "restore it from a backup.")
+"""What is wrong with a file whose pages do not hold together, and what to do."""

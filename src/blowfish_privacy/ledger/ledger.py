@@ -21,13 +21,20 @@ from blowfish_privacy.ledger.balance import in_words, lost
 from blowfish_privacy.ledger.charges import already_made, charge_of, check_not_replaced, intact, paid
 from blowfish_privacy.ledger.composition import Price
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
-from blowfish_privacy.ledger.pair_loss import LossByRows, OwnLoss, PairLoss, own_losses, pair_loss
+from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss, RowsOf, own_losses, pair_loss
 from blowfish_privacy.ledger.policy_cache import PolicyCache, PolicyLoader
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.ledger.request import storable, wanted_entry
 from blowfish_privacy.ledger.snapshot import Snapshot
 from blowfish_privacy.ledger.store import Store
-from blowfish_privacy.ledger.verification import Report, Rows, price_problems, verify_rows
+from blowfish_privacy.ledger.verification import (
+    DocumentReader,
+    Report,
+    Rows,
+    price_problems,
+    proof_problems,
+    verify_rows,
+)
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.classes import EVERY
@@ -47,6 +54,8 @@ class Ledger(ABC):
 
     values_folder: Path | None = None
     """Where values are kept that are too many for a document; None if there is no such place."""
+    prove: DocumentReader | None = None
+    """Works out what a document proves; :meth:`verify` then compares every document with its charge."""
 
     def __init__(self, *, terms: Budget, load_policy: PolicyLoader | None, clock: Clock | None) -> None:
         self.terms = terms
@@ -216,25 +225,26 @@ class Ledger(ABC):
         """
         return self.pair_loss(x, y).amount
 
-    def pair_loss(
-        self,
-        x: Mapping[str, object],
-        y: Mapping[str, object],
-        by_rows: LossByRows | None = None,
-        due: Iterable[OwnLoss] = (),
-    ) -> PairLoss:
-        """Say the same release by release, with those that are ``due``, as if they were charged.
+    def pair_loss(self, x: Mapping[str, object], y: Mapping[str, object], by_rows: RowsOf | None = None) -> PairLoss:
+        """Say the same release by release; ``by_rows`` may know a smaller loss of one from what it handed out."""
+        return pair_loss(self.own_losses(by_rows), (x, y), self.measure)
 
-        ``by_rows`` may know a smaller loss of one from what it handed out.
-        """
+    def own_losses(self, by_rows: RowsOf | None = None) -> tuple[OwnLoss, ...]:
+        """Say what each release lost on the secret pairs of its own policy; refuse where facts are known."""
         with self._reading() as store:
             base, entries = store.base(), tuple(store.entries())
-        made = own_losses(self._policies, base, entries, by_rows)
-        return pair_loss((*made, *due), (x, y), self.measure)
+        return tuple(own_losses(self._policies, base, entries, by_rows))
 
     def verify(self) -> Report:
-        """Recompute the balance, all hashes and, where policies can be read back, all prices from the rows."""
-        return self.examine()[1]
+        """Recompute the balance, all hashes and, where policies can be read back, all prices from the rows.
+
+        Where documents can be read too, what each proves is compared with what was charged for it.
+        """
+        rows, report = self.examine()
+        policies = PolicyCache(self._policies.load_policy)
+        if report.ok and self.prove is not None and policies.load_policy is not None:
+            report = replace(report, problems=tuple(proof_problems(rows, policies, self.prove)))
+        return report
 
     def examine(self) -> tuple[Rows, Report]:
         """Return all rows as they are at one moment, with their verification."""
@@ -274,6 +284,8 @@ class Ledger(ABC):
         new = replace(new, charged=quote.charged.largest)
         new = replace(new, chain=new.link(before.entries_head))
         store.append(new, before=before, after=before.after_entry(new, quote.largest), balances=balances)
+        if store.entry(new.key) != new:
+            raise LedgerError("the charge cannot be read back as it was written.", hint="run 'blowfish ledger verify'.")
         return new
 
     def _now(self) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from math import inf
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from blowfish_privacy.domain import Cell, Subset
 from blowfish_privacy.errors import RefusalError
@@ -15,7 +15,7 @@ from blowfish_privacy.ledger.entry import Entry, StoredPolicy
 from blowfish_privacy.ledger.policy_cache import PolicyCache
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import cells
+from blowfish_privacy.policies.distances import cells, longest_chain
 from blowfish_privacy.privacy.classes import PRESENCE, PairClass, one_attribute_at_a_time
 from blowfish_privacy.privacy.conversion import epsilon_of
 from blowfish_privacy.privacy.loss import Loss
@@ -25,19 +25,47 @@ from blowfish_privacy.privacy.regions import Region, region_of
 Amount: TypeAlias = Fraction | float
 """What is lost on one pair of values; ``math.inf`` where nothing is protected."""
 Record: TypeAlias = Mapping[str, object]
-RowLoss: TypeAlias = Callable[[Record, Record], Fraction | None]
-"""Says what one release loses on a pair by the rows that it hands out, in its own measure; None if it cannot."""
-LossByRows: TypeAlias = Callable[[Entry, Record, Record], Fraction | None]
-"""Says the same of the release that an entry paid for."""
 
 
-@dataclass(frozen=True)
+class LossOfChange(Protocol):
+    """What a release loses at most on any change of some attributes."""
+
+    @property
+    def amount(self) -> Fraction:
+        """The loss."""
+        ...
+
+    @property
+    def pair(self) -> tuple[Record, Record] | None:
+        """Two values that lose as much, where they are known."""
+        ...
+
+
+class RowLoss(Protocol):
+    """Knows what one release loses by the rows that it hands out, in its own measure."""
+
+    def between(self, first: Record, second: Record) -> Fraction | None:
+        """Say what it loses on a pair; None if it cannot."""
+        ...
+
+    def any_change(self, names: Collection[str]) -> LossOfChange | None:
+        """Say what it loses at most on two values that differ in some attributes; None if it cannot."""
+        ...
+
+
+RowsOf: TypeAlias = Callable[[Entry], RowLoss | None]
+"""Finds the rows of the release that an entry paid for."""
+
+
+@dataclass(frozen=True, eq=False)
 class OwnLoss:
     """What a release lost, or would lose, on the secret pairs of its own policy."""
 
     policy: Policy
     loss: Loss
     by_rows: RowLoss | None = None
+    charged: Loss | None = None
+    """What it lost on the secret pairs of the ledger's policy; None where that is its own."""
 
 
 @dataclass(frozen=True)
@@ -62,23 +90,73 @@ class PairLoss:
         return epsilon_of(rho, delta, tuple(amount for own, amount in lost if own is EPSILON))
 
 
-def pair_loss(made: Iterable[OwnLoss], pair: tuple[Record, Record], measure: Measure) -> PairLoss:
+def pair_loss(made: Sequence[OwnLoss], pair: tuple[Record, Record], measure: Measure) -> PairLoss:
     """Find what releases lose between two values in all: those of a policy, and of all policies."""
-    groups = list(_groups(made, measure))
     # A person of more rows than a policy protects together is protected in several groups.
-    rows = max((each.policy.rows_per_person for each in groups), default=1)
-    losses = list[tuple[Measure, Amount]]()
-    for each in groups:
-        policy, loss, by_rows = each.policy, each.loss, each.by_rows
-        lost, together = _lost_between(policy, loss, *pair), -(-rows // policy.rows_per_person)
-        known = by_rows(*pair) if by_rows and rows == 1 and lost < inf else None
-        lost = lost if known is None else min(lost, known)
-        losses.append((loss.measure, lost if lost == inf else loss.measure.over(Fraction(lost), together)))
-    return PairLoss(measure, tuple(losses))
+    rows = max((each.policy.rows_per_person for each in made), default=1)
+    return _least(measure, made, lambda each: _lost_on_pair(each, pair, rows))
+
+
+def _lost_on_pair(made: OwnLoss, pair: tuple[Record, Record], rows: int) -> Amount:
+    policy, loss, by_rows = made.policy, made.loss, made.by_rows
+    lost, together = _lost_between(policy, loss, *pair), -(-rows // policy.rows_per_person)
+    known = by_rows.between(*pair) if by_rows and rows == 1 and lost < inf else None
+    lost = lost if known is None else min(lost, known)
+    return lost if lost == inf else loss.measure.over(Fraction(lost), together)
+
+
+def _least(measure: Measure, made: Sequence[OwnLoss], lost: Callable[[OwnLoss], Amount]) -> PairLoss:
+    """Add up what releases of one policy lose together, or one by one where rows show that this is less."""
+    ways = [tuple(_groups(made, measure)), *([tuple(made)] if any(each.by_rows for each in made) else [])]
+    found = [PairLoss(measure, tuple((each.loss.measure, lost(each)) for each in way)) for way in ways]
+    return min(found, key=lambda each: each.amount)
+
+
+def any_pair_loss(made: Sequence[OwnLoss], policy: Policy, measure: Measure, names: Collection[str]) -> PairLoss:
+    """Bound what releases lose between any two values of a policy that differ in some attributes alone.
+
+    They are those between which some chain of the policy's secret pairs leads.
+    """
+    rows = max((each.policy.rows_per_person for each in made), default=1)
+
+    def lost(each: OwnLoss) -> Amount:
+        shown = each.by_rows.any_change(names) if each.by_rows and each.policy.rows_per_person == rows else None
+        by_steps = _by_steps(each, policy, names)
+        return by_steps if shown is None else min(by_steps, shown.amount)
+
+    return _least(measure, made, lost)
+
+
+def _by_steps(made: OwnLoss, policy: Policy, names: Collection[str]) -> Amount:
+    """Bound a loss by the longest chains between any two values: of the ledger's secret pairs, or of its own."""
+    same = made.policy.hash == policy.hash
+    bounds = [_along_all(policy, made.charged or made.loss, names)] if same or made.charged is not None else []
+    graph = made.policy.graph
+    joined = graph.project(tuple(names)).connected if graph.homogeneous else graph.connected
+    if not same and (made.policy.size == "unknown" or joined):
+        bounds.append(_along_all(made.policy, made.loss, names))
+    return min(bounds, default=inf)
+
+
+def _along_all(policy: Policy, lost: Loss, names: Collection[str]) -> Amount:
+    graph, measure = policy.graph, lost.measure
+    names = names if graph.homogeneous else policy.domain.names
+    bounds: list[Amount] = []
+    if policy.size != "unknown" or graph.project(tuple(names)).connected:
+        if graph.homogeneous and one_attribute_at_a_time(policy):
+            chains = ((PairClass("attribute", name), longest_chain(policy, [name])) for name in names)
+            bounds.append(measure.along((lost.on(pairs), hops) for pairs, hops in chains))
+        else:
+            worst = max((lost.on(pairs.whole) for pairs, _ in lost if pairs.kind != "presence"), default=Fraction(0))
+            bounds.append(measure.over(worst, longest_chain(policy, names)))
+    if policy.size == "unknown":
+        # One who leaves, and one who comes.
+        bounds.append(measure.over(lost.on(PRESENCE), 2))
+    return min(bounds)
 
 
 def own_losses(
-    policies: PolicyCache, base: StoredPolicy | None, entries: Iterable[Entry], by_rows: LossByRows | None
+    policies: PolicyCache, base: StoredPolicy | None, entries: Iterable[Entry], by_rows: RowsOf | None
 ) -> Iterator[OwnLoss]:
     """Return what the releases of a ledger lost on the secret pairs of their own policies."""
     charged = tuple(entries)
@@ -89,16 +167,17 @@ def own_losses(
     for entry in charged:
         policy = policies.policy(found[entry.policy.hash])
         _check_no_facts(policy)
-        asked, factor = entry.asked, policies.price(base, policy).factor
-        own = _own_part(entry.loss, factor) if asked is None else asked
-        yield OwnLoss(policy, own, partial(by_rows, entry) if by_rows else None)
+        asked, price = entry.asked, policies.price(base, policy)
+        own = _own_part(entry.loss, price.factor) if asked is None else asked
+        charged = entry.loss if asked is None else price.charged(asked, asked.measure)
+        yield OwnLoss(policy, own, by_rows(entry) if by_rows else None, charged)
 
 
 def as_charged(due: OwnLoss, quote: Quote) -> OwnLoss:
     """Count a release that is not made yet as it would count once it was charged."""
     if due.loss.measure != quote.terms.measure:
-        return due
-    return replace(due, loss=_own_part(quote.charged, quote.price.factor))
+        return replace(due, charged=quote.price.charged(due.loss, due.loss.measure))
+    return replace(due, loss=_own_part(quote.charged, quote.price.factor), charged=quote.charged)
 
 
 def _own_part(charged: Loss, factor: int) -> Loss:
@@ -108,14 +187,19 @@ def _own_part(charged: Loss, factor: int) -> Loss:
 
 
 def _groups(made: Iterable[OwnLoss], measure: Measure) -> Iterator[OwnLoss]:
-    """Put together what can be: losses in epsilon of one policy add up along any chain; others are taken one by one."""
+    """Put together what can be: losses in epsilon of one policy add up along any chain; others are taken one by one.
+
+    Together they may lose less: where they are about different records, no pair loses what each of them does.
+    """
     by_policy: dict[str, list[OwnLoss]] = {}
     for each in made:
         _check_no_facts(each.policy)
         by_policy.setdefault(each.policy.hash, []).append(each)
     for group in by_policy.values():
         if measure is EPSILON and len(group) > 1:
-            yield OwnLoss(group[0].policy, Loss.total(each.loss for each in group))
+            paid = Loss.total(each.charged or each.loss for each in group)
+            charged = None if any(each.charged is None for each in group) else paid
+            yield OwnLoss(group[0].policy, Loss.total(each.loss for each in group), charged=charged)
         else:
             yield from group
 

@@ -36,7 +36,7 @@ class Place:
         if state.st_nlink > 1:
             raise LedgerError(
                 f"{path.name} has {state.st_nlink} names (hard links), but a ledger may have only one.",
-                hint="remove the others. A crash while it was made leaves one in a folder .ledger-... beside it.",
+                hint="remove the others. A crash while it was made may leave one beside it, named .ledger-...",
             )
         return cls(str(os.stat(path.parent).st_ino), path.name, str(state.st_ino))
 

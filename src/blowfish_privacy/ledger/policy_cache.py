@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger.composition import SAME_POLICY, Price, price
+from blowfish_privacy.ledger.composition import Price, price, same_policy
 from blowfish_privacy.ledger.entry import StoredPolicy
 from blowfish_privacy.policies import Policy
 
@@ -40,7 +40,7 @@ class PolicyCache:
     def price(self, base: StoredPolicy | None, policy: Policy) -> Price:
         """Say what releases under a policy cost, given the policy of the first entry."""
         if base is None or base.hash == policy.hash:
-            return SAME_POLICY
+            return same_policy(policy)
         pair = base.hash, policy.hash
         if pair not in self._prices:
             self._prices[pair] = price(self.policy(base), policy)

@@ -8,7 +8,9 @@ from fractions import Fraction
 from functools import cached_property
 
 from blowfish_privacy.ledger.account import Account, OverBudgetError
-from blowfish_privacy.ledger.composition import SAME_POLICY, Price
+from blowfish_privacy.ledger.amounts import rounded_charge
+from blowfish_privacy.ledger.composition import Price, same_policy
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.classes import EVERY, PairClass
 from blowfish_privacy.privacy.loss import Loss
@@ -41,7 +43,8 @@ class Quote:
     def of(cls, price: Price, losses: Iterable[Loss], before: Loss, account: Account) -> Quote:
         """Quote the price of one or several releases for a ledger in a given state."""
         asked = tuple(losses)
-        due = Loss.total((price.charged(loss, account.measure) for loss in asked), account.measure)
+        costs = [price.charged(loss, account.measure) for loss in asked]
+        due = Loss.total((rounded(cost, account.budget) for cost in costs), account.measure)
         charged = _with_few_regions(due, before)
         rule = price.rule if charged == due else f"{price.rule}; {_MERGED}"
         if account.measure is not EPSILON and any(loss.measure is EPSILON for loss in asked):
@@ -49,9 +52,9 @@ class Quote:
         return cls(price, charged, before, account.terms, account.spent, rule)
 
     @classmethod
-    def fresh(cls, losses: Iterable[Loss], budget: Budget) -> Quote:
+    def fresh(cls, losses: Iterable[Loss], budget: Budget, policy: Policy) -> Quote:
         """Quote the price of releases for a ledger that is not made yet: its policy will be theirs."""
-        return cls.of(SAME_POLICY, losses, Loss.of({}, budget.measure), Account.opening(budget, ""))
+        return cls.of(same_policy(policy), losses, Loss.of({}, budget.measure), Account.opening(budget, ""))
 
     @property
     def budget(self) -> Fraction:
@@ -99,6 +102,11 @@ class Quote:
     @cached_property
     def _touched(self) -> list[PairClass]:
         return sorted({pairs.whole for pairs, _ in self.charged}, key=lambda pairs: pairs.order)
+
+
+def rounded(cost: Loss, budget: Fraction) -> Loss:
+    """Round what a release costs up, class by class, as it is charged."""
+    return Loss.of({pairs: rounded_charge(amount, budget) for pairs, amount in cost}, cost.measure)
 
 
 def _with_few_regions(charged: Loss, before: Loss) -> Loss:

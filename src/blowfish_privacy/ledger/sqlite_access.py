@@ -13,14 +13,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger.hints import MISSING
+from blowfish_privacy.ledger.hints import DAMAGED, MISSING
 from blowfish_privacy.ledger.place import LOGS, Place, logs
 from blowfish_privacy.ledger.sqlite_store import SqliteStore
 
 TIMEOUT = 60.0
 """Seconds to wait for other writers."""
 
-DAMAGED = ("the ledger file is damaged or cut short", "restore it from a backup.")
 _WORDS = {
     sqlite3.SQLITE_BUSY: ("other processes kept the ledger locked for too long", "try again."),
     sqlite3.SQLITE_LOCKED: ("other processes kept the ledger locked for too long", "try again."),
@@ -113,6 +112,10 @@ def wording_sqlite_errors(path: Path) -> Generator[None]:
         said, hint = _WORDS.get(code & 0xFF, ("SQLite failed", "run 'blowfish ledger verify'."))
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         raise LedgerError(f"{path.name}: {said} ({name}).", hint=hint) from None
+    except UnicodeDecodeError:
+        # SQLite quotes the damaged text of a table or a trigger in its error, which Python cannot read.
+        said, hint = DAMAGED
+        raise LedgerError(f"{path.name}: {said}.", hint=hint) from None
 
 
 @contextmanager
@@ -125,6 +128,9 @@ def wording_file_errors(path: Path) -> Generator[None]:
             f"there is no ledger {path.name} in {path.parent}.",
             hint=MISSING,
         ) from None
+    except UnicodeDecodeError:
+        # Of what is in the file, not of its name.
+        raise
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or "the name cannot be used"
         raise LedgerError(

@@ -6,17 +6,17 @@ import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import SystemRandom
 from typing import TypeVar
 
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.hints import EXISTS
+from blowfish_privacy.ledger.hints import DAMAGED, EXISTS
 from blowfish_privacy.ledger.place import Place, logs
-from blowfish_privacy.ledger.sqlite_access import DAMAGED, TIMEOUT, check_no_orphan_log, connect, place_to_open
+from blowfish_privacy.ledger.sqlite_access import check_no_orphan_log, connect, place_to_open
 from blowfish_privacy.ledger.sqlite_formats import APPLICATION, VERSION, create_tables, migrate
 from blowfish_privacy.ledger.sqlite_store import SqliteStore
 from blowfish_privacy.ledger.verification import Rows, verify_rows
@@ -26,25 +26,54 @@ Result = TypeVar("Result")
 
 
 def make(path: Path, account: Account) -> None:
-    """Make a ledger under another name first: it appears complete or not at all, and nothing is ever overwritten."""
+    """Make a ledger without a name first: it appears complete or not at all, and nothing is ever overwritten."""
     check_no_orphan_log(path)
     if not path.parent.is_dir():
         raise LedgerError(f"{path.name}: the folder {path.parent} does not exist.", hint="make it first.")
     if path.exists():
         raise _exists(path)
-    with tempfile.TemporaryDirectory(prefix=".ledger-", dir=path.parent) as folder:
-        draft = Path(folder) / "ledger"
-        draft.touch(mode=0o600)
-        _write(draft, account, Place(str(path.parent.stat().st_ino), path.name, str(draft.stat().st_ino)))
-        make_durable(draft)
-        _check_draft(draft, account)
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            raise _exists(path) from None
-        # A ledger with two names is refused.
-        draft.unlink()
+    with _draft(path) as handle:
+        place = Place(str(path.parent.stat().st_ino), path.name, str(os.fstat(handle).st_ino))
+        _write(handle, _contents(account, place))
     make_durable(path.parent)
+
+
+@contextmanager
+def _draft(path: Path) -> Generator[int]:
+    """Open a file to write, and give it its name at the end.
+
+    Until then it has none, so that nothing is left behind if this process is killed. On a disk that has no files
+    without a name it has a hidden one.
+    """
+    named = ""
+    try:
+        # By which it gets its name.
+        os.stat("/proc/self/fd")
+        handle = os.open(path.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
+    except (AttributeError, OSError):
+        handle, named = tempfile.mkstemp(prefix=".ledger-", dir=path.parent)
+    try:
+        yield handle
+        if named:
+            os.link(named, path)
+        else:
+            _name(handle, path)
+    except FileExistsError:
+        raise _exists(path) from None
+    finally:
+        os.close(handle)
+        if named:
+            # A ledger with two names is refused.
+            os.unlink(named)
+
+
+def _name(handle: int, path: Path) -> None:
+    """Name an open file that has no name. With a handle of the folder the link to it is followed, not named."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.link(f"/proc/self/fd/{handle}", path.name, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def inspect(path: Path, timeout: float) -> Account:
@@ -97,26 +126,32 @@ def record_move(path: Path, timeout: float) -> None:
         connection.execute("COMMIT")
 
 
-def _write(draft: Path, account: Account, place: Place) -> None:
-    with closing(connect(draft, TIMEOUT)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
+def _contents(account: Account, place: Place) -> bytes:
+    """Return the contents of the file of a new ledger."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute("BEGIN")
         create_tables(connection)
         store = SqliteStore(connection)
         store.open_account(account)
         store.record_place(place)
         connection.execute("COMMIT")
+        return connection.serialize()
 
 
-def _check_draft(draft: Path, account: Account) -> None:
-    """Read back what was written before it becomes a ledger: a disk may fail silently."""
-    with closing(connect(draft, TIMEOUT)) as connection:
-        connection.execute("BEGIN")
-        store = SqliteStore(connection)
-        _check_whole(draft, connection)
-        if _format(draft, connection) != VERSION or store.account() != account or store.damage():
-            raise LedgerError(
-                "the new ledger differs from what was written.", hint="check the disk and its free space."
-            )
+def _write(handle: int, contents: bytes) -> None:
+    """Write a file, and read it back before it becomes a ledger: a disk may fail silently."""
+    try:
+        with open(handle, "r+b", closefd=False) as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(handle)
+            file.seek(0)
+            if file.read() == contents:
+                return
+        reason = "it differs from what was written"
+    except OSError as error:
+        reason = error.strerror
+    raise LedgerError(f"the new ledger cannot be written: {reason}.", hint="check the disk and its free space.")
 
 
 def _exists(path: Path) -> LedgerError:

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger.account import Account
+from blowfish_privacy.ledger.balance import Balance
+from blowfish_privacy.ledger.entry import Document, Entry, Failure
+from blowfish_privacy.ledger.hints import DAMAGED
 from blowfish_privacy.ledger.place import Place
 from blowfish_privacy.ledger.sql_store import SqlStore
+
+_SMALL = "account", "balances", "failures", "place"
+"""The tables that a charge relies on as a whole; how many charges there are makes no difference to their size."""
+_ENDS = (
+    "SELECT (SELECT max(number) FROM entries), (SELECT max(number) FROM documents), (SELECT max(entry) FROM documents)"
+)
+"""Where the next charge and its document are added, in the tables and in the index of documents."""
 
 
 class SqliteStore(SqlStore):
@@ -19,6 +30,22 @@ class SqliteStore(SqlStore):
     def commit(self) -> None:
         """Make what was done durable."""
         self._connection.execute("COMMIT")
+
+    def append(
+        self, row: Entry | Document | Failure, *, before: Account, after: Account, balances: Collection[Balance] = ()
+    ) -> None:
+        """Do so, a charge once it is certain that the pages are sound that it and its document need."""
+        if isinstance(row, Entry):
+            self._check_pages(before)
+        super().append(row, before=before, after=after, balances=balances)
+
+    def _check_pages(self, account: Account) -> None:
+        checks = (self._ask(f"PRAGMA integrity_check({table})") for table in _SMALL)
+        sound = all(line == ("ok",) for check in checks for line in check)
+        entries, documents, _ = self._ask(_ENDS).fetchone()
+        if not sound or (entries or 0, documents or 0) != (account.entries, account.documents):
+            said, hint = DAMAGED
+            raise LedgerError(f"{said}.", hint=hint)
 
     def place(self) -> Place:
         """Read where the file was recorded to be."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
+from typing import TypeAlias
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import BlowfishError, LedgerError
@@ -16,6 +17,7 @@ from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
 from blowfish_privacy.ledger.policy_cache import PolicyCache
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.ledger.store import Store
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.classes import EVERY, PairClass, classes_met
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, Approximate
@@ -66,6 +68,43 @@ class Rows:
         return cls(account, balances, store.base(), *rows)
 
 
+@dataclass(frozen=True)
+class Proof:
+    """What a document proves, worked out from it alone."""
+
+    policy: Policy
+    loss: Loss
+    paid_by: object
+    """The charge that it says paid for it: its key and its number."""
+
+    def problems(self, entry: Entry, cost: Loss) -> Iterator[str]:
+        """Compare it with the charge that it is stored with, and with what it costs the ledger."""
+        if self.paid_by != {"key": entry.key, "entry": entry.number}:
+            yield "the document says that another charge paid for it."
+        if self.policy.hash != entry.policy.hash:
+            yield "the document has another policy than its charge."
+        if not entry.loss.covers(cost):
+            yield "the document proves a larger loss than was charged for it."
+
+
+DocumentReader: TypeAlias = Callable[[str], Proof]
+"""Works out what a document proves."""
+
+
+def proof_problems(rows: Rows, policies: PolicyCache, prove: DocumentReader) -> Iterator[str]:
+    """Find documents that prove a larger loss than was charged for them, as far as policies can be read back."""
+    entries = {entry.number: entry for entry in rows.entries}
+    for document in rows.documents:
+        entry = entries[document.entry]
+        try:
+            proof = prove(document.text)
+            cost = policies.price(rows.base, proof.policy).charged(proof.loss, rows.account.measure)
+            found = [*proof.problems(entry, cost)]
+        except BlowfishError as error:
+            found = [error.message]
+        yield from (f"entry {entry.number}: {problem}" for problem in found)
+
+
 def verify_rows(rows: Rows) -> Report:
     """Recompute the balance and all hashes from the rows.
 
@@ -109,7 +148,7 @@ def _spent_in_turn(rows: Rows) -> Fraction:
     for entry in rows.entries:
         touched = [sums.get(whole, {}) for whole in {EVERY, *(pairs.whole for pairs, _ in entry.loss)}]
         before = Loss.of({pairs: amount for known in touched for pairs, amount in known.items()}, account.measure)
-        quote = Quote.of(SAME_POLICY, [entry.loss], before, account)
+        quote = Quote(SAME_POLICY, entry.loss, before, account.terms, account.spent, entry.rule)
         account = replace(account, spent=quote.largest)
         for pairs, amount in entry.loss:
             known = sums.setdefault(pairs.whole, {})

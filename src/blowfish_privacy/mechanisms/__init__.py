@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from blowfish_privacy.errors import QueryError, RefusalError, nearest
+from blowfish_privacy.errors import QueryError, RefusalError, brief, nearest
 from blowfish_privacy.mechanisms.error import Error, ExpectedError
 from blowfish_privacy.mechanisms.homes import GIVING
 from blowfish_privacy.mechanisms.mechanism import Mechanism
@@ -55,7 +55,7 @@ def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
     kinds = [MECHANISMS[name]] if name is not None else considered(query.answer)
     fitting = [kind for kind in kinds if (kind.answers(query) if name is not None else kind.default_for(query))]
     if not fitting:
-        raise RefusalError(f"{name or 'no mechanism'} cannot answer {query!r}.")
+        raise RefusalError(f"{name or 'no mechanism'} cannot answer {brief(query)}.")
     return fitting
 
 

@@ -22,7 +22,8 @@ class MeanError:
     """The error of (sum + e) / (count + f), which is exactly (e - offset f) / (count + f), offset the true mean's.
 
     Before a release neither the count nor the offset is known: the error is then that of the mean times the number of
-    records, for an offset that may be anywhere in the range. After it, both are taken as released (delta method).
+    records, or that of the mean at a count that is assumed, for an offset that may be anywhere in the range. After it,
+    both are taken as released (delta method).
     """
 
     sum_scale: Fraction
@@ -37,6 +38,8 @@ class MeanError:
     """The released count; 0 is exact, and leaves the mean open."""
     step: Fraction = Fraction(1)
     """The distance between neighbouring values."""
+    assumed: int | None = None
+    """The count that is assumed before a release; None where there is nothing to assume it from."""
 
     distribution = "two discrete Laplace draws, at the count that is released"
     precision = 0.0
@@ -48,16 +51,28 @@ class MeanError:
     @property
     def of(self) -> str:
         """The mean, or what can be said of it before the count is released."""
-        return "the mean times the number of records" if self.offset is None else "the mean"
+        if self.offset is not None:
+            return "the mean"
+        if self.assumed is None:
+            return "the mean times the number of records"
+        return f"the mean of a group of {self.assumed:,} records, as if all groups had the same size"
+
+    @property
+    def _divisor(self) -> int:
+        return self.records if self.offset is not None else self.assumed or 1
+
+    @property
+    def _within_range(self) -> bool:
+        """Whether the error is that of a mean, which lies in the range, and so is never further off than its width."""
+        return self.offset is not None or self.assumed is not None
 
     @property
     def mse(self) -> float:
         """The mean squared error."""
         squared = self.width**2 / 12 if self.offset is None else self.offset**2
         of_sum, of_count = (DISCRETE_LAPLACE.variance(s) if s else 0.0 for s in (self.sum_scale, self.count_scale))
-        squares = (of_sum / 4 + squared * of_count) / self.records**2 if self.records else inf
-        # A released mean lies in the range, so it is never further off than that.
-        return float(self.step) ** 2 * (squares if self.offset is None else min(squares, float(self.width) ** 2))
+        squares = (of_sum / 4 + squared * of_count) / self._divisor**2 if self._divisor else inf
+        return float(self.step) ** 2 * (min(squares, float(self.width) ** 2) if self._within_range else squares)
 
     @property
     def rmse(self) -> float:
@@ -71,8 +86,8 @@ class MeanError:
         larger than such noise is with that probability are the interval; what lies furthest from the mean bounds it.
         """
         if self.offset is None:
-            worst = each_within(self.sum_scale, 0.5, self.count_scale, self.width / 2, level)
-            return worst * float(self.step)
+            worst = each_within(self.sum_scale, 0.5, self.count_scale, self.width / 2, level) / self._divisor
+            return (min(worst, self.width) if self._within_range else worst) * float(self.step)
         # A noisy count of 1 may stand for one below.
         if self.records <= (1 if self.count_scale else 0):
             return self.width * float(self.step)

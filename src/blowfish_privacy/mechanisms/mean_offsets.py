@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
+from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError, brief
 from blowfish_privacy.mechanisms.mean_error import MeanError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
@@ -160,10 +160,14 @@ class MeanOffsets(Mechanism):
     @property
     def notices(self) -> list[str]:
         """On what the error depends."""
+        return self.notices_for("The number of records")
+
+    def notices_for(self, records: str) -> list[str]:
+        """Say on what the error depends, and which number is secret."""
         if not self.count_scale:
             return []
         return [
-            "The number of records is secret, so the mean is a noisy sum divided by a noisy count: how wrong it is "
+            f"{records} is secret, so the mean is a noisy sum divided by a noisy count: how wrong it is "
             "follows from the count that is released. With few records it may be anywhere in the range."
         ]
 
@@ -195,7 +199,7 @@ class MeanOffsets(Mechanism):
 def _bound(query: Query, policy: Policy) -> SumForm:
     form = query.on(policy.domain)
     if not query.divided or not isinstance(form, SumForm):
-        raise RefusalError(f"this mechanism answers means, not {query!r}.")
+        raise RefusalError(f"this mechanism answers means, not {brief(query)}.")
     return form
 
 

@@ -158,6 +158,10 @@ class Mechanism(ABC):
         """The drawbacks of this choice that a user has to know about."""
         return []
 
+    def notices_for(self, records: str) -> list[str]:
+        """Return the notices where ``records`` names the number of records that is meant."""
+        return self.notices
+
     def for_free(self) -> str:
         """Say what the release gives at no extra cost, worded to follow what was asked for."""
         return ""
@@ -186,8 +190,11 @@ class Mechanism(ABC):
         """Return the typical error of what is asked for by its size, where it depends on that; for a picture."""
         return {}
 
-    def promises(self, policy: Policy) -> list[str]:
-        """Say what else can be proved of the noise held, in sentences for a plan."""
+    def promises(self, policy: Policy, full_domain: Fraction | None = None) -> list[str]:
+        """Say what else can be proved of the noise held, in sentences for a plan.
+
+        ``full_domain`` is what the release loses under the full domain, where it hides a whole record at all.
+        """
         return []
 
     @abstractmethod

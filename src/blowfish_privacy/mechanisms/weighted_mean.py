@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
+from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError, brief
 from blowfish_privacy.mechanisms.mean_error import MeanError, no_mean
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.mechanisms.scaled_error import ScaledError
@@ -189,7 +189,7 @@ class WeightedOffsets(Mechanism):
 def _bound(query: Query, policy: Policy) -> WeightedValues:
     form = query.on(policy.domain)
     if not query.divisor_measured or not isinstance(form, WeightedValues):
-        raise RefusalError(f"this mechanism answers weighted means, not {query!r}.")
+        raise RefusalError(f"this mechanism answers weighted means, not {brief(query)}.")
     return form
 
 

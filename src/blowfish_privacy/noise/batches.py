@@ -10,7 +10,7 @@ from typing import SupportsIndex, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from blowfish_privacy.errors import QueryError
+from blowfish_privacy.errors import QueryError, brief
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -40,6 +40,6 @@ def _length(length: object) -> int:
         number = -1
     if number < 0:
         raise QueryError(
-            f"the number of noise draws must be a whole number, 0 or above, or a shape of such numbers; got {length!r}."
+            f"the number of noise draws must be a whole number, 0 or above, or a shape; got {brief(length)}."
         )
     return number

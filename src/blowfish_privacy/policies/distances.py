@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice, product
 from math import inf
 from typing import TYPE_CHECKING
 
-from blowfish_privacy.domain import Cell, Domain, quoted
+from blowfish_privacy.domain import Binned, Cell, Domain, quoted
 from blowfish_privacy.errors import DomainError, brief
-from blowfish_privacy.graphs.graph import Hops
+from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph
 
 if TYPE_CHECKING:
     from blowfish_privacy.policies.policy import Policy
 
 _MOST_NAMED = 4
+_MOST_TURNED = 6
+_MOST_LOOKED_AT = 10_000
 
 
 def furthest(
@@ -25,23 +28,53 @@ def furthest(
     """
     for domain, first, last, hops in _ends_of(policy, names):
         if least <= hops < inf:
-            alone = f"{domain.say(first)} and {domain.attributes[0].say(last[0])}"
-            pair = alone if len(domain.names) == 1 else f"({domain.say(first)}) and ({domain.say(last)})"
-            yield domain, pair, hops
+            yield domain, pair_words(domain, first, last), hops
+
+
+def pair_words(domain: Domain, first: Cell, last: Cell) -> str:
+    """Name two values, of one attribute or of several."""
+    alone = f"{domain.say(first)} and {domain.attributes[0].say(last[0])}"
+    return alone if len(domain.names) == 1 else f"({domain.say(first)}) and ({domain.say(last)})"
 
 
 def furthest_apart(
     policy: Policy, names: Collection[str] | None = None
 ) -> tuple[dict[str, object], dict[str, object], Hops] | None:
     """Find two records that differ in all that is secret and are many steps apart; None if they are no chain apart."""
-    one: dict[str, object] = {}
-    other: dict[str, object] = {}
-    for domain, first, last, hops in _ends_of(policy, names):
-        if 0 < hops < inf:
-            one.update(domain.record(first))
-            other.update(domain.record(last))
-    hops = policy.distance(one, other) if one else 0
-    return (one, other, hops) if 1 < hops < inf else None
+    apart = [(one, other, policy.distance(one, other)) for one, other in _corners(policy, names)]
+    found = max(apart, key=lambda corner: corner[2], default=None)
+    return found if found is not None and 1 < found[2] < inf else None
+
+
+def longest_chain(policy: Policy, names: Collection[str]) -> int:
+    """Bound how many secret pairs the shortest chain between two values may have that differ in some attributes."""
+    graph = policy.graph
+    if len([*_turning(policy, names)]) > _MOST_TURNED:
+        ends = (graph.project(domain.names).hops(first, last) for domain, first, last, _ in _ends_of(policy, names))
+        return sum(int(hops) for hops in ends if hops < inf)
+    chains = (graph.hops(*cells(policy, *corner)) for corner in _corners(policy, names))
+    return max((int(hops) for hops in chains if hops < inf), default=0)
+
+
+def _corners(policy: Policy, names: Collection[str] | None) -> Iterator[tuple[dict[str, object], dict[str, object]]]:
+    """Go through pairs of records of which each attribute has one end in the one and the other end in the other."""
+    ends = [(domain, first, last) for domain, first, last, hops in _ends_of(policy, names) if 0 < hops < inf]
+    turning = {*islice(_turning(policy, names), _MOST_TURNED)} - {name for domain, *_ in ends[:1] for name in domain}
+    for turned in product(*((False, True) if {*domain.names} & turning else (False,) for domain, *_ in ends)):
+        one: dict[str, object] = {}
+        other: dict[str, object] = {}
+        for (domain, first, last), turn in zip(ends, turned, strict=True):
+            one.update(domain.record(last if turn else first))
+            other.update(domain.record(first if turn else last))
+        if one:
+            yield one, other
+
+
+def _turning(policy: Policy, names: Collection[str] | None) -> Iterator[str]:
+    """Name the attributes of which it matters which end is combined with which end of another: bins of many widths."""
+    if policy.graph.homogeneous and not policy.graph.one_at_a_time:
+        binned = (name for name in policy.domain if isinstance(policy.domain[name], Binned))
+        yield from islice((name for name in binned if names is None or name in names), _MOST_TURNED + 1)
 
 
 def furthest_together(policy: Policy, names: Collection[str] | None = None) -> tuple[str, Hops] | None:
@@ -53,7 +86,7 @@ def furthest_together(policy: Policy, names: Collection[str] | None = None) -> t
     one, other, hops = furthest
     domain = policy.domain.project(list(one))
     if len(one) <= _MOST_NAMED:
-        return f"({domain.say(domain.cell(one))}) and ({domain.say(domain.cell(other))})", hops
+        return pair_words(domain, domain.cell(one), domain.cell(other)), hops
     named = ", ".join(map(quoted, domain.names[:_MOST_NAMED]))
     return f"Values that differ as far in {named} and {len(one) - _MOST_NAMED:,} more together", hops
 
@@ -65,19 +98,27 @@ def _ends_of(policy: Policy, names: Collection[str] | None) -> Iterator[tuple[Do
 def ends(policy: Policy) -> tuple[tuple[Domain, Cell, Cell, Hops], ...]:
     """Two values many steps apart for each attribute, or for all together if pairs depend on every attribute."""
     if not policy.graph.homogeneous:
-        first, last = policy.graph.furthest()
-        return ((policy.domain, first, last, _apart(policy, 0, first, last)),)
+        pair = policy.graph.furthest()
+        return ((policy.domain, *_ends(policy, 0, policy.graph, pair, _apart(policy, 0, *pair))),)
     ends: list[tuple[Domain, Cell, Cell, Hops]] = []
     for axis, name in enumerate(policy.domain):
         projected = policy.graph.project([name])
-        first, last = projected.furthest()
-        hops = _apart(policy, axis, first, last)
-        if hops == inf:
-            # No chain of steps leads from end to end; fall back on a wide secret pair.
-            first, last = projected.widest_edge(name) or (first, last)
-            hops = _apart(policy, axis, first, last)
-        ends.append((projected.domain, first, last, hops))
+        pair = projected.furthest()
+        hops = _apart(policy, axis, *pair)
+        if hops == inf and (wide := projected.widest_edge(name)):
+            # No chain of steps leads from end to end.
+            pair, hops = wide, _apart(policy, axis, *wide)
+        ends.append((projected.domain, *_ends(policy, axis, projected, pair, hops)))
     return tuple(ends)
+
+
+def _ends(policy: Policy, axis: int, graph: SecretGraph, pair: Edge, hops: Hops) -> tuple[Cell, Cell, Hops]:
+    """Return these two values, or others that are two steps apart because one person leaves and another comes."""
+    if policy.size == "unknown" and hops < 2 and not graph.complete:
+        others = ((x, y) for x in pair for y in islice(graph.domain.cells(), _MOST_LOOKED_AT))
+        pair = next(((x, y) for x, y in others if x != y and not graph.adjacent(x, y)), pair)
+        hops = _apart(policy, axis, *pair)
+    return (*pair, hops)
 
 
 def cells(policy: Policy, first: Mapping[str, object], second: Mapping[str, object]) -> tuple[Cell, Cell]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from blowfish_privacy.domain import Cell, Domain
-from blowfish_privacy.errors import BlowfishWarning, PolicyError, brief
+from blowfish_privacy.errors import BlowfishWarning, PolicyError, brief, brief_kind
 from blowfish_privacy.graphs.graph import Hops, SecretGraph, Secrets
 from blowfish_privacy.graphs.words import Words
 from blowfish_privacy.known_facts.facts.assumptions import Compensation
@@ -54,7 +54,7 @@ class Policy:
         object.__setattr__(self, "known", tuple(self.known))
         for fact in self.known:
             if not isinstance(fact, KnownCount | KnownMarginal):
-                raise PolicyError(f"a known fact must be a KnownCount or a KnownMarginal, got {brief(fact)}.")
+                raise PolicyError(f"a known fact must be a KnownCount or a KnownMarginal, got {brief_kind(fact)}.")
         if self.size is None:
             object.__setattr__(self, "size", self.secrets.size or "known")
         for name in ("size", "rows_per_person"):

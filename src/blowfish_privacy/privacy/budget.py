@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from blowfish_privacy.errors import BlowfishError, SpecError, brief, nearest
+from blowfish_privacy.errors import BlowfishError, SpecError, brief, brief_name, nearest
 from blowfish_privacy.privacy.conversion import epsilon_of
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Measure
 from blowfish_privacy.support.exact import Number, exact, plain, readable, rounded_down, rounded_up, show, stated_amount
@@ -122,7 +122,7 @@ def meaning_words(measure: Measure, amount: Fraction) -> Iterator[str]:
 
 
 def checked_delta(value: object, what: str, *, error: type[BlowfishError]) -> Fraction:
-    """Accept a probability that is small enough to be one of failure."""
+    """Accept a delta that is small enough to promise something."""
     delta = exact(value, what, error=error)
     if not 0 < delta < 1:
         alone = " A budget that nothing may fail is its epsilon alone, as in 1.0." if delta == 0 else ""
@@ -131,8 +131,8 @@ def checked_delta(value: object, what: str, *, error: type[BlowfishError]) -> Fr
         )
     if delta > LARGEST_DELTA:
         raise error(
-            f"{what} must be at most {show(LARGEST_DELTA)}, got {show(delta)}: it is the probability with which the "
-            "promise may fail, and should be far below one in the number of records.",
+            f"{what} must be at most {show(LARGEST_DELTA)}, got {show(delta)}: any result may be so much "
+            "likelier than epsilon allows, so it should be far below one in the number of records.",
             hint="write it like 1e-9.",
         )
     return delta
@@ -150,7 +150,7 @@ def _check_keys(stated: Mapping[Any, object], what: str, error: type[BlowfishErr
     known = ("rho", "epsilon", "delta")
     for key in stated:
         if key not in known:
-            raise error(f"{what} has an unknown key {brief(key)}.", hint=nearest(str(key), known))
+            raise error(f"{what} has an unknown key {brief_name(key)}.", hint=nearest(str(key), known))
     if "rho" in stated and len(stated) > 1:
         raise error(f"{what} states rho beside epsilon or delta: it is one or the other.", hint=forms)
     if "rho" not in stated and set(stated) != {"epsilon", "delta"}:

@@ -1,7 +1,7 @@
 """What a loss in rho means as (epsilon, delta), and the other way round, with every bound on the safe side.
 
 A loss of rho bounds the Renyi divergence of every order a by rho a. Each order above 1 shows that probabilities grow by
-at most a factor exp(epsilon), up to a probability delta, where
+at most a factor exp(epsilon) plus delta, where
 
     epsilon = a rho + (log(1 / delta) - log(a)) / (a - 1) + log(1 - 1 / a)        [canonne2020, Proposition 12].
 

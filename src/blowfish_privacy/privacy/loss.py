@@ -89,18 +89,22 @@ class Loss:
         """Bound the loss along chains of so many secret pairs of the same class."""
         return Loss.of({pairs: self.measure.over(amount, steps) for pairs, amount in self}, self.measure)
 
-    def measured_in(self, measure: Measure) -> Loss:
-        """Say what is lost in another measure, class by class.
+    def measured_in(self, measure: Measure, rows: int = 1) -> Loss:
+        """Say what is lost in another measure, class by class, by a person with so many rows.
 
         A pair may lie in several classes: each takes its share of what all of them cost together, which is never less
-        than the sum of what they would cost alone.
+        than the sum of what they would cost alone. Several rows may move along pairs of several classes.
         """
         if measure == self.measure:
             return self
-        costs = dict[PairClass, Fraction]()
+        costs, largest = dict[PairClass, Fraction](), self.largest
         for pairs, amount in self:
-            together = self.largest if pairs == EVERY else self.on(pairs)
-            costs[pairs] = measure.converted(together, self.measure) * amount / together
+            together = largest if pairs == EVERY else self.on(pairs)
+            if rows == 1:
+                cost = measure.converted(together, self.measure)
+            else:
+                cost = measure.convex_cost(together, self.measure, largest)
+            costs[pairs] = cost * amount / together
         return Loss.of(costs, measure)
 
 

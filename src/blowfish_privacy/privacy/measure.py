@@ -53,6 +53,10 @@ class Measure(ABC):
     def __repr__(self) -> str:
         return f"<measure {self.name}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is the same measure: there is one of each kind."""
+        return Measure.named, (self.name,)
+
     @property
     def unit(self) -> str:
         """What an amount is called in a sentence."""
@@ -69,6 +73,15 @@ class Measure(ABC):
     @abstractmethod
     def converted(self, amount: Fraction, measure: Measure) -> Fraction:
         """Say what a loss in another measure costs in this one; refuse where no amount bounds it."""
+
+    def convex_cost(self, amount: Fraction, measure: Measure, largest: Fraction) -> Fraction:
+        """Bound the cost of an amount by a convex function, which is that of :meth:`converted` for the largest amount.
+
+        What a person's rows lose together is a mean of the losses on the classes that they move along: a convex cost
+        of the mean is at most the mean of the costs (docs/proofs/classes.md).
+        """
+        del largest
+        return self.converted(amount, measure)
 
     @abstractmethod
     def pure(self, amount: Fraction) -> Fraction:
@@ -197,6 +210,11 @@ class Approximate(Measure):
         if measure == self or measure is RHO:
             return amount
         return min(RHO.converted(amount, measure), amount / self.order)
+
+    def convex_cost(self, amount: Fraction, measure: Measure, largest: Fraction) -> Fraction:
+        """Take one bound for all amounts, the smaller one for the largest: the minimum of both is not convex."""
+        linear = measure is EPSILON and largest * self.order > 2
+        return amount / self.order if linear else self.converted(amount, measure)
 
     def pure(self, amount: Fraction) -> Fraction:
         """Return the larger of the epsilons of both bounds."""

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from blowfish_privacy.domain import Domain, left
-from blowfish_privacy.errors import QueryError, brief, nearest
+from blowfish_privacy.errors import QueryError, brief, brief_name, nearest
 from blowfish_privacy.queries.query import Query
 from blowfish_privacy.queries.selection import ALL_RECORDS, Selected, Selection
 from blowfish_privacy.support.limits import GROUPS
@@ -49,7 +49,7 @@ def check_asked(query: Query, selection: Selection, domain: Domain) -> None:
     looked_at = {domain.axis(name) for name in query.attributes}
     for name in selection.by:
         if not domain.resolves(name):
-            raise QueryError(f"by names an unknown attribute {brief(name)}.", hint=nearest(str(name), domain))
+            raise QueryError(f"by names an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain))
         if domain.axis(name) in looked_at:
             raise QueryError(f"the query looks at {name}, which is the same within each group.")
     if selection and query.instead_of_parts is not None:

@@ -22,7 +22,7 @@ from blowfish_privacy.domain import (
     quoted,
     read_box,
 )
-from blowfish_privacy.errors import QueryError, brief
+from blowfish_privacy.errors import QueryError, brief, brief_name
 from blowfish_privacy.support.file_forms import Several
 from blowfish_privacy.support.file_values import Names
 
@@ -118,7 +118,7 @@ class Selected:
 def checked_attribute(name: object) -> str:
     """Return the name of an attribute that something is asked about, or refuse it."""
     if not isinstance(name, str):
-        raise QueryError(f"an attribute's name must be text, got {brief(name)}.")
+        raise QueryError(f"an attribute's name must be text, got {brief_name(name)}.")
     return name
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 from annotated_types import Interval, Len
 
 from blowfish_privacy.domain import CHOICE_FORM, Domain, Subset
-from blowfish_privacy.errors import QueryError, brief, nearest
+from blowfish_privacy.errors import QueryError, brief, brief_name, nearest
 from blowfish_privacy.queries.impossible import (
     Condition,
     boxes_of,
@@ -255,7 +255,7 @@ def _checked_table(names: object, attributes: tuple[str, ...]) -> tuple[str, ...
             f"a table of a workload is a list of 1 to {MOST_WAYS} attributes, got {brief(names)}.",
             hint='workload=[["age", "sex"]].',
         )
-    checked = tuple(_among(name, attributes, "the workload") for name in names)
+    checked = tuple(_among(name, attributes, "the workload") for name in [*map(checked_attribute, names)])
     if len(set(checked)) < len(checked):
         raise QueryError(f"a table of the workload names an attribute twice: {brief(', '.join(checked))}.")
     return checked
@@ -278,6 +278,6 @@ def _checked_keep(keep: object, attributes: tuple[str, ...]) -> tuple[str, ...]:
 def _among(name: object, attributes: tuple[str, ...], what: str) -> str:
     if name not in attributes:
         raise QueryError(
-            f"{what} names {brief(name)}, which the records do not have.", hint=nearest(str(name), attributes)
+            f"{what} names {brief_name(name)}, which the records do not have.", hint=nearest(str(name), attributes)
         )
     return str(name)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from annotated_types import Len
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import QueryError, brief
+from blowfish_privacy.errors import QueryError, brief, brief_kind
 from blowfish_privacy.queries.selection import checked_attribute
 from blowfish_privacy.support.file_values import listed
 
@@ -27,7 +27,7 @@ _EXAMPLE = '{"attribute": "age", "as": "ranges"}'
 def read_names(names: object) -> tuple[tuple[str, ...], frozenset[str]]:
     """Read the attributes of a table, and which of them are asked for as ranges."""
     if isinstance(names, str) or not isinstance(names, Sequence) or not names:
-        raise QueryError(f"a table is a list of attributes, got {brief(names)}.", hint='Tables([["age", "sex"]]).')
+        raise QueryError(f"a table is a list of attributes, got {brief_kind(names)}.", hint='Tables([["age", "sex"]]).')
     read = [_name(entry) for entry in names]
     checked = tuple(name for name, _ in read)
     if len(set(checked)) < len(checked):

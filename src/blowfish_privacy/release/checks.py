@@ -11,7 +11,6 @@ from pathlib import Path
 from blowfish_privacy.engines import Engine
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning, DataError, PolicyError, QueryError
 from blowfish_privacy.ledger import Ledger
-from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import contradicted
 from blowfish_privacy.queries import Query, Selection
@@ -77,7 +76,10 @@ def describe(plan: Plan) -> str:
     """Name a release in the ledger, so that a key can never be used again for another one."""
     domain = spec.policy_to_section(plan.policy)["domain"]
     mechanisms = [part.mechanism.to_document() for part in plan.parts.values()] or plan.mechanism.to_document()
-    digest = sha256(json.dumps([plan.asked(), mechanisms, domain]).encode()).hexdigest()[:12]
+    described = [plan.asked(), mechanisms, domain]
+    if plan.parts and len(plan.parts) < sum(1 for _ in plan.selection.groups(plan.policy.domain)):
+        described.append(sorted(plan.parts))
+    digest = sha256(json.dumps(described).encode()).hexdigest()[:12]
     return f"{title(plan.name, plan.query, plan.selection)} [{digest}]"
 
 
@@ -90,19 +92,6 @@ def selected(selection: Selection) -> str:
     """Name the attributes that records are selected and grouped by."""
     where = f" where {', '.join(selection.where)}" if selection.where else ""
     return where + (f" by {', '.join(selection.by)}" if selection.by else "")
-
-
-def certified(plan: Plan) -> Mechanism:
-    """Rebuild the mechanism from the query asked and the scales held, and prove the plan's certificate with it.
-
-    What runs is what was just proved, so a plan whose parts do not belong together is refused before any charge.
-    """
-    kind = MECHANISMS[plan.mechanism.name]
-    population = plan.population
-    mechanism = kind.from_document(plan.query, population.policy, plan.mechanism.to_document(), plan.records)
-    if population.certificate(mechanism.certify(population.policy)) != plan.certificate:
-        raise PolicyError("the plan's certificate is not the one its mechanism proves.", hint="make a new plan.")
-    return mechanism
 
 
 def check_policy(plan: Plan, policy: Policy) -> None:

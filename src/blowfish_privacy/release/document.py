@@ -45,7 +45,8 @@ class Randomness:
 
 def write(plan: Plan, noisy: Noisy, *, source: Randomness, time: str, entry: int) -> dict[str, Any]:
     """Write the document of a release."""
-    certificate, error = plan.certificate, plan.expected_error()
+    # What is written follows from the document alone: nothing is assumed.
+    certificate, error = plan.certificate, plan.mechanism.expected_error()
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import zip_longest
-from math import inf, isclose
+from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.known_facts.crossed import crosses
+from blowfish_privacy.policies.distances import furthest, furthest_apart
 from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.privacy.budget import meaning_words
 from blowfish_privacy.privacy.measure import RHO
@@ -17,7 +18,7 @@ from blowfish_privacy.release import public_totals
 from blowfish_privacy.release.error_left import error_left
 from blowfish_privacy.release.exact_groups import planned_exactly
 from blowfish_privacy.release.rival import comparison, kind_of_plain
-from blowfish_privacy.release.whole_record import whole_record
+from blowfish_privacy.release.whole_record import any_change, full_domain
 from blowfish_privacy.support.exact import about, rounded_up
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ def own_notices(plan: Plan) -> list[str]:
             f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
             "published exactly. If that is not what you want, change the policy."
         )
-    said += [*plan.mechanism.notices, *_weights(plan)]
+    selection = plan.selection
+    which = "in each group" if selection.by else "that are selected"
+    records = f"The number of records {which}" if selection else "The number of records"
+    said += [*plan.mechanism.notices_for(records), *_weights(plan)]
     if plan.amount and crosses(plan.policy):
         said.append(
             "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
@@ -169,7 +173,7 @@ def _error(plan: Plan) -> Iterator[str]:
         yield f"The same under {kind} differential privacy: {about(plain.rmse)}; this policy is {compare(plan)}."
     yield from _chosen(plan)
     yield from _parts(plan)
-    yield from plan.mechanism.promises(plan.population.policy)
+    yield from plan.mechanism.promises(plan.population.policy, full_domain(plan))
 
 
 def _parts(plan: Plan) -> Iterator[str]:
@@ -227,13 +231,31 @@ def _name_only(plan: Plan) -> Iterator[str]:
     yield from in_name_only(plan)
 
 
+def most_steps(plan: Plan) -> int:
+    """Count the secret steps between the values furthest apart of what a release looks at."""
+    together = furthest_apart(plan.policy, _seen(plan))
+    return max(_steps_alone(plan), 0 if together is None else int(together[2]))
+
+
+def _steps_alone(plan: Plan) -> int:
+    """Count the secret steps between values that differ in a single attribute of those that a release looks at."""
+    return int(max((hops for *_, hops in furthest(plan.policy, _seen(plan), least=1)), default=0))
+
+
+def _seen(plan: Plan) -> tuple[str, ...] | None:
+    from blowfish_privacy.release.far_apart import attributes_seen
+
+    return attributes_seen(plan)
+
+
 def _steps(plan: Plan) -> Iterator[str]:
     """Say what becomes of a loss in rho between values several steps apart, and on a whole record."""
-    furthest = max((hops for *_, hops in plan.policy.ends if hops < inf), default=0)
-    most = whole_record(plan.mechanism, plan.population.policy, plan.selection)
+    secret = any_change(plan.mechanism, plan.query, plan.population.policy, plan.selection)
+    most, everything = None if secret is None else secret.amount, full_domain(plan)
     whole = f"rho {rounded_up(most)} ({next(meaning_words(RHO, most))})" if most else ""
-    if furthest > 1:
+    if _steps_alone(plan) > 1:
         bound = f", but by the numbers measured never more than {whole}" if whole else ""
-        yield f"Values d secret steps apart lose up to d^2 times as much, d up to {furthest:,} here{bound}."
+        yield f"Values d secret steps apart lose up to d^2 times as much, d up to {most_steps(plan):,} here{bound}."
     elif whole and most != plan.amount:
-        yield f"Against somebody who doubts a person's whole record, the same noise keeps {whole}."
+        doubted = "all that is secret about a person" if everything is None else "a person's whole record"
+        yield f"Against somebody who doubts {doubted}, the same noise keeps {whole}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
@@ -12,20 +12,18 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import furthest, furthest_apart, furthest_together
+from blowfish_privacy.policies.distances import furthest, furthest_together, pair_words
 from blowfish_privacy.policies.name_only import name_only, presence_in_name_only
 from blowfish_privacy.privacy.classes import PRESENCE, changing, one_attribute_at_a_time
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.queries.asked import joined, looked_at
-from blowfish_privacy.release.loss_by_rows import planned_loss_by_rows
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.release.whole_record import along, whole_record
+from blowfish_privacy.release.whole_record import AnyChange, any_change
 
 Made: TypeAlias = Plan | Release
-Record: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,10 @@ class FarApart:
     hops: Hops
     strength: Strength
     """The loss on each step."""
+    names: tuple[str, ...]
+    """The attributes in which they differ."""
     most: Fraction | None = None
-    """A bound on what is lost between them in all; None if there is none but the steps."""
+    """What is lost at most between any two values that differ in these; None if no bound is known but the steps."""
 
     @property
     def factor(self) -> str:
@@ -68,14 +68,24 @@ def far_apart(made: Made) -> tuple[list[FarApart], FarApart | None]:
     return _alone_apart(made, attributes_seen(made)), _together(made)
 
 
-def in_name_only(made: Made, after: str = "this release") -> Iterator[str]:
-    """Say which values a release protects in name only, secret pairs too where one step loses as much."""
-    policy, loss = made.policy, made.certificate.loss
+def weakest(made: Made) -> list[FarApart]:
+    """Find for each attribute that a release may tell about, and for all together, the values that it protects least.
+
+    They may be a secret pair: one step may lose as much as the noise hides at all.
+    """
+    policy = made.policy
     # No pair that changes other attributes alone can change the answer, if nobody has to move along.
     names = None if crosses(policy) or not policy.graph.homogeneous else _looked_at(made)
-    together, presence = _together(made), Strength(loss.measure, loss.on(PRESENCE))
-    yield from presence_in_name_only(policy, presence.exponent(), presence.factor(), after)
-    yield from _said([*_alone_apart(made, names, least=1), *([] if together is None else [together])], after)
+    together = _together(made)
+    return [*_alone_apart(made, names, least=1), *([] if together is None else [together])]
+
+
+def in_name_only(made: Made, after: str = "this release") -> Iterator[str]:
+    """Say which values a release protects in name only."""
+    loss = made.certificate.loss
+    presence = Strength(loss.measure, loss.on(PRESENCE))
+    yield from presence_in_name_only(made.policy, presence.exponent(), presence.factor(), after)
+    yield from name_only(((each.pair, each.hops, each.exponent, each.factor) for each in weakest(made)), after)
 
 
 def lost_on(policy: Policy, loss: Loss, domain: Domain) -> Strength:
@@ -100,13 +110,31 @@ def _looked_at(made: Made) -> tuple[str, ...]:
 
 def _alone_apart(made: Made, names: tuple[str, ...] | None, least: int = 2) -> list[FarApart]:
     policy, loss = made.policy, made.certificate.loss
-    ends = {domain.names: (domain.record(first), domain.record(last)) for domain, first, last, _ in policy.ends}
     found: list[FarApart] = []
     for domain, pair, hops in furthest(policy, names, least):
-        each = FarApart(pair, hops, lost_on(policy, loss, domain))
+        each = FarApart(pair, hops, lost_on(policy, loss, domain), domain.names)
         if each.strength.amount:
-            found.append(replace(each, most=_by_rows(made, domain, *ends[domain.names])))
+            found.append(_worst(made, domain, each) if hops > 1 else each)
     return found
+
+
+def _worst(made: Made, domain: Domain, ends: FarApart) -> FarApart:
+    """Bound what is lost between any two values of an attribute; name those that lose it, if others than the ends."""
+    most = _by_rows(made, domain.names)
+    if most is None:
+        return ends
+    bounded, form = replace(ends, most=most.amount), made.query.on(made.policy.domain).domain
+    alone = _alone(made.policy, domain)
+    if most.pair is None or alone is None or alone not in form.names or not made.mechanism.independent_rows:
+        return bounded
+    ((_, first, last, _),) = (end for end in made.policy.ends if end[0].names == domain.names)
+    rest, axis = form.cell(most.pair[0]), form.axis(alone)
+    x, y = ((*rest[:axis], end[0], *rest[axis + 1 :]) for end in (first, last))
+    if made.mechanism.counted_in.over(made.mechanism.loss(x, y), made.policy.rows_per_person) >= most.amount:
+        return bounded
+    one, other = (domain.cell({alone: record[alone]}) for record in most.pair)
+    hops = made.policy.graph.project([alone]).hops(one, other)
+    return replace(bounded, pair=pair_words(domain, *sorted((one, other))), hops=hops) if hops < inf else bounded
 
 
 def _together(made: Made) -> FarApart | None:
@@ -114,27 +142,17 @@ def _together(made: Made) -> FarApart | None:
     together = furthest_together(policy, attributes_seen(made))
     if together is None:
         return None
-    bounds = [bound for bound in (_whole_by_rows(made), one_by_one(policy, loss)) if bound is not None]
-    return FarApart(*together, Strength(loss.measure, loss.largest), min(bounds, default=None))
+    by_rows = _by_rows(made, None)
+    bounds = [None if by_rows is None else by_rows.amount, one_by_one(policy, loss)]
+    known = min((bound for bound in bounds if bound is not None), default=None)
+    return FarApart(*together, Strength(loss.measure, loss.largest), policy.domain.names, known)
 
 
-def _said(found: list[FarApart], after: str) -> Iterator[str]:
-    return name_only(((each.pair, each.hops, each.exponent, each.factor) for each in found), after)
-
-
-def _by_rows(made: Made, domain: Domain, first: Record, second: Record) -> Fraction | None:
+def _by_rows(made: Made, names: Collection[str] | None) -> AnyChange | None:
     """Bound a loss by the rows measured: in epsilon for plans, beside which the same is said of what a ledger lost."""
-    if made.certificate.loss.measure is not RHO:
-        return planned_loss_by_rows(made, first, second) if isinstance(made, Plan) else None
-    alone = _alone(made.policy, domain)
-    return None if alone is None else along(made.mechanism, made.policy, made.selection, alone)
-
-
-def _whole_by_rows(made: Made) -> Fraction | None:
-    if made.certificate.loss.measure is RHO:
-        return whole_record(made.mechanism, made.policy, made.selection)
-    records = furthest_apart(made.policy, attributes_seen(made)) if isinstance(made, Plan) else None
-    return planned_loss_by_rows(made, *records[:2]) if isinstance(made, Plan) and records is not None else None
+    if made.certificate.loss.measure is not RHO and not (isinstance(made, Plan) and made.mechanism.independent_rows):
+        return None
+    return any_change(made.mechanism, made.query, made.policy, made.selection, names)
 
 
 def _alone(policy: Policy, domain: Domain) -> str | None:

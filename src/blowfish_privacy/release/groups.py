@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import PolicyError, QueryError, RefusalError
+from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
@@ -60,7 +61,16 @@ def plan_groups(
             )
     if not made:
         raise RefusalError("there is no record in any group.", hint="choose other groups.")
-    return together(selection, populations, made)
+    return _assuming(together(selection, populations, made), all_records)
+
+
+def _assuming(plan: Plan, records: int | None) -> Plan:
+    """State errors for groups of the same size, where all records are in groups whose sizes are secret."""
+    if records is None or plan.selection.where or not any(map(plan.policy.graph.changes, plan.selection.by)):
+        return plan
+    assumed = max(1, records // sum(1 for _ in plan.selection.groups(plan.policy.domain)))
+    parts = {cell: replace(part, assumed=assumed) for cell, part in plan.parts.items()}
+    return replace(plan, assumed=assumed, parts=parts)
 
 
 def _amounts(populations: Populations, domain: Domain, spending: Spending) -> dict[Cell, Spending]:
@@ -123,16 +133,45 @@ def total_loss(populations: Populations, made: Mapping[Cell, Plan]) -> Loss:
     return reduce(add, (plan.certificate.loss for plan in made.values()))
 
 
-def check_total(plan: Plan) -> None:
-    """Refuse a plan whose certificate is not what its groups prove together."""
-    if not plan.parts:
-        return
-    populations = Populations(plan.policy, plan.selection, divided=plan.query.divided)
+def proved(plan: Plan, policy: Policy) -> Plan:
+    """Rebuild a plan from the policy, what it asks, and the scales that its mechanisms hold; refuse one that differs.
+
+    Nothing else of it is taken on trust: whose records it is about, what governs them and what it loses follow from
+    these, so no plan is charged less than its document will prove.
+    """
+    if not isinstance(plan.name, str) or not isinstance(plan.key, str):
+        raise PolicyError("the name and the key of a plan are text.", hint=_NEW_PLAN)
+    check_asked(plan.query, plan.selection, policy.domain)
+    populations = Populations(policy, plan.selection, divided=plan.query.divided)
+    given: Mapping[Cell, Plan] = plan.parts if plan.selection.by else {(): plan}
     made: dict[Cell, Plan] = {}
-    for cell, part in plan.parts.items():
-        group = populations.public_part(cell)
+    for cell in sorted({*given} & {*plan.selection.groups(policy.domain)}):
+        group, part = populations.public_part(cell), given[cell]
         # Groups that differ in a secret attribute alone are one release, made with one mechanism.
-        if made.setdefault(group, part).certificate != part.certificate:
-            raise PolicyError("groups of a secret attribute have different certificates.", hint="make a new plan.")
-    if total_loss(populations, made) != plan.certificate.loss:
-        raise PolicyError("the plan's certificate is not the one its groups prove.", hint="make a new plan.")
+        made[group] = made.get(group) or _rebuilt(plan, part, populations[group])
+        if part.certificate != made[group].certificate:
+            raise PolicyError("the plan's certificate is not the one its mechanism proves.", hint=_NEW_PLAN)
+    whole = together(plan.selection, populations, made) if made else plan
+    if not made or {*whole.parts} != {*plan.parts}:
+        raise PolicyError("the plan has other groups than it asks for.", hint=_NEW_PLAN)
+    if whole.certificate.loss != plan.certificate.loss:
+        raise PolicyError("the plan's certificate is not the one its groups prove.", hint=_NEW_PLAN)
+    return whole
+
+
+_NEW_PLAN = "make a new plan."
+
+
+def _rebuilt(plan: Plan, part: Plan, population: Population) -> Plan:
+    """Rebuild a plan of some records, or the part of one group, by the scales and the public number that it holds."""
+    records = part.records
+    if records is not None and (type(records) is not int or records < 0 or not population.public):
+        raise PolicyError("the plan states a number of records that is not public.", hint=_NEW_PLAN)
+    try:
+        kind, form = MECHANISMS[part.mechanism.name], part.mechanism.to_document()
+        mechanism = kind.from_document(plan.query, population.policy, form, records)
+        certificate = population.certificate(mechanism.certify(population.policy))
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError):
+        raise PolicyError("the plan's mechanism does not answer its query.", hint=_NEW_PLAN) from None
+    labels: dict[str, Any] = {"name": plan.name, "key": plan.key, "selection": plan.selection, "errors": part.errors}
+    return Plan(plan.query, population.whole, mechanism, certificate, records, population, **labels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -12,6 +12,7 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms import Error, Mechanism, candidates
 from blowfish_privacy.mechanisms.error import shown
+from blowfish_privacy.mechanisms.mean_error import MeanError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.measure import Measure
@@ -56,6 +57,8 @@ class Plan(Generic[Asks]):
     """For a release of groups, the plan of each, by the positions of the attributes they are made by."""
     errors: Mapping[Measure, float] = field(default_factory=dict[Measure, float])
     """The typical errors of the kinds of noise that it was chosen from, by what they lose."""
+    assumed: int | None = None
+    """The size of a group that errors of means are stated for, where groups' sizes are secret: the share of each."""
 
     @property
     def amount(self) -> Fraction:
@@ -78,13 +81,11 @@ class Plan(Generic[Asks]):
 
     def expected_error(self) -> Error:
         """Return the error that the noise will cause."""
-        return self.mechanism.expected_error()
+        error = self.mechanism.expected_error()
+        return replace(error, assumed=self.assumed) if isinstance(error, MeanError) else error
 
     def plain_error(self) -> Error | None:
-        """Say how wrong plain (bounded, or add-or-remove) differential privacy would be.
-
-        None if that is out of reach, and where the policy is differential privacy itself.
-        """
+        """Say how wrong plain differential privacy would be; None if out of reach, or where the policy is just that."""
         from blowfish_privacy.release.rival import plain_error
 
         return plain_error(self)
@@ -138,16 +139,14 @@ def make_plan(
     """Choose and calibrate a mechanism for what may be spent, stated as in :meth:`.Spending.of`.
 
     ``records`` is the public number of records, and ``sizes`` that of each part with a size of its own, where known.
+    Groups whose sizes are secret are assumed to be equally large, where an error is stated.
     """
     if not isinstance(name, str) or (mechanism is not None and not isinstance(mechanism, str)):
         raise QueryError("the names of a release and of a mechanism are text.")
     query, selection = split(asked)
-    options: dict[str, Any] = {
-        "spending": spending or Spending.of(**stated),
-        "mechanism": mechanism,
-        "name": name,
-        **({} if key is None else {"key": key}),
-    }
+    options: dict[str, Any] = {"spending": spending or Spending.of(**stated), "mechanism": mechanism, "name": name}
+    if key is not None:
+        options["key"] = key
     if selection:
         from blowfish_privacy.release.groups import plan_groups
 

@@ -6,7 +6,7 @@ it handed out is checked as anybody would, and its loss, derived anew, is compar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any
 from blowfish_privacy.errors import BlowfishError, LedgerError
 from blowfish_privacy.ledger import Entry, Ledger, Report
 from blowfish_privacy.ledger.composition import Price, price
-from blowfish_privacy.ledger.verification import Rows
+from blowfish_privacy.ledger.quote import rounded
+from blowfish_privacy.ledger.verification import Proof, Rows
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.loss import Loss
@@ -109,8 +110,8 @@ class Product:
 
     @property
     def adds_up(self) -> bool:
-        """Whether the losses that the documents prove are, together, what was charged for them, to the last digit."""
-        proved = Loss.total((each.cost for each in self.released), self.measure)
+        """Whether what the documents prove, rounded as charges are, is together what was charged for them."""
+        proved = Loss.total((rounded(each.cost, self.terms.amount) for each in self.released), self.measure)
         return proved == Loss.total((each.entry.loss for each in self.released), self.measure)
 
 
@@ -180,19 +181,10 @@ class _Reader:
             cost = self._price(plan.policy).charged(plan.certificate.loss, self.ledger.measure)
         except BlowfishError as error:
             return [error.message]
-        return [*_differences(entry, plan, body, cost)] or [Released(entry, text, body, parts, plan, cost)]
+        proof = Proof(plan.policy, plan.certificate.loss, body["ledger"])
+        return [*proof.problems(entry, cost)] or [Released(entry, text, body, parts, plan, cost)]
 
     def _price(self, policy: Policy) -> Price:
         if policy.hash not in self.prices:
             self.prices[policy.hash] = price(self.base, policy)
         return self.prices[policy.hash]
-
-
-def _differences(entry: Entry, plan: Plan, body: Mapping[str, Any], cost: Loss) -> Iterator[str]:
-    """Say where a document is not that of the charge that it is stored with."""
-    if body["ledger"] != {"key": entry.key, "entry": entry.number}:
-        yield "the document says that another charge paid for it."
-    if plan.policy.hash != entry.policy.hash:
-        yield "the document has another policy than its charge."
-    if not entry.loss.covers(cost):
-        yield "the document proves a larger loss than was charged for it."

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.aggregates.attribute_sets import AttributeSets
 from blowfish_privacy.domain import Box, Domain, Level
-from blowfish_privacy.errors import DataError
+from blowfish_privacy.errors import DataError, UnconfirmedServerError
 from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Asked
@@ -78,7 +78,9 @@ class PublicNumbers:
         """Return the number of records, where a plan needs it."""
         query, selection = split(asked)
         unstated = self._policy.records is None and self._policy.size == "known"
-        asks = unstated and query.needs_records and selection.is_everything(self._policy.domain)
+        # Of groups whose sizes are secret an error is stated at their share of the records.
+        groups = query.divided and not selection.where and any(map(self._policy.graph.changes, selection.by))
+        asks = unstated and query.needs_records and (groups or selection.is_everything(self._policy.domain))
         return self._rows if asks else self._policy.records
 
     def sizes(self, asked: Asked) -> PublicSizes | None:
@@ -111,6 +113,9 @@ class CautiousNumbers(PublicNumbers):
     def _or_none(self, ask: Callable[[], Number]) -> Number | None:
         try:
             return ask()
+        except UnconfirmedServerError:
+            # It waits for the user, who can let it be asked.
+            raise
         except DataError as error:
             if error.message not in self._missed:
                 self._missed.add(error.message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -150,9 +150,20 @@ def read(body: dict[str, Any], part: dict[str, Any] | None = None, folder: Path 
     raise SpecError("the document is damaged: a part is missing or has the wrong form.")
 
 
-def _read(body: dict[str, Any], part: dict[str, Any] | None, folder: Path | None) -> Release:
+def read_proof(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
+    """Rebuild what a document proves, or one part of it, without its values."""
+    try:
+        return _without_values(body, part)
+    except DAMAGE:
+        pass
+    raise SpecError("the document is damaged: a part is missing or has the wrong form.")
+
+
+def _without_values(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
     stated = body if part is None else {**body, **{key: part[key] for key in part if key != "value"}}
-    _check_labels(stated, part)
+    _check_form(stated)
+    if part is not None and not all(isinstance(value, str | int) for value in part["value"]):
+        raise SpecError("the document is damaged: the value of a group is neither text nor a whole number.")
     with warnings.catch_warnings():
         # Who published the document was warned; its card and its notices say it.
         warnings.simplefilter("ignore", BlowfishWarning)
@@ -163,20 +174,26 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None, folder: Path | None
     kind = MECHANISMS[stated["mechanism"]["name"]]
     records = _checked_records(stated["records"], population.policy)
     mechanism = kind.from_document(query, population.policy, stated["mechanism"], records)
+    certificate = population.certificate(mechanism.certify(population.policy))
+    none = np.zeros(0, dtype=np.int64)
+    return Release(
+        *(stated["name"], query, selection, policy, population, mechanism, certificate, records, none, group, stated),
+    )
+
+
+def _read(body: dict[str, Any], part: dict[str, Any] | None, folder: Path | None) -> Release:
+    release = _without_values(body, part)
+    stated, mechanism = release.body, release.mechanism
     kept = KeptValues.from_document(stated["values"]) if isinstance(stated["values"], dict) else None
     noisy = _whole_numbers(stated["values"]) if kept is None else kept.read(folder)
     if not mechanism.fits(noisy):
         raise SpecError("the document is damaged: the number of values does not match the query.")
-    certificate = population.certificate(mechanism.certify(population.policy))
     blocks = None
     if public_totals.KEY in stated:
-        labels = public_totals.published(query, population.policy, mechanism) if certificate.amount else None
-        blocks = public_totals.read(stated[public_totals.KEY], labels, records)
-    return Release(
-        *(stated["name"], query, selection, policy, population, mechanism, certificate, records, noisy, group, stated),
-        folder=folder if kept else None,
-        blocks=blocks,
-    )
+        governing, shown = release.population.policy, release.certificate.amount
+        labels = public_totals.published(release.query, governing, mechanism) if shown else None
+        blocks = public_totals.read(stated[public_totals.KEY], labels, release.records)
+    return replace(release, noisy=noisy, folder=folder if kept else None, blocks=blocks)
 
 
 def _population(populations: Populations, domain: Domain, group: Mapping[str, Any]) -> Population:
@@ -190,13 +207,25 @@ def position_of(attribute: Attribute, written: Any) -> int:
     return labels[str(written)]
 
 
-def _check_labels(stated: dict[str, Any], part: dict[str, Any] | None) -> None:
-    """Check the texts that results pass on unchanged."""
-    texts = [stated["name"], stated["guarantee"]["statement"], *stated["notices"]]
-    if part is not None and not all(isinstance(value, str | int) for value in part["value"]):
-        raise SpecError("the document is damaged: the value of a group is neither text nor a whole number.")
-    if not isinstance(stated["notices"], list) or not all(isinstance(text, str) for text in texts):
-        raise SpecError("the document is damaged: its name, statement or notices are not text.")
+def _check_form(stated: dict[str, Any]) -> None:
+    """Check the kinds of what a document states, as a whole or of one group: results and pictures rely on them."""
+    wrong = [key for key, kinds in _FORM.items() if not isinstance(stated[key], kinds)]
+    texts = [stated["guarantee"]["statement"], *stated["notices"], stated["error"]["of"]] if not wrong else []
+    sizes = [stated["error"][key] for key in ("mse", "rmse", "within_95_in_100")] if not wrong else []
+    if wrong or not all(isinstance(text, str) for text in texts):
+        raise SpecError("the document is damaged: its name, statement or notices are not text, or other parts differ.")
+    if not all(isinstance(size, float | int) and 0 <= size <= _LARGEST_ERROR for size in sizes):
+        raise SpecError("the document is damaged: it states no error that noise can have.")
+
+
+_FORM: dict[str, Any] = {
+    **dict.fromkeys(("name", "unit", "randomness", "time"), str),
+    **dict.fromkeys(("query", "error", "mechanism", "guarantee", "policy", "package", "ledger"), dict),
+    **dict.fromkeys(("post_processing", "notices"), list),
+    "values": (list, dict),
+    "records": int | None,
+}
+_LARGEST_ERROR = 2.0**400
 
 
 def _checked_records(records: Any, policy: Policy) -> int | None:
@@ -227,4 +256,10 @@ def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
     )
     if not parts or not whole or not all(isinstance(part["value"], list) for part in parts):
         raise SpecError("the document is damaged: its groups have the wrong form.")
+    try:
+        _check_form(body)
+    except DAMAGE:
+        whole = False
+    if not whole:
+        raise SpecError("the document is damaged: a part is missing or has the wrong form.")
     return list(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -82,7 +82,7 @@ def _planned(plan: Plan) -> Plan | None:
         if rival.mechanism.stands_in_for and not plan.mechanism.stands_in_for:
             # It was chosen over a better guarantee, and guarantees are compared.
             named = rival.mechanism.stands_in_for
-            return make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
-        return rival
+            rival = make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
+        return replace(rival, assumed=plan.assumed)
     except BlowfishError:
         return None

@@ -22,7 +22,7 @@ from blowfish_privacy.policies.agreement import stated_facts
 from blowfish_privacy.release import checks, document, spec
 from blowfish_privacy.release.drawing import Drawn, draw, looks_at
 from blowfish_privacy.release.group_documents import join
-from blowfish_privacy.release.groups import check_total
+from blowfish_privacy.release.groups import proved
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.recording import record_answer, settled
 from blowfish_privacy.support.progress import task
@@ -45,9 +45,9 @@ class ReleaseRunner:
     def release(self, plan: Plan) -> str:
         """Run a plan and return its document."""
         checks.check_policy(plan, self.policy)
+        plan = proved(plan, self.policy)
         parts = plan.parts or {(): plan}
-        mechanisms = {cell: checks.certified(part) for cell, part in parts.items()}
-        check_total(plan)
+        mechanisms = {cell: part.mechanism for cell, part in parts.items()}
         engine = self._ready(plan, *looks_at(plan, next(iter(mechanisms.values()))))
         entry = self.ledger.charge(
             loss=plan.certificate.loss,

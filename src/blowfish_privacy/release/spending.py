@@ -1,7 +1,7 @@
 """What a release may lose: so much epsilon, so much rho, or (epsilon, delta), of which the best use is made.
 
 Laplace noise loses epsilon and Gaussian noise rho. Who allows rho may get either: at rho Gaussian noise, or Laplace
-noise at the epsilon that costs the same. Who allows epsilon up to a probability delta may get Laplace noise at that
+noise at the epsilon that costs the same. Who allows (epsilon, delta) may get Laplace noise at that
 epsilon, or Gaussian noise at the rho that implies it; a ledger that counts in rho is charged no more than that rho for
 either. Who allows epsilon alone gets Laplace noise.
 """
@@ -35,7 +35,7 @@ class Spending:
     """What the amount counts."""
     amount: Any = None
     delta: Fraction | None = None
-    """The probability with which epsilon may be exceeded."""
+    """By how much the probability of any result may exceed what epsilon allows."""
     error: Fraction | None = None
     """The root mean squared error to solve for, if no amount is stated."""
     noise: Noise | None = None

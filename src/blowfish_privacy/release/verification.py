@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.errors import BlowfishError, SpecError
+from blowfish_privacy.ledger.verification import Proof
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.privacy.population import Populations
 from blowfish_privacy.queries.asked import check_asked
@@ -28,6 +29,15 @@ from blowfish_privacy.release.reading import Release
 _COMPARED = ("query", "unit", "mechanism", "policy", "post_processing", "notices", "randomness")
 _CLOSE = 1e-6
 """Errors are floating-point numbers, and another machine may add them up in another order."""
+
+
+def proof_of(text: str) -> Proof:
+    """Work out from a document alone what it proves, for a ledger that compares it with the charge."""
+    body = reading.upgraded(reading.parse(text))
+    plan = whole_plan([reading.read_proof(body, part) for part in reading.parts_of(body)])
+    if plan is None:
+        raise SpecError("groups of a secret attribute were made with different noise.")
+    return Proof(plan.policy, plan.certificate.loss, body.get("ledger"))
 
 
 def problems(text: str, folder: Path | None = None) -> list[str]:

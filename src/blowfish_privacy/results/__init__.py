@@ -1,9 +1,10 @@
 """Results: what a release hands out. Their kinds are imported when a release asks for them."""
 
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from blowfish_privacy.errors import SpecError
+from blowfish_privacy.errors import SpecError, brief
 from blowfish_privacy.release import document, reading
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.on_demand import attributes_of
@@ -44,6 +45,8 @@ def from_text(text: str, folder: Path | None = None) -> Any:
 
 def load(path: str | Path) -> Any:
     """Load a saved release."""
+    if not isinstance(path, str | PathLike):
+        raise SpecError(f"a release is loaded from a path, got {brief(path)}.", hint="name.release.json.")
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError, TypeError) as error:

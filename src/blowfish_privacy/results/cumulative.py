@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Attribute, Binned, Domain
-from blowfish_privacy.errors import QueryError, RefusalError
+from blowfish_privacy.errors import QueryError, RefusalError, brief
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.ordered.range_intervals import RangeIntervals
@@ -147,7 +147,7 @@ class CumulativeResult(Result):
     def _quantile_position(self, share: Any) -> int:
         wanted = exact(share, "a quantile", error=QueryError)
         if not 0 <= wanted <= 1:
-            raise QueryError(f"a quantile lies between 0 and 1, got {share!r}.", hint="0.5 is the median.")
+            raise QueryError(f"a quantile lies between 0 and 1, got {brief(share)}.", hint="0.5 is the median.")
         position = int(np.searchsorted(self.cumulative, float(wanted) * self._total - 1e-9))
         return min(position, self.attribute.size - 1)
 
@@ -230,14 +230,14 @@ class CumulativeResult(Result):
     def shares(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the share of records at or below each value, and the ends of its 95 % interval."""
         total, above = self.total or 1, np.arange(1, self.attribute.size + 1)
-        low, high = self._bounds(np.zeros_like(above), above)
+        low, high = self.bounds_between(np.zeros_like(above), above)
         return self.cumulative / total, np.clip(low / total, 0, 1), np.clip(high / total, 0, 1)
 
     def density(self) -> Density:
         """Return the records at each value, averaged over bins that are as narrow as the noise permits; free."""
-        return density(self.attribute, self._cuts, self.error().by_width, self._bounds)
+        return density(self.attribute, self._cuts, self.error().by_width, self.bounds_between)
 
-    def _bounds(
+    def bounds_between(
         self, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the ends of the 95 % intervals of ranges between cut points; what is exact has none."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import QueryError
+from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.mechanisms import Error, ExpectedError, GridFamily
 from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
 from blowfish_privacy.mechanisms.constraints import Correction
@@ -189,7 +189,7 @@ class GridResult(Result):
         The cuts are chosen from the noisy grid alone, so the tree costs nothing.
         """
         if type(depth) is not int or not 0 <= depth <= 20:
-            raise QueryError(f"the depth of a k-d tree lies between 0 and 20, got {depth!r}.")
+            raise QueryError(f"the depth of a k-d tree lies between 0 and 20, got {brief(depth)}.")
         leaves = [(0, self.domain.shape[0], 0, self.domain.shape[1])]
         for level in range(depth):
             leaves = [half for leaf in leaves for half in self._halves(leaf, level % 2)]

@@ -14,22 +14,38 @@ from blowfish_privacy.errors import DomainError, QueryError
 
 def range_starts(attribute: Attribute, starts: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Turn the first values of ranges into positions, or edges of bins into cut points."""
-    return _placed(attribute, starts, attribute.range_start if isinstance(attribute, Spaced) else attribute.position)
+    if isinstance(attribute, Spaced):
+        return _placed(attribute, starts, attribute.range_starts, attribute.range_start)
+    return _placed(attribute, starts, _one_by_one, attribute.position)
 
 
 def range_ends(attribute: Attribute, ends: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Turn the last values of ranges into positions, or edges of bins into cut points."""
-    return _placed(attribute, ends, attribute.range_end if isinstance(attribute, Spaced) else attribute.position)
+    if isinstance(attribute, Spaced):
+        return _placed(attribute, ends, attribute.range_ends, attribute.range_end)
+    return _placed(attribute, ends, _one_by_one, attribute.position)
 
 
-def _placed(attribute: Attribute, ends: npt.ArrayLike, position: Callable[[object], int]) -> npt.NDArray[np.int64]:
+def _one_by_one(_values: npt.NDArray[Any]) -> None:
+    """Leave an array to a look-up of each value."""
+
+
+def _placed(
+    attribute: Attribute,
+    ends: npt.ArrayLike,
+    at_once: Callable[[npt.NDArray[Any]], npt.NDArray[np.int64] | None],
+    position: Callable[[object], int],
+) -> npt.NDArray[np.int64]:
     try:
         given = np.asarray(ends)
     except ValueError:
         given = np.array([None])
     if given.size == 0:
         return np.zeros(given.shape, dtype=np.int64)
-    return _edges_at(attribute, given) if isinstance(attribute, Binned) else _values_at(position, given)
+    if isinstance(attribute, Binned):
+        return _edges_at(attribute, given)
+    placed = at_once(given)
+    return _values_at(position, given) if placed is None else placed
 
 
 def _edges_at(attribute: Binned, given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -46,7 +62,8 @@ def _edges_at(attribute: Binned, given: npt.NDArray[Any]) -> npt.NDArray[np.int6
 
 def _values_at(position: Callable[[object], int], given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Look up every value, each only once where they can be sorted."""
-    listed = given.reshape(-1)
+    # Python has no dates as fine as numpy's, and would be given plain numbers.
+    listed = (given.astype("datetime64[D]") if given.dtype.kind == "M" else given).reshape(-1)
     known, inverse = (listed, ...) if given.dtype.kind == "O" else np.unique(listed, return_inverse=True)
     try:
         places = [position(end) for end in known.tolist()]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.errors import QueryError, brief
+from blowfish_privacy.errors import QueryError, brief_name
 from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import nonnegative
 from blowfish_privacy.mechanisms.tables.agreeing.simulated_error import SimulatedError
@@ -58,7 +58,7 @@ class TablesResult(Result):
         if unknown or not wanted or len(set(axes)) < len(axes) or not components.tell(axes):
             shown = "; ".join(", ".join(table) for table in self.tables[:5])
             raise QueryError(
-                f"there is no table of {brief(names)} here.",
+                f"there is no table of {' and '.join(map(brief_name, wanted))} here.",
                 hint=f"the tables are {shown}{'; ..' if len(self.tables) > 5 else ''}, and whatever sums of them give.",
             )
         return Table(form.domain.project(wanted), self._counts(axes), self.error(), axes)

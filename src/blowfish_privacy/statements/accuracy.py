@@ -11,6 +11,7 @@ from typing import Any
 
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger.balance import in_words
+from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.queries.asked import joined
@@ -35,6 +36,8 @@ def accuracy_view(plan: Plan) -> dict[str, Any]:
     return {
         "of": error.of,
         "rmse": error.rmse,
+        "typical": shown(error.rmse, error),
+        "assumed": plan.assumed if plan.query.divided else None,
         "plain": None if plain is None else plain.rmse,
         "comparison": compare(plan),
         "exact": not plan.amount,
@@ -127,7 +130,7 @@ def by_amount(
         except BlowfishError:
             # Noise too large to be drawn, or too few records: there is no such plan.
             continue
-        error = made.expected_error().rmse
+        error = replace(made, assumed=plan.assumed).expected_error().rmse
         rows.append({"amount": show(start * factor), "measure": unit.name, "rmse": error, "stated": factor == 1})
     return rows
 

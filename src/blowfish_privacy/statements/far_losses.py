@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
+from itertools import combinations, islice
 from math import inf, isinf
+from operator import ge
 from typing import TypeAlias
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import DomainError, LedgerError, RefusalError
+from blowfish_privacy.errors import DomainError
 from blowfish_privacy.graphs.graph import Hops
-from blowfish_privacy.ledger.pair_loss import PairLoss
+from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss, Record, any_pair_loss, pair_loss
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import furthest, furthest_apart, furthest_together
+from blowfish_privacy.policies.distances import furthest, furthest_apart, furthest_together, pair_words
 from blowfish_privacy.policies.name_only import name_only, presence_in_name_only
 from blowfish_privacy.privacy.classes import PRESENCE
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release.far_apart import lost_on, one_by_one
 
-OnPair: TypeAlias = Callable[[Mapping[str, object], Mapping[str, object]], PairLoss]
-"""Says what releases lose between two values; refuses where facts are known, or a policy cannot be read back."""
+_FEW = 200
+"""Every pair of values is looked at where there are so few of them, counted once for each release."""
+
+Pair: TypeAlias = tuple[Record, Record]
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class FarApart:
 
 @dataclass(frozen=True, eq=False)
 class FarLosses:
-    """What releases of a ledger lose on the values of its policy that are furthest apart."""
+    """What releases of a ledger lose at most between values of its policy."""
 
     policy: Policy
     """The policy of the ledger: steps are those along its secret pairs."""
@@ -69,7 +72,8 @@ class FarLosses:
     """What they lose on each class of these pairs, in the measure of the ledger."""
     spent: Fraction
     """The most that one of them loses."""
-    on_pair: OnPair
+    made: tuple[OwnLoss, ...] | None
+    """What each release loses by itself; None where known facts tie records together, or a policy is not readable."""
 
     def some(self, most: int) -> Iterator[FarApart]:
         """Go through values that are many steps apart: of each attribute, the first few of many, then of all."""
@@ -83,36 +87,82 @@ class FarLosses:
         for each in (*self._of_attributes(least=1), *self._of_all()):
             yield from each.name_only(after)
 
+    def between_any(self, names: Collection[str], most: int = _FEW) -> tuple[PairLoss, ...]:
+        """Bound what is lost between any two values that differ in some attributes; exactly where they are few."""
+        made, measure = self.made or (), self.balances.measure
+        bound = any_pair_loss(made, self.policy, measure, names)
+        each = {tuple(amount for _, amount in lost.losses): lost for _, lost in self._on_each(names, most)}
+        if max((lost.amount for lost in each.values()), default=inf) > bound.amount:
+            return (bound,)
+        # What costs most in rho need not mean the largest epsilon, so all are kept that no other is as bad as.
+        return tuple(lost for amounts, lost in each.items() if not any(_as_bad(other, amounts) for other in each))
+
+    def _on_each(self, names: Collection[str], most: int) -> Iterator[tuple[Pair, PairLoss]]:
+        """Go through all values that chains of secret pairs connect, unless there are too many."""
+        made, domain = self.made or (), self.policy.domain.project(tuple(names))
+        if domain.size * (domain.size - 1) // 2 * max(len(made), 1) > most:
+            return
+        records = [domain.record(cell) for cell in domain.cells()]
+        for pair in combinations(records, 2):
+            if self.policy.distance(*pair) < inf:
+                yield pair, pair_loss(made, pair, self.balances.measure)
+
     def _of_attributes(self, least: int) -> Iterator[FarApart]:
         ends = [(first, last) for _, first, last, hops in self.policy.ends if least <= hops < inf]
         for (domain, pair, hops), (first, last) in zip(furthest(self.policy, least=least), ends, strict=True):
-            one, other = domain.record(first), domain.record(last)
-            yield self._between(pair, hops, one, other) or self._by_steps(pair, hops, domain)
+            yield self._worst(pair, hops, domain, (domain.record(first), domain.record(last)))
 
     def _of_all(self) -> Iterator[FarApart]:
         together, records = furthest_together(self.policy), furthest_apart(self.policy)
         if together is not None and records is not None:
-            yield self._between(*together, *records[:2]) or self._by_steps(*together, self.policy.domain)
+            yield self._worst(*together, self.policy.domain.project(tuple(records[0])), records[:2])
 
-    def _between(
-        self, pair: str, hops: Hops, first: Mapping[str, object], second: Mapping[str, object]
-    ) -> FarApart | None:
+    def _worst(self, pair: str, hops: Hops, domain: Domain, ends: Pair) -> FarApart:
+        """Bound what any two values of some attributes lose; name the ends, or those that lose more if they show."""
+        most = self._by_steps(domain, hops)
+        if self.made is None:
+            return self._apart(pair, hops, most)
+        most = min(most, any_pair_loss(self.made, self.policy, self.balances.measure, domain.names).amount)
         try:
-            amount = self.on_pair(first, second).amount
-        except (RefusalError, LedgerError, DomainError):
+            each = [(one, lost.amount) for one, lost in self._on_each(domain.names, _FEW)]
+            shown = [ends, *self._shown(domain.names)]
+            at_ends, *others = [(one, pair_loss(self.made, one, self.balances.measure).amount) for one in shown]
+        except DomainError:
             # Another policy's secrets may depend on attributes that these two values leave open.
-            return None
+            return self._apart(pair, hops, most)
+        most = min(most, max(amount for _, amount in each)) if each else most
+        worst, amount = max((at_ends, *others, *each), key=lambda found: found[1])
+        if amount > at_ends[1]:
+            one, other = (domain.cell(record) for record in worst)
+            return self._apart(pair_words(domain, one, other), self.policy.distance(*worst), most)
+        return self._apart(pair, hops, most)
+
+    def _shown(self, names: Collection[str]) -> Iterator[Pair]:
+        """Go through the values that single releases hide least, as their rows show."""
+        for each in self.made or ():
+            shown = each.by_rows.any_change(names) if each.by_rows else None
+            pair = None if shown is None else shown.pair
+            if pair is not None and {*names} <= {*pair[0]}:
+                one, other = ({name: record[name] for name in names} for record in pair)
+                if self.policy.distance(one, other) < inf:
+                    yield one, other
+
+    def _by_steps(self, domain: Domain, hops: Hops) -> Fraction:
+        """Let the balances bound every step."""
+        each = lost_on(self.policy, self.balances, domain)
+        bounds = [self.balances.measure.over(each.amount, int(hops))]
+        if len(domain.names) > 1:
+            by_attributes = one_by_one(self.policy, self.balances)
+            bounds += [] if by_attributes is None else [by_attributes]
+        return min(bounds)
+
+    def _apart(self, pair: str, hops: Hops, amount: Fraction | float) -> FarApart:
         lost = None if isinf(amount) else self._strength(Fraction(amount))
         return FarApart(pair, hops, lost, self._strength(self.spent))
 
-    def _by_steps(self, pair: str, hops: Hops, domain: Domain) -> FarApart:
-        """Let the balances bound every step: known facts tie records together, or a policy cannot be read back."""
-        each = lost_on(self.policy, self.balances, domain)
-        bounds = [self.balances.measure.over(each.amount, int(hops))]
-        if len(domain.names) == len(self.policy.domain.names) > 1:
-            by_attributes = one_by_one(self.policy, self.balances)
-            bounds += [] if by_attributes is None else [by_attributes]
-        return FarApart(pair, hops, self._strength(min(bounds)), self._strength(self.spent))
-
     def _strength(self, amount: Fraction) -> Strength:
         return Strength(self.balances.measure, amount)
+
+
+def _as_bad(other: tuple[Fraction | float, ...], amounts: tuple[Fraction | float, ...]) -> bool:
+    return other != amounts and len(other) == len(amounts) and all(map(ge, other, amounts))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import isinf
@@ -12,15 +13,19 @@ from typing import Any
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.ledger.amounts import read_amount
 from blowfish_privacy.ledger.losses import write_loss
-from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss
+from blowfish_privacy.ledger.pair_loss import PairLoss
 from blowfish_privacy.ledger.verification import Report
 from blowfish_privacy.policies.distances import furthest_apart
 from blowfish_privacy.privacy.budget import deltas, meanings_view, short
 from blowfish_privacy.privacy.classes import ALL, EVERY
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.loss_by_rows import loss_by_rows
+from blowfish_privacy.release.loss_by_rows import rows_released
+from blowfish_privacy.statements.far_losses import FarLosses
 from blowfish_privacy.support.exact import rounded_up
+
+_FEW = 2_000
+"""Every pair of records is looked at where there are so few of them, counted once for each release."""
 
 
 def ledger_view(ledger: Ledger) -> dict[str, Any]:
@@ -28,6 +33,7 @@ def ledger_view(ledger: Ledger) -> dict[str, Any]:
     failed = failures(ledger)
     entries = [_entry_view(entry, failed.get(entry.number)) for entry in ledger.entries()]
     balances = {name: str(lost) for name, lost in ledger.balances.items()}
+    whole = None if ledger.measure is EPSILON else lost_on_whole_record(ledger)
     return {
         "budget": str(ledger.budget),
         "measure": ledger.measure.unit,
@@ -35,6 +41,7 @@ def ledger_view(ledger: Ledger) -> dict[str, Any]:
         **({"means": meanings_view(ledger.measure, ledger.budget)} if ledger.measure is RHO else {}),
         "remaining": str(ledger.remaining),
         "balances": balances,
+        **({} if whole is None else {"whole_record": {"steps": whole.steps, **_loss_view(*whole.lost)}}),
         "entries": entries,
     }
 
@@ -63,18 +70,23 @@ def asked_in_words(entry: Entry) -> str:
     return own.words(amount)
 
 
-def lost_on_pair(
-    ledger: Ledger, first: Mapping[str, Any], second: Mapping[str, Any], due: Sequence[OwnLoss] = ()
-) -> PairLoss:
-    """Say what was lost on two values so far: along chains of secret pairs, or by the rows that were handed out.
-
-    What is due, as if it were charged already, is added.
-    """
-    return ledger.pair_loss(first, second, partial(loss_by_rows, ledger), due)
+def lost_on_pair(ledger: Ledger, first: Mapping[str, Any], second: Mapping[str, Any]) -> PairLoss:
+    """Say what was lost on two values so far: along chains of secret pairs, or by the rows that were handed out."""
+    return ledger.pair_loss(first, second, partial(rows_released, ledger))
 
 
-def lost_on_whole_record(ledger: Ledger) -> tuple[str, PairLoss] | None:
-    """Say what was lost on two records that differ in everything that is secret, as far as chains of pairs lead.
+@dataclass(frozen=True)
+class WholeRecord:
+    """What was lost between any two records that chains of secret pairs connect, at most."""
+
+    steps: int
+    """How many secret pairs the longest of these chains has."""
+    lost: tuple[PairLoss, ...]
+    """A bound on all of them, or what each of them lost."""
+
+
+def lost_on_whole_record(ledger: Ledger) -> WholeRecord | None:
+    """Bound what was lost between any two records, as far as chains of secret pairs lead.
 
     None where no two values are further apart than a secret pair, and where the ledger's policy cannot be read back.
     """
@@ -82,28 +94,37 @@ def lost_on_whole_record(ledger: Ledger) -> tuple[str, PairLoss] | None:
     policy = spec.loads(base.text).policy if base is not None and base.text else None
     if policy is None or policy.known or (furthest := furthest_apart(policy)) is None:
         return None
-    first, second, hops = furthest
-    return f"{hops} steps", lost_on_pair(ledger, first, second)
+    far = FarLosses(policy, ledger.lost, ledger.spent, ledger.own_losses(partial(rows_released, ledger)))
+    return WholeRecord(int(furthest[2]), far.between_any(policy.domain.names, most=_FEW))
 
 
 def loss_view(ledger: Ledger, first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Show what was lost on two values so far; None where nothing protects them from each other."""
-    lost = lost_on_pair(ledger, first, second)
-    if isinf(lost.amount):
+    return _loss_view(lost_on_pair(ledger, first, second))
+
+
+def _loss_view(*lost: PairLoss) -> dict[str, Any]:
+    """Show the same of the worst of several pairs."""
+    most = max(each.amount for each in lost)
+    if isinf(most):
         return {"loss": None}
-    means = [{"epsilon": str(lost.epsilon(delta)), "delta": str(delta)} for delta in deltas(lost.measure)]
-    return {"loss": str(lost.amount), **({"measure": lost.measure.unit, "means": means} if means else {})}
+    means = [{"epsilon": str(epsilon), "delta": str(delta)} for epsilon, delta in _means(lost)]
+    return {"loss": str(most), **({"measure": lost[0].measure.unit, "means": means} if means else {})}
 
 
-def loss_words(lost: PairLoss) -> str:
-    """Say what was lost on two values."""
-    if isinf(lost.amount):
+def loss_words(*lost: PairLoss) -> str:
+    """Say what was lost on two values, or at most on any of several pairs."""
+    most = max(each.amount for each in lost)
+    if isinf(most):
         return "everything: nothing protects this pair"
-    means = [
-        f"epsilon {rounded_up(Fraction(lost.epsilon(delta)))} at delta {short(delta)}" for delta in deltas(lost.measure)
-    ]
-    said = lost.measure.words(Fraction(lost.amount))
+    means = [f"epsilon {rounded_up(epsilon)} at delta {short(delta)}" for epsilon, delta in _means(lost)]
+    said = lost[0].measure.words(Fraction(most))
     return f"{said}, which means {'; '.join(means)}" if means else said
+
+
+def _means(lost: Sequence[PairLoss]) -> Iterator[tuple[Fraction, Fraction]]:
+    for delta in deltas(lost[0].measure):
+        yield max(Fraction(each.epsilon(delta)) for each in lost), delta
 
 
 def verification_view(report: Report) -> dict[str, Any]:

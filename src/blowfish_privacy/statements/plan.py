@@ -13,9 +13,11 @@ from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.queries.asked import split
 from blowfish_privacy.release.checks import selected
 from blowfish_privacy.release.explain import compare
+from blowfish_privacy.release.far_apart import weakest
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.planned_release import Unplanned
 from blowfish_privacy.release.rival import comparison
+from blowfish_privacy.release.whole_record import full_domain
 from blowfish_privacy.statements.budget import budget_view, lost_on
 from blowfish_privacy.support.exact import about, rounded, show
 
@@ -72,6 +74,10 @@ def unplanned_cells(unplanned: Unplanned) -> list[str]:
 
 def plan_view(plan: Plan) -> dict[str, Any]:
     """Show one plan; errors are root mean squared, and those of plain differential privacy for the same epsilon."""
+    return {**_row(plan), **_bounds(plan), **_parts(plan)}
+
+
+def _row(plan: Plan) -> dict[str, Any]:
     error, plain = plan.expected_error(), plan.plain_error()
     return {
         "name": plan.name,
@@ -89,7 +95,15 @@ def plan_view(plan: Plan) -> dict[str, Any]:
         "plain_differential_privacy_rmse": None if plain is None else plain.rmse,
         "comparison": compare(plan),
         "guarantee": plan.certificate.statement,
-        **_parts(plan),
+    }
+
+
+def _bounds(plan: Plan) -> dict[str, Any]:
+    """Show what is kept of values several steps apart, and of a whole record where it is hidden."""
+    whole, far = full_domain(plan), (each for each in weakest(plan) if each.hops > 1)
+    return {
+        "full_domain": None if whole is None else show(whole),
+        "further_apart": [{"pair": each.pair, "steps": int(each.hops), "factor": each.factor} for each in far],
     }
 
 
@@ -99,14 +113,16 @@ def _parts(plan: Plan) -> dict[str, Any]:
         {"title": each.title, "cells": each.numbers, "rmse": each.rmse, "plain_differential_privacy_rmse": each.plain}
         for each in comparison(plan)
     ]
-    return {"parts": parts, "promises": plan.mechanism.promises(plan.population.policy)} if parts else {}
+    if not parts:
+        return {}
+    return {"parts": parts, "promises": plan.mechanism.promises(plan.population.policy, full_domain(plan))}
 
 
 def plan_cells(plan: Plan) -> list[str]:
     """Write the cells of a plan's row, with numbers rounded for reading."""
     error = plan.expected_error()
     sizes = {"rmse": error.rmse, "within_95_in_100": error.interval("0.95")}
-    view = {**plan_view(plan), "scale": _scale_cell(plan)} | {name: shown(size, error) for name, size in sizes.items()}
+    view = {**_row(plan), "scale": _scale_cell(plan)} | {name: shown(size, error) for name, size in sizes.items()}
     return [str(view[column]) for column in COLUMNS]
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
+from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.ledger import Ledger
-from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss, as_charged, pair_loss
+from blowfish_privacy.ledger.pair_loss import OwnLoss, as_charged
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO
-from blowfish_privacy.release.loss_by_rows import planned_loss_by_rows
+from blowfish_privacy.release.loss_by_rows import rows_planned, rows_released
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.statements.far_losses import FarLosses
-from blowfish_privacy.statements.ledger import lost_on_pair
 
 
 def in_name_only(plans: Sequence[Plan], quote: Quote | None, ledger: Ledger | None = None) -> list[str]:
@@ -27,21 +27,27 @@ def in_name_only(plans: Sequence[Plan], quote: Quote | None, ledger: Ledger | No
     paid = {entry.key for entry in entries}
     due = [as_charged(_own(plan), ledger.quote(_own(plan).loss, plan.policy)) for plan in plans if plan.key not in paid]
     policy = plans[0].policy if base is None else ledger.policy(base)
-    far = FarLosses(policy, quote.after, quote.largest, partial(lost_on_pair, ledger, due=due))
+    far = FarLosses(policy, quote.after, quote.largest, made_by(ledger, due))
     return [*far.in_name_only("these releases and those before" if entries else "these releases")]
 
 
+def made_by(ledger: Ledger, due: Sequence[OwnLoss] = ()) -> tuple[OwnLoss, ...] | None:
+    """Say what each release of a ledger lost by itself, and what those due will; None where that is not defined."""
+    try:
+        made = (*ledger.own_losses(partial(rows_released, ledger)), *due)
+    except (LedgerError, RefusalError):
+        return None
+    return None if any(each.policy.known for each in made) else made
+
+
 def _without_ledger(plans: Sequence[Plan], quote: Quote | None) -> FarLosses:
-    own = [_own(plan) for plan in plans]
+    own = tuple(_own(plan) for plan in plans)
     pure = all(each.loss.measure is EPSILON for each in own)
     measure = quote.terms.measure if quote is not None else EPSILON if pure else RHO
-    lost = Loss.total((each.loss.measured_in(measure) for each in own), measure)
-
-    def on_pair(first: Mapping[str, object], second: Mapping[str, object]) -> PairLoss:
-        return pair_loss(own, (first, second), measure)
-
-    return FarLosses(plans[0].policy, lost, lost.largest, on_pair)
+    lost = Loss.total((each.loss.measured_in(measure, each.policy.rows_per_person) for each in own), measure)
+    known = any(each.policy.known for each in own)
+    return FarLosses(plans[0].policy, lost, lost.largest, None if known else own)
 
 
 def _own(plan: Plan) -> OwnLoss:
-    return OwnLoss(plan.policy, plan.certificate.loss, partial(planned_loss_by_rows, plan))
+    return OwnLoss(plan.policy, plan.certificate.loss, rows_planned(plan))

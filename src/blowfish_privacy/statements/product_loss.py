@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.policies.distances import furthest_apart
@@ -18,7 +18,7 @@ from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.release.product import Product
 from blowfish_privacy.statements.card_words import MOST_LISTED
 from blowfish_privacy.statements.far_losses import FarApart, FarLosses
-from blowfish_privacy.statements.ledger import lost_on_pair
+from blowfish_privacy.statements.planned_losses import made_by
 
 
 def pairs_named(pairs: PairClass) -> str:
@@ -81,7 +81,7 @@ class ProductLoss:
         """Go through values that are many steps apart: of each attribute, the first few of many, then of all."""
         return self._far.some(MOST_LISTED)
 
-    @property
+    @cached_property
     def _far(self) -> FarLosses:
         product = self.product
-        return FarLosses(product.policy, product.lost, product.spent, partial(lost_on_pair, product.ledger))
+        return FarLosses(product.policy, product.lost, product.spent, made_by(product.ledger))

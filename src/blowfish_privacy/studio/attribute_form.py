@@ -24,8 +24,12 @@ KINDS: dict[Kind, str] = {
 }
 VALUES: dict[Values, str] = {"text": "text", "numbers": "whole numbers", "truth": "true or false"}
 STEPS = {"day": "days", "week": "weeks, from Monday", "month": "months"}
+ROUNDS = {"error": "are an error", "nearest": "count as the nearest one", "down": "count as the next one below"}
+"""What becomes of numbers between the steps."""
 CLAMPED: tuple[Kind, ...] = ("integer", "decimal", "binned", "date")
 """Kinds whose values have an order, so that those outside have a nearest one."""
+_BESIDE = {"decimal": {"step", "round"}, "date": {"step"}}
+"""What a declaration of some kinds says besides what all of them may say."""
 _MOST_BINS = 100_000
 
 
@@ -37,6 +41,7 @@ class AttributeForm:
     low: str = ""
     high: str = ""
     step: str = ""
+    round: str = "error"
     edges: str = ""
     categories: str = ""
     values: Values = "text"
@@ -49,7 +54,7 @@ class AttributeForm:
     def of(cls, declared: Mapping[str, Any]) -> AttributeForm | None:
         """Fill the form with a declaration of a policy file; None where the form has no fields for it."""
         kind = next((kind for kind in KINDS if kind in declared), None)
-        if kind is None:
+        if kind is None or declared.keys() - {kind, "outside", "missing"} - _BESIDE.get(kind, set()):
             return None
         shared: dict[str, Any] = {"kind": kind, "clamp": declared.get("outside") == "clamp"}
         missing = declared.get("missing", "error")
@@ -58,9 +63,8 @@ class AttributeForm:
         if kind == "integer":
             return cls(low=str(stated[0]), high=str(stated[1]), **shared)
         if kind in ("decimal", "date"):
-            # A rule for rounding has no field: such a declaration is written as text.
-            step = str(declared.get("step", "day"))
-            return None if "round" in declared else cls(low=str(stated[0]), high=str(stated[1]), step=step, **shared)
+            rules = {"step": str(declared.get("step", "day")), "round": str(declared.get("round", "error"))}
+            return cls(low=str(stated[0]), high=str(stated[1]), **rules, **shared)
         if kind == "binned":
             return cls(edges=", ".join(map(_shown, stated)), **shared)
         if kind == "categorical":
@@ -85,7 +89,8 @@ class AttributeForm:
 
     def _decimal(self) -> dict[str, Any]:
         bounds = [_number(self.low, "the smallest value"), _number(self.high, "the largest value")]
-        return {"decimal": bounds, "step": _number(self.step, "the step")}
+        rounding = {} if self.round == "error" else {"round": self.round}
+        return {"decimal": bounds, "step": _number(self.step, "the step"), **rounding}
 
     def _date(self) -> dict[str, Any]:
         return {"date": [self.low.strip(), self.high.strip()], "step": self.step if self.step in STEPS else "day"}

@@ -25,6 +25,7 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 _INVITED = 120.0
 """Seconds that an invitation is good for."""
+_SOCKET = "/_nicegui_ws/"
 _METHODS = {"GET", "HEAD", "POST"}
 _INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 _FIXED: Headers = [
@@ -45,8 +46,8 @@ def new_token() -> str:
 class Door:
     """An ASGI application in front of another one, which sees only the requests of its own pages.
 
-    Everything lives below ``/token/``. A program that opens a browser shows the address it opens to everybody who
-    lists the processes of the machine; so it is given :attr:`invitation`, which leads to the token once.
+    Everything lives below ``/token/``. A browser that is opened is led there by :meth:`invitation`, an address that is
+    good once; it is written where only this user can read it, and is worth nothing to whoever finds it later.
     """
 
     def __init__(self, app: Application, port: int, token: str, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -67,6 +68,11 @@ class Door:
         self._invitation = made, self._clock() + _INVITED
         return f"http://{self.hosts[0]}/{made}/"
 
+    @property
+    def inviting(self) -> bool:
+        """Whether the last invitation is still good."""
+        return self._invitation is not None and self._clock() < self._invitation[1]
+
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Let a request in, or answer it with nothing but a number."""
         if scope["type"] == "lifespan":
@@ -83,7 +89,8 @@ class Door:
         elif refused == 404 and self._invited(scope):
             await _answer(send, 303, [(b"location", f"/{self.token}/".encode())])
         else:
-            await _answer(send, refused, [])
+            # Who may not come in keeps no connection either.
+            await _answer(send, refused, [(b"connection", b"close")])
 
     def _refused(self, scope: Message) -> int | None:
         """Return the status that a request is refused with."""
@@ -95,16 +102,18 @@ class Door:
             return 403
         if scope["type"] == "http" and scope["method"] not in _METHODS:
             return 405
-        return None if _same(_first_part(scope), self.token) else 404
+        if not _same(_first_part(scope), self.token):
+            return 404
+        # What belongs to a socket goes over a socket; requests that wait for an answer would do, too.
+        return 404 if scope["type"] == "http" and _SOCKET in scope["path"] else None
 
     def _invited(self, scope: Message) -> bool:
-        if self._invitation is None or scope["method"] != "GET":
+        if self._invitation is None or not self.inviting or scope["method"] != "GET":
             return False
-        invitation, until = self._invitation
-        if not _same(_first_part(scope), invitation):
+        if not _same(_first_part(scope), self._invitation[0]):
             return False
         self._invitation = None
-        return self._clock() < until
+        return True
 
 
 class _Headers:

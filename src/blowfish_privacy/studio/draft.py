@@ -6,6 +6,7 @@ file; an editor hands over whole texts, which may be wrong, and then :attr:`Draf
 
 from __future__ import annotations
 
+import os
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from blowfish_privacy.errors import BlowfishError, DataError, SpecError
 from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.file_form import check_file
+from blowfish_privacy.release.file_form import FILE, check_file
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.studio.moving import moved
 from blowfish_privacy.support import yaml_edit, yaml_text
@@ -192,17 +193,20 @@ class Draft:
     def save(self, path: str | Path | None = None, *, replace: bool = False) -> None:
         """Write the text to its file, or to another one from now on.
 
-        A file that is not the one that was opened, or that changed on disk since, is overwritten only with ``replace``.
+        A file that is not the one that was opened, or that changed on disk since, is overwritten only with ``replace``,
+        and only by a policy file: whatever is none is kept. A link stays one, and the file it leads to is written.
         In another folder, paths are written so that they lead to the same files as before.
         """
         target = self.path if path is None else Path(path)
         if target is None:
             raise DataError("the draft has no file yet.", hint="say where to save it.")
-        if not replace:
-            self._check_overwriting(target)
         text = self._text_in(target.parent)
         content = text.replace("\n", self._newline).encode()
-        write_atomically(target, content, hint="choose another place, or make room there.")
+        self._keep_others(target)
+        if not replace:
+            self._check_overwriting(target)
+        place = os.path.realpath(target) if target.is_symlink() else target
+        write_atomically(place, content, hint="choose another place, or make room there.")
         self.path, self._on_disk, self._saved_text = target, content, text
         if text != self.text:
             self._step(_Reading.of(text, self.folder), joins=False)
@@ -223,11 +227,27 @@ class Draft:
             return self.text
         return yaml_edit.edited(self.text, moved(body, self.folder, folder))
 
+    def _keep_others(self, target: Path) -> None:
+        """Refuse to write over what is no policy file: a ledger, a table, a release, a folder, a link to nothing."""
+        if not os.path.lexists(target):
+            return
+        content = _content(target) if target.is_file() else None
+        # What was opened may be broken, and is mended here.
+        if content is not None and self._is_own(target) and content == self._on_disk:
+            return
+        if content is None or not _is_policy_file(content, target):
+            raise DataError(
+                f"{target} exists and is no policy file, so it is kept.",
+                hint="choose another name, or move it away.",
+            )
+
+    def _is_own(self, target: Path) -> bool:
+        return self.path is not None and target.resolve() == self.path.resolve()
+
     def _check_overwriting(self, target: Path) -> None:
         if not target.exists():
             return
-        own = self.path is not None and target.resolve() == self.path.resolve()
-        if not own:
+        if not self._is_own(target):
             raise OverwriteError(f"there is a file {target} already.", hint="choose another name, or replace it.")
         if _content(target) != self._on_disk:
             raise OverwriteError(
@@ -265,6 +285,15 @@ def _content(path: Path) -> bytes:
     except ValueError:
         reason = "the path is not valid"
     raise SpecError(f"{path} cannot be read: {reason}.")
+
+
+def _is_policy_file(content: bytes, path: Path) -> bool:
+    """Say whether a file is made like a policy file, whatever mistakes are in it."""
+    try:
+        body = yaml_text.parse(decoded(content, path))
+    except BlowfishError:
+        return False
+    return isinstance(body, dict) and body.get("version") == 1 and body.keys() <= set(FILE.keys)
 
 
 def _only_line_changed(before: str, after: str) -> int | None:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shutil
 import socket
 import sys
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from tempfile import mkdtemp
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse
 from nicegui import app as framework
 from nicegui import ui
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.studio import page
@@ -31,11 +35,65 @@ _PATIENCE = 2
 """Seconds that a server that is told to stop may take; what takes longer ends with the process."""
 _RECONNECT = 30.0
 """Seconds for which a page that lost its connection finds everything as it was."""
+_HEAD_WITHIN = 10.0
+"""Seconds within which the head of a request must be there."""
+_LONGEST_HEAD = 2**16
+_WAITING = 100
+"""How many connections may wait for the head of their first request."""
+_LETTER = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Blowfish studio</title>'
+    '<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url={address}">'
+    '<p><a href="{address}">Open the studio</a></p></html>\n'
+)
 _APOLOGY = (
     '<!doctype html><html lang="en"><title>Blowfish studio</title><link rel="icon" href="data:,">'
     "<h1>The studio met an error that nobody thought of.</h1>"
     "<p>Nothing was lost: go back, or reload. What happened is said where the studio was started.</p>"
 )
+
+
+class Anteroom(asyncio.Protocol):
+    """Lets a connection wait for the head of its first request, before the server spends anything on it.
+
+    It may not wait long, and where many wait, the one that came first makes room: connections that say nothing keep
+    nobody out, since a browser asks as soon as it is connected.
+    """
+
+    _waiting: ClassVar[dict[Anteroom, None]] = {}
+
+    def __init__(self, **options: Any) -> None:
+        self._options = options
+        self._head = b""
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait."""
+        self._transport: asyncio.Transport = transport
+        self._waiting[self] = None
+        self._timer = asyncio.get_running_loop().call_later(_HEAD_WITHIN, transport.abort)
+        if len(self._waiting) > _WAITING:
+            first = next(iter(self._waiting))
+            first._leave()
+            first._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Hand the connection over to the server once the head of a request is there."""
+        self._head += data
+        if b"\r\n\r\n" in self._head:
+            self._leave()
+            served = AutoHTTPProtocol(**self._options)
+            served.connection_made(self._transport)
+            self._transport.set_protocol(served)
+            served.data_received(self._head)
+        elif len(self._head) > _LONGEST_HEAD:
+            self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._leave()
+
+    def _leave(self) -> None:
+        self._waiting.pop(self, None)
+        self._timer.cancel()
 
 
 def serve(workshop: Workshop, *, port: int = 0, show: bool = True, tell: Callable[[str], None]) -> None:
@@ -48,17 +106,25 @@ def serve(workshop: Workshop, *, port: int = 0, show: bool = True, tell: Callabl
     framework.on_startup(lambda: _join(workshop))
     door = Door(_application(token := new_token()), listening.getsockname()[1], token)
     server, ended = uvicorn.Server(_settings(door)), Event()
+    letter: Path | None = None
     # The signals stop the main thread, which only waits; a request that is being answered is not cut in the middle.
     Thread(target=_run, args=(server, listening, ended), daemon=True, name="studio").start()
     try:
         _wait_for_start(server, ended)
         tell(door.address)
         if show and _has_display():
-            # Some browsers come back only when they are closed.
-            Thread(target=webbrowser.open, args=(door.invitation(),), daemon=True, name="browser").start()
+            # Where no page can be written, the address that was told must do.
+            with suppress(OSError):
+                letter = _letter(door.invitation())
+                # Some browsers come back only when they are closed.
+                Thread(target=webbrowser.open, args=(letter.as_uri(),), daemon=True, name="browser").start()
         while not ended.wait(1):
-            pass
+            if letter is not None and not door.inviting:
+                shutil.rmtree(letter.parent, ignore_errors=True)
+                letter = None
     finally:
+        if letter is not None:
+            shutil.rmtree(letter.parent, ignore_errors=True)
         server.should_exit = True
         ended.wait(_PATIENCE)
         workshop.close()
@@ -69,6 +135,24 @@ def _has_display() -> bool:
     if sys.platform in ("win32", "darwin"):
         return True
     return any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def _letter(address: str) -> Path:
+    """Write a page that leads to an address, in a new folder that only this user can enter.
+
+    Everybody on the machine can read the arguments that a browser is started with, so it gets the place of this page.
+    """
+    folder = Path(mkdtemp(prefix="blowfish-studio-", dir=_readable_by_browsers()))
+    page = folder / "open.html"
+    with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(_LETTER.format(address=address))
+    return page
+
+
+def _readable_by_browsers() -> str | None:
+    """Return the user's own folder; None for the system's temporary one, which browsers in a snap cannot look into."""
+    home = os.path.expanduser("~")
+    return home if sys.platform == "linux" and os.path.isdir(home) and os.access(home, os.W_OK) else None
 
 
 def _run(server: uvicorn.Server, listening: socket.socket, ended: Event) -> None:
@@ -117,7 +201,7 @@ def _application(token: str) -> FastAPI:
         outer, mount_path=f"/{token}", title="Blowfish studio", language="en-US", reconnect_timeout=_RECONNECT,
         show_welcome_message=False, gzip_middleware_factory=None,
     )  # fmt: skip
-    # The other way, by requests that wait, is a second door to guard.
+    # The other way, by requests that wait, is a second door to guard; the door lets nobody take it.
     framework.config.socket_io_js_transports = ["websocket"]
     framework.add_exception_handler(Exception, _apologise)
     _say_nothing_private()
@@ -133,7 +217,7 @@ async def _apologise(request: Request, error: Exception) -> HTMLResponse:  # noq
 def _settings(door: Door) -> uvicorn.Config:
     return uvicorn.Config(
         door, log_config=None, log_level="critical", access_log=False, server_header=False, proxy_headers=False,
-        lifespan="on", timeout_graceful_shutdown=1,
+        lifespan="on", timeout_graceful_shutdown=1, http=Anteroom, backlog=_WAITING,
     )  # fmt: skip
 
 

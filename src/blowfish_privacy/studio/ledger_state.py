@@ -69,6 +69,6 @@ class LedgerState:
         try:
             if self.ledger is not None:
                 return self.ledger.quote(list(losses), file.policy)
-            return None if budget is None else Quote.fresh(losses, budget)
+            return None if budget is None else Quote.fresh(losses, budget, file.policy)
         except BlowfishError as error:
             return error

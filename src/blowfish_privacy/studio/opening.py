@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from blowfish_privacy.errors import DataError, SpecError
+from blowfish_privacy.results.files import is_release
 from blowfish_privacy.studio.declaring import with_data
 from blowfish_privacy.studio.draft import Draft
 from blowfish_privacy.studio.workshop import Workshop
@@ -22,6 +23,8 @@ def opened(file: str | None) -> tuple[Workshop, list[str]]:
     if file is None:
         return Workshop(Draft(folder=Path.cwd()), plan=False), []
     path = Path(file)
+    if is_release(path):
+        raise SpecError(f"{file} is a release, no policy file.", hint="name the policy file that it was made with.")
     draft = Draft.open(path) if path.suffix.lower() in _POLICY_FILES else _for_table(file, path)
     workshop = Workshop(draft, plan=False)
     kept = [each for each in _places(workshop) if each.exists()]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
+from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.naming import name_elements
 from blowfish_privacy.studio.parts.saving import header_buttons
-from blowfish_privacy.studio.parts.words import problem_card
+from blowfish_privacy.studio.parts.words import notice, problem_card
 from blowfish_privacy.studio.rooms.budget import budget
 from blowfish_privacy.studio.rooms.facts import facts
 from blowfish_privacy.studio.rooms.file import file_panel
@@ -71,6 +73,7 @@ def _build(workshop: Workshop) -> None:
     panel.on_click(side.toggle)
     with ui.element("div").classes("w-full") as main:
         live(lambda: _banner(workshop), workshop.changed, shows=lambda: workshop.draft.problem)
+        live(lambda: _strangers(workshop), workshop.changed, shows=lambda: workshop.unconfirmed)
         pages = ui.sub_pages({room.path: _filled(room, workshop, navigation) for room in ROOMS})
         pages.classes("w-full")
     _rest_while_broken(workshop, pages)
@@ -156,3 +159,25 @@ def _banner(workshop: Workshop) -> None:
             ui.label("Mend this in the file." if workshop.file is None else before)
             if workshop.draft.can_undo:
                 ui.button("Undo", on_click=workshop.undo).props("flat dense no-caps")
+
+
+def _strangers(workshop: Workshop) -> None:
+    """Ask about servers that the file names; nothing is sent to one before somebody says yes."""
+
+    def known(server: str) -> None:
+        try:
+            workshop.confirm(server)
+        except BlowfishError as error:
+            ui.notify(str(error), type="negative", timeout=10_000, close_button="Close")
+        else:
+            # What could not be asked before is asked by the rooms when they are made.
+            ui.navigate.reload()
+
+    for server in workshop.unconfirmed:
+        with ui.column().classes("studio-room").style("padding-bottom: 0"):
+            notice(
+                f"The file names the server {server}, to which nothing was sent yet. Whoever runs it learns who you "
+                "are there: connect only if you know it. You are asked once.",
+                icon="dns",
+            )
+            ui.button(f"Connect to {server}", on_click=partial(known, server)).props("outline no-caps")

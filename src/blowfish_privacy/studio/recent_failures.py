@@ -7,7 +7,7 @@ from threading import Lock
 from time import monotonic
 from typing import TypeVar
 
-from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.errors import BlowfishError, UnconfirmedServerError
 
 Answer = TypeVar("Answer")
 PATIENCE = 10.0
@@ -29,6 +29,9 @@ class RecentFailures:
             raise error
         try:
             return act()
+        except UnconfirmedServerError:
+            # Nobody was asked; that may change at once.
+            raise
         except BlowfishError as failure:
             with self._lock:
                 self._failed[key] = self._clock(), failure

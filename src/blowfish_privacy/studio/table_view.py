@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from blowfish_privacy.domain import Attribute
 from blowfish_privacy.engines import Column, describe, open_engine
@@ -121,8 +121,3 @@ def _tried(act: Callable[[], Answer]) -> Answer | Problem:
     except Exception as error:
         # What is not ours may quote a value of the data, so only its kind is said.
         return Problem(f"the table cannot be read ({type(error).__name__}).", "look at the file or the address.")
-
-
-def plain_view(found: list[Column] | Problem | None) -> Any:
-    """Return columns as values that can be compared."""
-    return [(each.name, each.kind) for each in found] if isinstance(found, list) else found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.studio.draft import Draft, Problem
 from blowfish_privacy.studio.planning import PlanCache, Planning
+from blowfish_privacy.studio.public_answers import is_remote
 from blowfish_privacy.studio.publishing import Offer, Publisher
 from blowfish_privacy.studio.signal import Listener, Signal
+from blowfish_privacy.support.postgresql import confirm, is_confirmed, named_servers
 
 
 def _at_once(act: Listener) -> None:
@@ -75,6 +78,22 @@ class Workshop:
         """Where the data are, as an engine opens them."""
         named = self.body.get("data")
         return None if not isinstance(named, str) or not named else located(named, self.draft.folder)
+
+    @property
+    def unconfirmed(self) -> list[str]:
+        """The servers that the file names and that this user has not confirmed: nothing is asked of them."""
+        named, found = (self.body.get(key) for key in ("data", "ledger")), dict[str, None]()
+        for each in named:
+            if isinstance(each, str) and is_remote(each):
+                with suppress(BlowfishError):
+                    found |= dict.fromkeys(named_servers(each))
+        return [server for server in found if not is_confirmed(server)]
+
+    def confirm(self, server: str) -> None:
+        """Remember that this user knows a server, and plan with what it says."""
+        confirm(server)
+        self.changed.fire()
+        self.replan()
 
     @property
     def suggested_path(self) -> Path:

@@ -22,6 +22,7 @@ _ALSO_CALLED = {
 """What keys are called in other programs."""
 OUR_ERROR = "form"
 """The type of errors in our words, not in those of pydantic."""
+_MOST_QUOTED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,5 +203,7 @@ def wrong(message: str, hint: str | None = None, *, key: object = None) -> Excep
 
 
 def got(value: object) -> str:
-    """Quote what a file has instead of what is wanted."""
-    return "nothing" if value is None else brief(value)
+    """Quote what a file has instead of what is wanted; a list of up to three numbers too."""
+    if type(value) is list and len(value) <= _MOST_QUOTED and all(type(each) in (int, float) for each in value):
+        return f"[{', '.join(map(brief, value))}]"
+    return "nothing" if value is None else "a mapping" if type(value) is dict else brief(value)

@@ -14,6 +14,10 @@ FILE_LEVELS = 100
 """How deep lists and mappings may be nested."""
 TEXT_CHARACTERS = 20_000
 """Characters of one text: a category, a path, an address with a query in it."""
+COLUMNS = 20_000
+"""Columns of a file of data, or of a table in one."""
+HEADER_BYTES = 4_000_000
+"""Bytes of the first line of a CSV file, which names the columns."""
 ATTRIBUTES = 1_000
 """Attributes of a domain."""
 HIERARCHY_LEAVES = 100_000

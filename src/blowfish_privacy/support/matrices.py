@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from blowfish_privacy.errors import SpecError
+
 SMALL = 1 << 17
 """The largest number of places of a matrix that is held as an array."""
 FEW = 128
@@ -117,6 +119,14 @@ def column_by_column(work: Callable[[FloatArray], FloatArray], columns: FloatArr
 
 def solver(system: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """Return what solves the equations of a positive definite matrix, for one right side or columns of them."""
+    try:
+        return _solver(system)
+    except np.linalg.LinAlgError:
+        pass
+    raise SpecError("the scales of the noise are too far apart for an estimate.", hint="the document may be damaged.")
+
+
+def _solver(system: FloatArray) -> Callable[[FloatArray], FloatArray]:
     if len(system) > FEW:
         from functools import partial
 

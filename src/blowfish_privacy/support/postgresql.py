@@ -2,17 +2,25 @@
 
 An address never holds a password: it would end up in policy files, shell histories and error reports. libpq finds it
 in the environment (``PGPASSWORD``), the password file (``~/.pgpass``) or a service file (``?service=name``).
+
+Passwords are never sent as clear text, and connections to other machines are encrypted, unless the user's own settings
+say otherwise. Somebody else may have written a policy file: a server that one names hears nothing before the user has
+confirmed it once (``blowfish trust``), and the file may set nothing that decides how the user logs in.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
-from blowfish_privacy.errors import BlowfishError, DataError
+from blowfish_privacy.errors import BlowfishError, DataError, SpecError, UnconfirmedServerError, brief
 from blowfish_privacy.support.limits import TEXT_CHARACTERS
 
 if TYPE_CHECKING:
@@ -29,6 +37,15 @@ _CONNECTION = {
     "keepalives_count": "6",
     "tcp_user_timeout": "120000",
 }
+_OF_FILES = (
+    "host", "port", "user", "dbname", "service", "sslmode", "sslnegotiation", "application_name",
+    "connect_timeout", "client_encoding", "options", "target_session_attrs", "load_balance_hosts", "tcp_user_timeout",
+    "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count",
+)  # fmt: skip
+"""What a policy file may set; what decides how to log in, or names files, is for the user."""
+_ENCRYPTED = ("require", "verify-ca", "verify-full")
+_LIBPQ = 16
+"""The first libpq that can refuse to send a password as clear text."""
 _SESSION = {"standard_conforming_strings": "on", "client_encoding": "UTF8", "DateStyle": "ISO"}
 
 
@@ -36,6 +53,14 @@ _SESSION = {"standard_conforming_strings": "on", "client_encoding": "UTF8", "Dat
 _FOREIGN = re.compile(
     r"^\s|\s$|^\w[\w+.-]*://|^(jdbc|odbc|pg|postgres\w*):|password\s*=|://?[^/:]*:[^/@]*@", re.IGNORECASE
 )
+
+
+_PASSWORD = re.compile(r"(password|secret)\s*=|:/[^@:]*:[^@]*@", re.IGNORECASE)
+
+
+def may_hold_password(text: str) -> bool:
+    """Say whether a text looks like an address, of any kind, with a password in it."""
+    return _PASSWORD.search(unquote(text)) is not None
 
 
 def is_address(text: str) -> bool:
@@ -70,12 +95,20 @@ def refuse_address(text: str, error: type[BlowfishError]) -> None:
         raise error("a path must be valid text.", hint="remove the broken characters.")
 
 
+class NamedByFile(str):
+    """An address that a policy file names, not the user: its server has to be confirmed."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Address:
     """How to reach a database: the settings for libpq, and the parameters that are ours."""
 
     settings: Mapping[str, str]
     options: Mapping[str, str]
+    by_file: bool = False
+    """Whether a policy file names it."""
 
     @classmethod
     def parse(cls, url: str, *, ours: Iterable[str], error: type[BlowfishError]) -> Address:
@@ -93,12 +126,24 @@ class Address:
         if problem is not None:
             raise error(problem, hint="write postgresql://user@host:5432/database?...")
         _refuse_credentials(settings, error)
-        return cls({name: str(value) for name, value in settings.items()}, options)
+        by_file = isinstance(url, NamedByFile)
+        foreign = sorted(settings.keys() - set(_OF_FILES)) if by_file else []
+        if foreign:
+            raise error(
+                f"an address in a policy file must not set {foreign[0]}.",
+                hint="it is for you to set: in the environment, or in a service file (?service=name).",
+            )
+        return cls({name: str(value) for name, value in settings.items()}, options, by_file)
+
+    @property
+    def servers(self) -> list[str]:
+        """The servers that the address itself names; none where it leaves that to the user's own settings."""
+        return _servers(_resolved(self.settings)) if self.settings.keys() & {"host", "port"} else []
 
     def connect(self, session: Mapping[str, str] | None = None, **options: Any) -> Connection[Any]:
         """Open a connection with some settings of the session; the first statement is not yet run."""
         psycopg = driver(DataError)
-        connection = psycopg.connect(**{**_CONNECTION, **self.settings}, autocommit=True, **options)
+        connection = psycopg.connect(**{**_CONNECTION, **self._guarded()}, autocommit=True, **options)
         try:
             for name, value in {**_SESSION, **(session or {})}.items():
                 connection.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, value))
@@ -107,6 +152,120 @@ class Address:
             raise
         connection.autocommit = False
         return connection
+
+    def _guarded(self) -> dict[str, str]:
+        """Return settings under which no password is sent as clear text, nor anything to a server that nobody knows."""
+        if driver(DataError).pq.version() < _LIBPQ * 10_000:
+            raise DataError(
+                f"the libpq installed here may send passwords as clear text; {_LIBPQ} is the first that need not.",
+                hint="pip install 'psycopg[binary]', which has a newer one.",
+            )
+        found, guarded = _resolved(self.settings), dict(self.settings)
+        far = any(not _is_here(host) for host, _ in _places(found))
+        if self.by_file:
+            refuse_unconfirmed(self.servers)
+            self._refuse_weaker(far=far)
+        if not found.get("require_auth"):
+            guarded["require_auth"] = "!password"
+        if far and found.get("sslmode") == "prefer":
+            guarded["sslmode"] = "require"
+        return guarded
+
+    def _refuse_weaker(self, *, far: bool) -> None:
+        """Refuse to encrypt less because a file says so than the user's own settings would have it."""
+        stated = self.settings.get("sslmode")
+        own = _resolved({name: value for name, value in self.settings.items() if name != "sslmode"}).get("sslmode")
+        least = "require" if far and own == "prefer" else own
+        if stated is not None and _strength(stated) < _strength(least):
+            raise DataError(
+                f"the address in the file says sslmode={stated}, which protects less than {least}.",
+                hint="take it out of the file; if you want it all the same, set PGSSLMODE yourself.",
+            )
+
+
+def refuse_unconfirmed(servers: Iterable[str]) -> None:
+    """Refuse servers that a file names and the user has not confirmed."""
+    for server in servers:
+        if not is_confirmed(server):
+            raise UnconfirmedServerError(
+                f"the file names the server {server}, which you have not confirmed. Nothing was sent to it.",
+                hint=f"if you know this server: blowfish trust {shlex.quote(server)}",
+            )
+
+
+def named_servers(named: str) -> list[str]:
+    """Return the servers that data or a ledger in a policy file lie on, as far as the file names them."""
+    if is_address(named):
+        return Address.parse(named, ours=("table", "query", "statement_timeout", "ledger"), error=DataError).servers
+    server = urlsplit(named.partition(":")[2]).netloc
+    return [server] if server else []
+
+
+def is_confirmed(server: str) -> bool:
+    """Say whether the user has confirmed a server once, or the environment does (``BLOWFISH_TRUSTED_SERVERS``)."""
+    try:
+        kept = _confirmed_file().read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        kept = ""
+    known = {*kept.split("\n"), *re.split(r"[\s,]+", os.environ.get("BLOWFISH_TRUSTED_SERVERS", ""))}
+    return bool(known & {server, server.removesuffix(f":{_PORT}")} - {""})
+
+
+def confirm(server: str) -> None:
+    """Remember for this user that policy files may name a server."""
+    if not server or not server.isprintable() or re.search(r"[\s,@]|//", server):
+        raise SpecError(f"{brief(server)} is not the name of a server.", hint="write HOST or HOST:PORT.")
+    place = _confirmed_file()
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as file:
+            file.write(f"{server}\n")
+        return
+    except OSError as error:
+        reason = error.strerror
+    raise SpecError(f"{place} cannot be written: {reason}.", hint=f"set BLOWFISH_TRUSTED_SERVERS={shlex.quote(server)}")
+
+
+_PORT = "5432"
+
+
+def _confirmed_file() -> Path:
+    home = os.environ.get("XDG_CONFIG_HOME") or os.environ.get("APPDATA") or os.path.expanduser("~/.config")
+    return Path(home) / "blowfish-privacy" / "servers"
+
+
+def _resolved(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return what libpq makes of settings: with the service file, the environment and its defaults. Nothing is sent."""
+    psycopg = driver(DataError)
+    # libpq looks all of it up before it finds that this is no way to bind channels.
+    asked = psycopg.conninfo.make_conninfo(**{**settings, "channel_binding": "none-such"})
+    attempt = psycopg.pq.PGconn.connect_start(asked.encode())
+    try:
+        return {each.keyword.decode(): each.val.decode() for each in attempt.info if each.val is not None}
+    finally:
+        attempt.finish()
+
+
+def _places(found: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the hosts and ports that a connection may go to; a folder or nothing is a socket of this machine."""
+    hosts = (found.get("hostaddr") or found.get("host") or "").split(",")
+    ports = (found.get("port") or _PORT).split(",")
+    return list(zip(hosts, ports if len(ports) == len(hosts) else ports * len(hosts), strict=False))
+
+
+def _servers(found: Mapping[str, str]) -> list[str]:
+    return [f"{f'[{host}]' if ':' in host else host or 'socket'}:{port or _PORT}" for host, port in _places(found)]
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return not host or host.startswith(("/", "@")) or host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _strength(mode: str | None) -> int:
+    return _ENCRYPTED.index(mode) + 1 if mode in _ENCRYPTED else 0
 
 
 def driver(error: type[BlowfishError]) -> Any:

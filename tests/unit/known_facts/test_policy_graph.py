@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.errors import BlowfishWarning
 from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
+from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.results.pictures.figure import png
 from blowfish_privacy.results.pictures.policy_graph import _bound, draw_policy_graph
 from blowfish_privacy.testing import oracle
@@ -221,8 +222,24 @@ def test_a_picture_of_any_number_of_counts(many):
 def test_names_are_short_and_pictures_say_what_is_not_sparse():
     domain = bp.Domain(v=bp.Integer(0, 9), c=bp.Categorical(list("abcdef")))
     facts = [bp.KnownCount(where={"v": (2, 5), "c": list("abde")}), bp.KnownCount(where={"v": [3, 7, 8], "c": "f"})]
-    graph = policy_graph(secret_moves(domain, bp.FullDomain(), *facts, bp.KnownCount(where={"c": list("bcdef")})))
+    policy = secret_moves(domain, bp.FullDomain(), *facts, bp.KnownCount(where={"c": list("bcdef")}))
+    graph = policy_graph(policy)
     assert graph.nodes[:3] == ("v 2 to 5, c a or b or d or e", "v 3 or 7 to 8, c f", "c b or c or d or e or ..")
     assert not graph.sparse
     assert graph.bound is None
-    assert "several counts at once" in _bound(graph)[0]
+    assert "several counts at once" in _bound(graph, policy)[0]
+
+
+def test_a_picture_states_the_change_that_the_noise_covers():
+    domain = bp.Domain(v=bp.Integer(0, 7), w=bp.Integer(0, 3))
+    boxes = [{"v": (0, 1), "w": 3}, {"v": (2, 5), "w": 3}, {"v": (3, 7), "w": 0}]
+    facts = [bp.KnownCount(box) for box in boxes]
+    policy = bp.Policy(domain, secrets=bp.DistanceThreshold(1), known=facts)
+    graph, noise = policy_graph(policy), sensitivity(bp.Histogram("v", "w"), policy).value
+    # Three records that follow secret pairs change six counts; a fourth may have to move along that follows none.
+    assert (graph.bound, noise) == (6, 8)
+    said = " ".join(_bound(graph, policy))
+    assert "a change by at most 8." in said
+    assert "at most 6" not in said
+    limited = secret_moves(domain, bp.DistanceThreshold(1), *facts)
+    assert "the histogram changes by at most 6." in " ".join(_bound(policy_graph(limited), limited))

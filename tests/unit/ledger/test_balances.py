@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import OverBudgetError, SqliteLedger, quote
+from blowfish_privacy.ledger.composition import Price
 from blowfish_privacy.ledger.losses import read_loss, write_loss
 from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, changing
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate
 from blowfish_privacy.privacy.regions import region_of
 from effort import examples
 from unit.ledger.samples import PEOPLE, load, request
@@ -43,16 +46,47 @@ losses = st.dictionaries(classes(), amounts, max_size=4).map(Loss.of)
 def most(loss: Loss, whole: PairClass) -> Fraction:
     """The most that a pair of a class has lost, by looking at every value."""
 
-    def lost(cell) -> Fraction:
-        where = dict(zip(PEOPLE.names, cell, strict=True))
-        met = (
-            amount
-            for pairs, amount in loss
-            if pairs == EVERY or (pairs.whole == whole and all(where[name] in subset for name, subset in pairs.within))
-        )
-        return sum(met, Fraction(0))
+    cells = product(range(PEOPLE["age"].size), range(PEOPLE["sex"].size))
+    return max(lost_at(loss, whole, cell) for cell in cells)
 
-    return max(map(lost, product(range(PEOPLE["age"].size), range(PEOPLE["sex"].size))))
+
+def lost_at(loss: Loss, whole: PairClass, cell: tuple[int, ...]) -> Fraction:
+    """What a pair of a class loses at one value."""
+    where = dict(zip(PEOPLE.names, cell, strict=True))
+    met = (
+        amount
+        for pairs, amount in loss
+        if pairs == EVERY or (pairs.whole == whole and all(where[name] in subset for name, subset in pairs.within))
+    )
+    return sum(met, Fraction(0))
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    asking=st.lists(losses, min_size=1, max_size=2),
+    measure=st.sampled_from([EPSILON, RHO, *(Approximate(*map(Fraction, (1, "1e-9", order))) for order in (4, 8, 20))]),
+    rows=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    steps=st.integers(1, 2),
+)
+def test_rows_in_several_classes_and_regions_lose_no_more_together_than_is_charged(asking, measure, rows, steps):
+    """Brute force over where the rows of a person move: each loses its share of what its class loses there."""
+    swapped = {AGE: SEX, SEX: AGE}
+    mirrored = [
+        {replace(pairs, attribute=swapped.get(pairs.whole, pairs).attribute): amount for pairs, amount in loss}
+        for loss in asking
+    ]
+    # Then no class loses more in all than the other.
+    asking += map(Loss.of, mirrored)
+    base, own = rows
+    price = Price(steps * -(-base // own), "", rows=base)
+    charged = Loss.total((price.charged(loss, measure) for loss in asking), measure)
+    worst = max(most(charged, whole) for whole in (AGE, SEX, PRESENCE))
+    cells = [*product(range(PEOPLE["age"].size), range(PEOPLE["sex"].size))]
+    places = {tuple(lost_at(loss, whole, cell) for loss in asking) for whole in (AGE, SEX, PRESENCE) for cell in cells}
+    for moved in combinations_with_replacement(sorted(places, reverse=True)[:40], base):
+        # In groups of as many rows as a release protects together, each over so many steps.
+        together = (steps * sum(losses) / own for losses in zip(*moved, strict=True))
+        assert sum(measure.converted(epsilon, EPSILON) for epsilon in together) <= worst
 
 
 def asked(key: str, loss: Loss, policy: str = "people") -> dict:

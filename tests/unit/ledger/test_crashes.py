@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import SqliteLedger
 from blowfish_privacy.privacy.measure import EPSILON
 from effort import examples
@@ -120,15 +121,73 @@ def test_what_a_crash_leaves_behind(tmp_path: Path, crash: str, budget: object) 
     assert os.listdir(tmp_path) == ["a.ledger"]
 
 
-def test_a_crash_while_a_ledger_is_made_leaves_none(tmp_path: Path) -> None:
-    program = """
-import os, sys
+MAKING = """
+import json, os, sys
 from fractions import Fraction
 from blowfish_privacy.ledger import SqliteLedger
-os.link = lambda *_: os._exit(7)
-SqliteLedger.create(sys.argv[1], budget=Fraction(1))
+
+if sys.argv[2] == "named":
+    del os.O_TMPFILE
+# What is imported late is imported now.
+SqliteLedger.create(sys.argv[1] + "/first.ledger", budget=Fraction(1))
+for steps in range(1000):
+    folder = f"{sys.argv[1]}/{steps}"
+    os.mkdir(folder)
+    process = os.fork()
+    if not process:
+        left = steps
+
+        def die(*_):
+            global left
+            left -= 1
+            if left < 0:
+                os._exit(7)
+
+        sys.addaudithook(die)
+        SqliteLedger.create(folder + "/a.ledger", budget=Fraction(2))
+        os._exit(0)
+    status = os.waitpid(process, 0)[1]
+    print(json.dumps([folder, sorted(os.listdir(folder))]))
+    if status == 0:
+        break
+    assert os.waitstatus_to_exitcode(status) == 7
 """
-    done = run("-c", program, tmp_path / "a.ledger")
-    assert done.returncode == 7, done.stderr
-    assert not (tmp_path / "a.ledger").exists()
-    assert SqliteLedger.create(tmp_path / "a.ledger", budget=Fraction(2)).remaining == 2
+
+
+def killed_while_making(folder: Path, draft: str) -> list[tuple[Path, list[str]]]:
+    """Make a ledger in a process that dies at its first, second, .. file that is opened or linked; say what is left."""
+    done = run("-c", MAKING, folder, draft)
+    assert done.returncode == 0, done.stderr
+    return [(Path(place) / "a.ledger", names) for place, names in map(json.loads, done.stdout.splitlines())]
+
+
+def test_a_crash_while_a_ledger_is_made_leaves_nothing(tmp_path: Path) -> None:
+    try:
+        os.close(os.open(tmp_path, os.O_TMPFILE | os.O_RDWR))
+    except (AttributeError, OSError):
+        pytest.skip("this disk has no files without a name")
+    left = killed_while_making(tmp_path, "unnamed")
+    assert {*map(tuple, (names for _, names in left))} == {(), ("a.ledger",)}
+    for path, names in left:
+        ledger = SqliteLedger.open(path) if names else SqliteLedger.create(path, budget=Fraction(2))
+        assert ledger.remaining == 2
+        assert ledger.verify().ok
+        assert os.listdir(path.parent) == ["a.ledger"]
+    # It died before the draft, with it, and after the ledger was there.
+    assert len(left) > 5
+
+
+def test_where_files_have_names_a_crash_leaves_the_draft_and_never_half_a_ledger(tmp_path: Path) -> None:
+    left = killed_while_making(tmp_path, "named")
+    kinds = {tuple(name if name == "a.ledger" else name[:8] for name in names) for _, names in left}
+    assert kinds == {(), (".ledger-",), (".ledger-", "a.ledger"), ("a.ledger",)}
+    for path, names in left:
+        drafts = [path.with_name(name) for name in names if name != "a.ledger"]
+        if len(names) == 2:
+            with pytest.raises(LedgerError, match=r"hard links.* named \.ledger-"):
+                SqliteLedger.open(path)
+            drafts.pop().unlink()
+        ledger = SqliteLedger.open(path) if "a.ledger" in names else SqliteLedger.create(path, budget=Fraction(2))
+        assert ledger.verify().ok
+        # Another process may be writing it.
+        assert all(draft.exists() for draft in drafts)

@@ -20,7 +20,7 @@ from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, ch
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.session import load_policy
-from blowfish_privacy.statements.ledger import loss_words, lost_on_pair, lost_on_whole_record
+from blowfish_privacy.statements.ledger import WholeRecord, loss_words, lost_on_pair, lost_on_whole_record
 from unit.ledger.samples import ledger_at, request
 
 TESTS = Path(__file__).parents[2]
@@ -292,7 +292,7 @@ def test_rows_of_a_stored_document_show_what_a_pair_lost(tmp_path: Path, name: s
     whole = {"age": 0, "sex": "F"}, {"age": 9, "sex": "M"}
     by_rows = lost_on_pair(ledger, *whole)
     assert by_rows.losses == ((RHO, Fraction(1, 250)), (EPSILON, Fraction(1, 10)), (EPSILON, Fraction(1, 20)))
-    assert lost_on_whole_record(ledger) == ("6 steps", by_rows)
+    assert lost_on_whole_record(ledger) == WholeRecord(6, (by_rows,))
     assert loss_words(by_rows).startswith("rho 0.0")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger import SqliteLedger, sqlite_access, sqlite_making
+from blowfish_privacy.ledger import SqliteLedger, sqlite_access
 from unit.ledger.mounts import run_mounted
 from unit.ledger.samples import ledger_at as make
 from unit.ledger.samples import request
@@ -169,14 +169,8 @@ def test_a_ledger_made_on_a_nearly_full_disk_is_sound_or_not_there(tmp_path: Pat
 def test_a_draft_that_is_not_as_it_was_written_never_becomes_a_ledger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = sqlite_making._write
-
-    def failing(draft: Path, *given: object) -> None:
-        write(draft, *given)
-        os.truncate(draft, draft.stat().st_size // 2)
-
-    monkeypatch.setattr(sqlite_making, "_write", failing)
-    with pytest.raises(LedgerError):
+    monkeypatch.setattr(os, "fsync", lambda handle: os.ftruncate(handle, os.fstat(handle).st_size // 2))
+    with pytest.raises(LedgerError, match="differs from what was written"):
         make(tmp_path / "a.ledger")
     assert contents(tmp_path) == {}
 

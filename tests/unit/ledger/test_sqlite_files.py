@@ -5,6 +5,7 @@ import sqlite3
 import stat
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -166,10 +167,10 @@ def test_a_log_that_a_deleted_ledger_left_is_not_played_into_a_new_one(tmp_path:
 def test_of_two_makers_at_once_one_makes_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, link = tmp_path / "a.ledger", os.link
 
-    def late(source: Path, target: Path) -> None:
+    def late(*given: Any, **named: Any) -> None:
         monkeypatch.setattr(os, "link", link)
         make(path).charge(**request("a"))
-        link(source, target)
+        link(*given, **named)
 
     monkeypatch.setattr(os, "link", late)
     with pytest.raises(LedgerError, match="already exists"):

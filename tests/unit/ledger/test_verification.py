@@ -1,14 +1,19 @@
 """Whatever is changed in a ledger behind its back, verification says so."""
 
 import sqlite3
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import SqliteLedger
-from unit.ledger.samples import load, request
+from blowfish_privacy.privacy.classes import changing
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.regions import region_of
+from unit.ledger.samples import PEOPLE, load, request
 
 TAMPERED = {
     "a smaller epsilon": "UPDATE entries SET epsilon = '1/100', charged = '1/100' WHERE number = 2",
@@ -194,3 +199,66 @@ def _verified(path: Path) -> SqliteLedger | None:
         return ledger if ledger.verify().ok else None
     except LedgerError:
         return None
+
+
+def test_a_damaged_trigger_is_said_to_be_damage(ledger: SqliteLedger) -> None:
+    """SQLite quotes the text in its error, and the text is no longer UTF-8."""
+    stored = ledger.path.read_bytes()
+    assert b"CREATE TRIGGER" in stored
+    ledger.path.write_bytes(stored.replace(b"BEGIN SELECT RAISE", b"BEGIN \xff\xfe\xfd\xfc\xfb\xfa RAISE"))
+    with pytest.raises(LedgerError, match="damaged"):
+        ledger.charge(**request("z"))
+    with pytest.raises(LedgerError, match="damaged"):
+        SqliteLedger.open(ledger.path)
+
+
+def test_a_charge_without_an_entry_is_refused(ledger: SqliteLedger) -> None:
+    """The policy is found by its hash, and is no longer the one it was: a charge that costs nothing has no balance."""
+    tamper(ledger, "UPDATE policies SET canonical = canonical || ' '")
+    before, free = ledger.entries(), {"loss": Loss.of({})}
+    for more in (free, {}):
+        with pytest.raises(LedgerError):
+            ledger.charge(**(request("new") | more))
+    assert ledger.entries() == before
+
+
+def test_a_charge_needs_sound_pages(tmp_path: Path) -> None:
+    """Each page zeroed in turn: the charge relies on sound ones and its document is stored, or nothing is charged."""
+    path, page = tmp_path / "a.ledger", 4096
+    ledger = SqliteLedger.create(path, budget=Fraction(1), load_policy=load)
+    for number in range(30):
+        regions = region_of(PEOPLE, {"age": Subset.span(number % 7, 7 + number % 11)})
+        lost = {replace(changing("age"), within=regions): Fraction(1, 200), changing("sex"): Fraction(1, 300)}
+        more = {"loss": Loss.of(lost), "description": "d" * 300}
+        ledger.charge(**(request(str(number), policy="people") | more))
+        ledger.record(str(number), "x" * 9000)
+    whole, refused = path.read_bytes(), 0
+
+    def use() -> tuple[object, ...]:
+        opened = SqliteLedger.open(path, load_policy=load)
+        entry = opened.charge(
+            **(request("new", policy="people") | {"loss": Loss.of({changing("age"): Fraction(1, 9)})})
+        )
+        return replace(entry, made="", chain=""), opened.lost, opened.base, opened.spent
+
+    expected = use()
+    for start in range(0, len(whole), page):
+        damaged = whole[:start] + bytes(page) + whole[start + page :]
+        path.write_bytes(damaged)
+        try:
+            found = use()
+        except LedgerError:
+            refused += 1
+            assert path.read_bytes() == damaged
+            continue
+        assert found == expected
+        assert SqliteLedger.open(path).record("new", "noise") == "noise"
+        connection = sqlite3.connect(path)
+        for table in ("account", "balances", "failures", "place"):
+            assert connection.execute(f"PRAGMA integrity_check({table})").fetchall() == [("ok",)]
+        connection.close()
+        # Pages of old entries and documents, which verification reads.
+        assert _verified(path) is None
+    pages = len(whole) // page
+    # 13 tables and indices have at least a page, of which a charge relies on all; 30 documents have two pages of text.
+    assert 13 < refused < pages - 60

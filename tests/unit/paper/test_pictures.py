@@ -15,7 +15,7 @@ from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
 from blowfish_privacy.results.pictures.policy_graph import _read_colours
 
 QUICK = Run(None, quick=True)
-NUMBERS = {"mean": 2.0, "lower": 1.0, "upper": 3.0, "repeats": 3, "seconds": 0.1, "expected": 2.0}
+NUMBERS = {"mean": 2.0, "lower": 1.0, "median": 1.5, "upper": 3.0, "repeats": 3, "seconds": 0.1, "expected": 2.0}
 
 
 @pytest.mark.parametrize("many", [1, 4, 5, 6, 8])
@@ -122,7 +122,8 @@ def test_colours_are_explained_where_they_are_drawn():
 
 
 def test_the_table_has_quartiles_beside_their_value_and_readable_numbers():
-    row = {"policy": "all", OURS: 53_476.2, f"{OURS}, lower quartile": 42_609.0, f"{OURS}, upper quartile": 0.12349}
+    ends = {f"{OURS}, lower quartile": 42_609.0, f"{OURS}, median": 50_000.0, f"{OURS}, upper quartile": 0.12349}
+    row = {"policy": "all", OURS: 53_476.2, **ends}
     lines = runner.table(FIGURES["2c"], [row], QUICK).splitlines()
     assert lines[-3] == "| policy | ours |"
-    assert lines[-1] == "| all | 53,480 (42,610 to 0.1235) |"
+    assert lines[-1] == "| all | 53,480 (42,610, 50,000, 0.1235) |"

@@ -104,8 +104,8 @@ def test_a_plan_adds_what_the_ledger_lost_under_other_policies(budget: object) -
     )
     counts = bp.Counts(np.ones((74, 2), dtype=int))
     first = bp.Session(counts, near, budget=budget)
-    first.release(bp.Cumulative("age"), epsilon="0.25", name="one")
-    first.release(bp.Cumulative("age"), epsilon="0.25", name="two")
+    first.release(bp.Cumulative("age"), epsilon="0.4", name="one")
+    first.release(bp.Cumulative("age"), epsilon="0.4", name="two")
     for policy, name in ((wide, "three"), (fine, "four")):
         session = bp.Session(counts, policy, ledger=first.ledger)
         plan = session.plan(bp.Mean("age"), epsilon="0.05", name=name)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blowfish_privacy.privacy.measure import EPSILON, RHO
+from blowfish_privacy.privacy.conversion import epsilon_of
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate
 from blowfish_privacy.privacy.strength import UNLIKELY, Strength
 
 AMOUNTS = st.fractions(Fraction(1, 10**6), 20)
@@ -23,6 +24,22 @@ def test_gaussian_noise_exceeds_the_stated_exponent_as_rarely_as_said(rho, steps
     assert erfc((exponent - lost) / sqrt(2 * lost) / sqrt(2)) / 2 <= UNLIKELY
     # Half as far from the mean it would be exceeded far more often.
     assert erfc((exponent - lost) / 2 / sqrt(2 * lost) / sqrt(2)) / 2 > UNLIKELY
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("measure", [RHO, Approximate.of(Fraction(1), Fraction(1, 10**9))])
+def test_discrete_noise_exceeds_epsilon_at_delta_more_often_but_not_what_is_stated(measure, steps):
+    # One count that changes by the steps: output z loses rho ((z - steps)^2 - z^2), here added up exactly.
+    rho = Approximate.of(Fraction(1), UNLIKELY).allowed
+    weights = {z: exp(-float(rho) * z * z) for z in range(-400, 401)}
+
+    def exceeded(exponent):
+        return sum(weight for z, weight in weights.items() if rho * (steps**2 - 2 * steps * z) > exponent) / sum(
+            weights.values()
+        )
+
+    assert exceeded(epsilon_of(rho * steps**2, UNLIKELY)) > 2 * UNLIKELY
+    assert exceeded(Strength(measure, rho).exponent(steps)) <= UNLIKELY
 
 
 @given(amount=AMOUNTS)

@@ -1,8 +1,12 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
+from blowfish_privacy.errors import DomainError
+from blowfish_privacy.results.range_ends import range_ends, range_starts
 
 DOMAIN = bp.Domain(loss=bp.Integer(-10, 89), wage=bp.Binned([0, 1, "2.5", 10]))
 POLICY = bp.Policy(DOMAIN, secrets=bp.PerAttribute(loss=bp.DistanceThreshold(2), wage=bp.FullDomain()))
@@ -35,6 +39,73 @@ def test_ranges(loss):
     for lows, highs in wrong:
         with pytest.raises(bp.QueryError):
             loss.ranges(lows, highs)
+
+
+DAYS = np.arange("2019-12-20", "2022-02-10", dtype="datetime64[D]")
+NUMBERS = [
+    np.arange(-40, 40),
+    np.arange(12, dtype=np.uint64),
+    np.array([0.25, 7, 7.1, 7.2, np.nan, np.inf, 2**50, -1e300]),
+]
+ENDS = {
+    "integer": (bp.Integer(-10, 9), NUMBERS),
+    "decimal": (bp.Decimal("-2.5", 10, "0.1"), [*NUMBERS, np.arange(-30, 110) / 10, np.float32([0.1, 0.5, 0.75])]),
+    "fine": (bp.Decimal(0, 1, "0.000000000001"), [np.array([0.1 + 0.2, 0.3, 1e-12, 5e-13, 1.0])]),
+    **{
+        step: (
+            bp.Date("2020-01-15", "2021-12-24", step=step),
+            [DAYS, DAYS.astype("datetime64[ns]"), np.array(["NaT"], dtype="M8[D]")],
+        )
+        for step in ("day", "week", "month")
+    },
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_many_ends_are_placed_as_each_of_them_is(kind):
+    attribute, arrays = ENDS[kind]
+    placed, refused = 0, 0
+    sides = (
+        (attribute.range_start, attribute.range_starts, range_starts),
+        (attribute.range_end, attribute.range_ends, range_ends),
+    )
+    for array, (one, at_once, many) in product(arrays, sides):
+        for index in range(len(array)):
+            end = array[index : index + 1]
+            value = end[0] if end.dtype.kind == "M" else end[0].item()
+            try:
+                expected = one(value)
+            except DomainError:
+                refused += 1
+                assert at_once(end) is None, end
+                with pytest.raises(bp.QueryError):
+                    many(attribute, end)
+            else:
+                placed += 1
+                assert at_once(end).tolist() == many(attribute, end).tolist() == [expected], end
+    assert min(placed, refused) > 1
+
+
+@pytest.mark.parametrize("step", ["day", "week", "month"])
+def test_many_ends_of_dates_need_no_look_at_each(step, monkeypatch):
+    attribute = bp.Date("2020-01-15", "2021-12-24", step=step)
+    months = {
+        "day": DAYS[26:-52],
+        "week": DAYS[31:-60:7],
+        "month": np.arange("2020-02", "2021-12", dtype="datetime64[M]"),
+    }[step]
+    first = months.astype("datetime64[D]")
+    monkeypatch.setattr(bp.Date, "position", None)
+    assert (range_starts(attribute, first) == range_starts(attribute, first[:1])[0] + np.arange(len(first))).all()
+    ends = first[1:] - 1
+    assert (range_ends(attribute, ends) == range_starts(attribute, first[:-1])).all()
+
+
+def test_many_ranges_of_numbers_need_no_look_at_each(loss, monkeypatch):
+    lows = np.arange(-10, 80)
+    expected = [loss.range(low, low + 9) for low in lows.tolist()]
+    monkeypatch.setattr(bp.Integer, "position", None)
+    assert loss.ranges(lows, lows + 9) == pytest.approx(expected)
 
 
 def test_quantiles_and_shares(loss):

@@ -34,7 +34,11 @@ def no_data():
         ("median: age", "(of a random range, in records)"),
         ("range_grid: [age, hours]", "(of a random rectangle, in records)"),
         ("mean: age", "about 1.57 (of the mean, in units of age)"),
-        ("mean: age, by: sex", "(of the mean times the number of records, in units of age)"),
+        (
+            "mean: age, by: sex",
+            "about 7.26 (of the mean of a group of 30 records, as if all groups had the same size, in units of age)",
+        ),
+        ("mean: age, where: {sex: Male}", "(of the mean times the number of records, in units of age)"),
         ("sum: age", "(of the sum, in units of age)"),
         ("kmeans: [age, hours], k: 2", "(of a cell of the grid, in records)"),
     ],

@@ -411,4 +411,5 @@ def test_a_later_policy_whose_secrets_depend_on_more_attributes_has_a_card():
     other.release(bp.Histogram("v"), epsilon=1, name="second")
     _, loss, _, _ = stated(session)
     (apart,) = loss.far_apart()
-    assert apart.lost.amount == 3 * loss.classes[changing("v")] == 6
+    # Three steps, but a histogram changes in two counts, however far a record moves.
+    assert apart.lost.amount == loss.classes[changing("v")] == 2

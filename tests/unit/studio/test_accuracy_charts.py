@@ -10,6 +10,7 @@ import pytest
 
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release import spec
+from blowfish_privacy.studio.charts import look
 from blowfish_privacy.studio.charts.accuracy import by_amount, by_part, by_size, error_bars
 from blowfish_privacy.studio.charts.balances import balances
 from blowfish_privacy.studio.planning import Planning
@@ -134,3 +135,15 @@ def test_pictures_of_amounts_at_the_ends_of_what_is_taken(stated):
 def test_amounts_that_no_picture_can_show_are_refused_by_the_file(stated):
     with pytest.raises(SpecError, match="too (large|small)"):
         spec.loads(FILE.replace("epsilon: 0.5", stated))
+
+
+def test_names_that_every_object_of_javascript_has_are_drawn_as_other_texts():
+    names = ["__proto__", "constructor", "a constructor of toString", "constructors"]
+    shown = look.chart(described="constructor", xAxis={"data": names}, series=[{":formatter": "x => x.toString()"}])
+    drawn = shown["xAxis"]["data"]
+    assert [look.plain(each) for each in drawn] == names
+    assert not set(drawn) & {"__proto__", "constructor"}
+    assert "toString" not in drawn[2]
+    assert drawn[3] == "constructors"
+    assert shown["series"][0][":formatter"] == "x => x.toString()"
+    assert shown["aria"]["label"]["description"] == "constructor"

@@ -20,6 +20,8 @@ TREE = {"hierarchy": {"levels": ["state", "county"], "tree": {"A, B": ["a", "b"]
         {"binned": [0, Decimal("2.5"), 10]},
         {"binned": [0, 1], "missing": 0},
         {"decimal": [0, 100], "step": Decimal("0.25"), "outside": "clamp", "missing": Decimal("0.5")},
+        {"decimal": [0, 100], "step": Decimal("0.25"), "round": "nearest"},
+        {"decimal": [0, 1], "step": Decimal("0.5"), "round": "down", "missing": 0},
         {"date": ["2020-01-01", "2020-12-31"], "step": "week", "missing": "2020-02-01"},
         {"categorical": ["Female", "Male, other"]},
         {"categorical": [1, 2, 3], "missing": 2},
@@ -37,6 +39,9 @@ def test_a_declaration_is_read_back(declared):
 
 def test_a_declaration_of_another_kind_has_no_form():
     assert AttributeForm.of({"own": 1}) is None
+    # What the form does not know would be lost by a change.
+    assert AttributeForm.of({"integer": [0, 1], "own": 1}) is None
+    assert AttributeForm.of({"integer": [0, 1], "round": "down"}) is None
 
 
 @pytest.mark.parametrize(

@@ -153,12 +153,21 @@ def test_other_methods_are_refused(door, room, method):
     assert room.came_in == []
 
 
+def test_what_belongs_to_the_socket_goes_over_a_socket(door, room):
+    path = f"/{TOKEN}/_nicegui_ws/socket.io/"
+    assert ask(door, path)[0] == ask(door, path, method="POST", headers=[(b"origin", ORIGIN)])[0] == 404
+    assert room.came_in == []
+    assert ask(door, path, kind="websocket", headers=[(b"origin", ORIGIN)])[0] == 0
+
+
 def test_an_invitation_is_good_once(door, room):
     path = door.invitation().removeprefix("http://127.0.0.1:4711")
     assert TOKEN not in path
+    assert door.inviting
     assert ask(door, path, method="POST", headers=[(b"origin", ORIGIN)])[0] == 404
     status, headers, _ = ask(door, path)
     assert (status, headers[b"location"]) == (303, b"/the-token/")
+    assert not door.inviting
     assert ask(door, path)[0] == 404
     assert room.came_in == []
 
@@ -168,6 +177,7 @@ def test_an_invitation_is_good_for_a_while(room):
     door = Door(room, PORT, TOKEN, clock=lambda: now[0])
     path = door.invitation().removeprefix("http://127.0.0.1:4711")
     now[0] = 600
+    assert not door.inviting
     assert ask(door, path)[0] == 404
 
 

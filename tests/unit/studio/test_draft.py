@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import blowfish_privacy as bp
 from blowfish_privacy.errors import DataError, SpecError
+from blowfish_privacy.ledger import SqliteLedger
 from blowfish_privacy.studio.draft import Draft, OverwriteError
 
 TEXT = """# kept
@@ -134,7 +137,7 @@ def test_a_file_on_disk_is_compared_with_what_was_opened_or_saved(tmp_path: Path
 
 def test_another_file_is_not_overwritten_unasked(tmp_path: Path):
     other = tmp_path / "other.yaml"
-    other.write_text("mine")
+    other.write_text(TEXT + "# mine\n")
     draft = Draft(TEXT, folder=tmp_path)
     with pytest.raises(DataError, match="no file yet"):
         draft.save()
@@ -144,6 +147,72 @@ def test_another_file_is_not_overwritten_unasked(tmp_path: Path):
     assert draft.path == tmp_path / "new.yaml"
     assert draft.saved
     draft.save()
+
+
+def test_only_policy_files_are_replaced(tmp_path: Path):
+    place = tmp_path / "people"
+    draft = Draft(TEXT, folder=tmp_path)
+    release = session_of_two().release(bp.Histogram("age"), epsilon=1)
+    SqliteLedger.create(tmp_path / "people.ledger", budget=1)
+    ledger = (tmp_path / "people.ledger").read_bytes()
+    others = (ledger, b"age\n17\n18\n", release.text.encode(), b"", b"mine", b"version: '3'\nservices: {}\n", b"\xff")
+    for content in (*others, TEXT.encode() * 3 + b"age: 17\n"):
+        place.write_bytes(content)
+        with pytest.raises(DataError, match="is no policy file, so it is kept") as refused:
+            draft.save(place, replace=True)
+        assert not isinstance(refused.value, OverwriteError)
+        with pytest.raises(DataError, match="is no policy file, so it is kept"):
+            draft.save(place)
+        assert place.read_bytes() == content
+    place.unlink()
+    place.mkdir()
+    with pytest.raises(DataError, match="so it is kept"):
+        draft.save(place, replace=True)
+    assert draft.path is None
+    # One with a mistake in it is still a policy file.
+    broken = tmp_path / "broken.yaml"
+    broken.write_text(TEXT.replace("full", "fool"))
+    draft.save(broken, replace=True)
+    assert broken.read_text() == TEXT
+
+
+def test_a_file_that_was_opened_is_saved_whatever_is_wrong_with_it_until_another_takes_its_place(tmp_path: Path):
+    path = tmp_path / "policy.yaml"
+    path.write_text("a: [")
+    draft = Draft.open(path)
+    draft.write(TEXT)
+    draft.save()
+    assert path.read_text() == TEXT
+    path.write_text("age\n17\n")
+    draft.write(TEXT + "# more\n")
+    with pytest.raises(DataError, match="is no policy file"):
+        draft.save(replace=True)
+    assert path.read_text() == "age\n17\n"
+
+
+def test_links_stay_links(tmp_path: Path):
+    table, file = tmp_path / "table.csv", tmp_path / "file.yaml"
+    table.write_text("age\n17\n")
+    file.write_text(TEXT)
+    link = tmp_path / "link.yaml"
+    for leads_to in (table, tmp_path / "nowhere", link):
+        link.symlink_to(leads_to)
+        with pytest.raises(DataError, match="so it is kept"):
+            Draft(TEXT, folder=tmp_path).save(link, replace=True)
+        assert link.is_symlink()
+        link.unlink()
+    assert table.read_text() == "age\n17\n"
+    link.symlink_to(file)
+    draft = Draft.open(link)
+    draft.write(TEXT + "# through the link\n")
+    draft.save()
+    assert link.is_symlink()
+    assert file.read_text() == TEXT + "# through the link\n"
+
+
+def session_of_two() -> bp.Session:
+    policy = bp.Policy(bp.Domain(age=bp.Integer(0, 1)), secrets=bp.FullDomain())
+    return bp.Session(bp.Counts(np.array([1, 1])), policy, budget=1)
 
 
 def test_what_cannot_be_read_says_why(tmp_path: Path):

@@ -2,8 +2,10 @@
 
 import tempfile
 
+import numpy as np
 import pytest
 
+import blowfish_privacy as bp
 from blowfish_privacy.errors import DataError, SpecError
 from blowfish_privacy.studio import opening
 from blowfish_privacy.studio.declaring import with_data
@@ -54,6 +56,15 @@ def test_a_table_elsewhere_does_not_move_what_is_not_saved_yet(tmp_path, monkeyp
 def test_a_policy_file(opened_file, tmp_path):
     workshop, remarks = opened_file()
     assert (workshop.draft.text, workshop.draft.path, remarks) == (TEXT, tmp_path / "people.yaml", [])
+
+
+def test_a_release_is_no_policy_file(tmp_path):
+    policy = bp.Policy(bp.Domain(age=bp.Integer(0, 1)), secrets=bp.FullDomain())
+    session = bp.Session(bp.Counts(np.array([1, 1])), policy, budget=1)
+    path = tmp_path / "ages.release.json"
+    session.release(bp.Histogram("age"), epsilon=1).save(path)
+    with pytest.raises(SpecError, match="is a release, no policy file"):
+        opened(str(path))
 
 
 def test_a_table_begins_a_file_beside_it(tmp_path):

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
+from blowfish_privacy.domain import Domain
 from blowfish_privacy.results import Result
 from blowfish_privacy.studio.charts.counts import counts_picture
+from blowfish_privacy.studio.charts.heat import heat_map
 from blowfish_privacy.studio.charts.look import MOST_POINTS
 from blowfish_privacy.studio.charts.picture import with_interval
 from blowfish_privacy.studio.charts.results import pictures_of
@@ -179,3 +181,51 @@ def test_numbers_on_a_map_grow_upwards_and_names_are_a_list(session):
     assert numbers.option["yAxis"]["inverse"] is False
     (names,) = pictures_of(session.release(bp.Histogram("region", "sex", "weight"), epsilon=1))
     assert names.option["yAxis"]["inverse"] is True
+
+
+WEEKS = [bp.Cumulative("day"), bp.Median("day"), bp.Ranges("day", [("2020-01-01", "2020-01-12")])]
+
+
+@pytest.mark.parametrize("query", WEEKS, ids=lambda query: type(query).__name__)
+def test_weeks_of_which_the_first_is_cut_are_drawn(query):
+    """The week of 2020-01-01 began in the year before; a range cannot begin there."""
+    domain = bp.Domain(day=bp.Date("2020-01-01", "2020-06-30", step="week"))
+    table = bp.Counts(10 * np.arange(1, 1 + domain["day"].size))
+    session = bp.Session(table, bp.Policy(domain, secrets=bp.DistanceThreshold(2)), budget=1, source=SeededSource(3))
+    result = session.release(query, epsilon=1)
+    line, lower, width = pictures_of(result)[-1].option["series"]
+    share, low, high = (100 * each for each in result.shares())
+    np.testing.assert_allclose([point["value"] for point in line["data"]], share, rtol=1e-3)
+    np.testing.assert_allclose(lower["data"], low, rtol=1e-3)
+    np.testing.assert_allclose(np.add(lower["data"], width["data"]), high, rtol=1e-3)
+    # The same picture for print.
+    figure = result.figure()
+    figure.canvas.draw()
+    assert {"2020-01", "2020-06"} <= {label.get_text() for label in figure.axes[-1].get_xticklabels()}
+
+
+def written(picture):
+    """What is written into the squares of a map, row by row."""
+    series = picture.option["series"][0]
+    return [each["value"][3] for each in series["data"]]
+
+
+def test_squares_show_the_digits_that_their_interval_leaves():
+    domain = Domain(a=bp.Categorical(["x", "y"]), b=bp.Categorical(["u", "v"]))
+    counts = np.array([[1103.4375, 24.4375], [-3.2, 0.5]])
+    assert written(heat_map("it", domain, counts, half=19.0)) == ["1,103", "24", "0", "0"]
+    assert written(heat_map("it", domain, counts, half=0.19)) == ["1,103.44", "24.44", "0", "0.50"]
+    assert written(heat_map("it", domain, counts)) == ["1,103.44", "24.4375", "0", "0.5"]
+    ends = counts.reshape(-1) - 19, counts.reshape(-1) + 19
+    assert written(heat_map("it", domain, counts, bounds=lambda _: ends))[:2] == ["1,103", "24"]
+    # Turned upright, each count keeps its own interval.
+    tall = Domain(a=bp.Categorical(["x", "y", "z"]), b=bp.Categorical(["u", "v"]))
+    values, half = np.full((3, 2), 24.4375), np.array([[19, 0.19], [19, 0.19], [19, 0.19]])
+    assert written(heat_map("it", tall, values, half=half)) == ["24", "24", "24", "24.44", "24.44", "24.44"]
+
+
+def test_labels_of_a_map_never_lie_over_one_another():
+    picture = heat_map("it", Domain(a=bp.Integer(0, 3), b=bp.Integer(0, 11)), np.full((4, 12), 813.741), half=160.0)
+    assert picture.option["series"][0]["labelLayout"] == {"hideOverlap": True}
+    narrow, wide = (each["option"]["series"][0]["label"]["show"] for each in picture.option["media"])
+    assert (narrow, wide) == (False, True)

@@ -12,18 +12,19 @@ import pytest
 from scipy.stats import binom
 
 import blowfish_privacy.mechanisms
+from blowfish_lab.audit import black_box
 from blowfish_lab.audit.attacker import clopper_pearson, lower_bound
-from blowfish_lab.audit.black_box import listed_tests, run_test, showing
+from blowfish_lab.audit.black_box import audit, listed_tests, run_test, showing
 from blowfish_lab.audit.cases import make_case
 from blowfish_lab.audit.following import follower
 from blowfish_lab.audit.outputs import exact_rows
-from blowfish_lab.audit.report import FALSE_ALARMS, MOST_TESTS, TELLING, Finding, verdict
+from blowfish_lab.audit.report import FALSE_ALARMS, TELLING, Finding, verdict
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.synthetic.steps.tariff import GAUSSIAN, LAPLACE
 from blowfish_privacy.noise import discrete_gaussian, discrete_laplace
 from blowfish_privacy.testing.oracle import are_neighbours
 
-LEVEL = FALSE_ALARMS / MOST_TESTS
+LEVEL = FALSE_ALARMS / 500
 SEEDS = range(30)
 # They measure in several steps, which takes time.
 SAMPLES = {
@@ -169,6 +170,24 @@ def test_a_verdict_needs_a_test_that_tells_something():
     assert "not telling" in said.words
 
 
+@pytest.mark.parametrize("many", [3, 2_000])
+def test_all_tests_of_a_run_share_one_probability_of_a_false_alarm(many, monkeypatch):
+    levels = []
+
+    def in_this_process(work, tasks, workers):
+        for task in tasks:
+            if work is listed_tests:
+                yield task, [("laplace", seed, -1, 1) for seed in range(many)]
+            else:
+                levels.append(task[-1])
+                yield task, None
+
+    monkeypatch.setattr(black_box, "finished", in_this_process)
+    audit(["laplace"], cases=16, mutants=3, samples=10, workers=1, seen=lambda total: None)
+    assert len(levels) == many
+    assert 0.99 * FALSE_ALARMS < sum(levels) <= FALSE_ALARMS * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("name", ["laplace", "ordered-hierarchical", "lloyd"])
 def test_the_mechanism_itself_is_tested_where_its_mutants_are(name):
     listed = listed_tests(name, 4, 2)
@@ -178,15 +197,18 @@ def test_the_mechanism_itself_is_tested_where_its_mutants_are(name):
     assert all(real[seed] >= times for seed, times in mutants)
 
 
-def test_mutants_that_measure_something_else_are_tested_too():
-    # Grids of blocks are chosen by their noise, so half of it has other rows.
-    for test in listed_tests("soft-grid", 2, 3):
-        assert run_test(*test, 10).samples == 10 * test[3]
+@pytest.mark.parametrize("name", ["soft-grid", "counted-grid"])
+def test_mutants_that_measure_something_else_are_tested_too(name):
+    # Their grids are chosen by their noise, so half of it has other rows.
+    tests = listed_tests(name, 2, 3)
+    assert any(mutant is None for _, _, mutant, _ in tests)
+    for test in tests:
+        assert run_test(*test, 10, LEVEL).samples == 10 * test[3]
 
 
 def test_no_more_outputs_are_drawn_than_asked_for():
     seed = next(seed for seed in SEEDS if make_case("laplace", seed) is not None)
-    found = run_test("laplace", seed, -1, 1, 10)
+    found = run_test("laplace", seed, -1, 1, 10, LEVEL)
     assert found.samples == 10
 
 
@@ -195,7 +217,7 @@ def test_no_more_outputs_are_drawn_than_asked_for():
 )
 def test_an_output_without_noise_is_followed_exactly(name):
     case = next(case for seed in SEEDS if (case := make_case(name, seed)) is not None and case.sharp)
-    follow = follower(case)
+    follow = follower(case.mechanism, case)
     for side, table in enumerate(case.aggregates):
         found = follow(exact_rows(case.mechanism, table))
         assert (found.noisy == found.exact[side]).all()

@@ -18,11 +18,12 @@ from blowfish_lab.audit.file_corpus import CORPUS
 from blowfish_lab.audit.file_mutations import mutated_file
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.domain import Attribute
-from blowfish_privacy.errors import SpecError
+from blowfish_privacy.errors import QueryError, SpecError
 from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release import file_form, spec
+from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.support import yaml_text
 from effort import examples
 
@@ -71,6 +72,20 @@ def test_spoilt_files_are_planned_or_refused():
     found = files.examine_many(0, examples(100), seed=5)
     assert [outcome for outcome in found if outcome.failure] == []
     assert {"planned", "SpecError", "DomainError"} <= {outcome.word for outcome in found}
+
+
+def test_the_pieces_of_an_attribute_are_not_listed_before_its_size_is_checked(tmp_path: Path):
+    """Edges cut the rest of an attribute into single values: 10^12 of them were listed to choose a mechanism."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        "version: 1\npolicy:\n  domain: {age: {integer: [0, 1000000000000]}}\n  secrets: {edges: [[17, 18]]}\n"
+        "releases: [{name: a, epsilon: 0.5, cumulative: age}]\n"
+    )
+    word, failure, _, _ = files.bounded(lambda: files.examine(path))
+    assert (word, failure) == ("QueryError", "")
+    planned = spec.load(path).releases[0]
+    with pytest.raises(QueryError, match="at most 1,000,000 values"):
+        make_plan(planned.query, spec.load(path).policy, spending=planned.spending, records=10)
 
 
 def test_what_goes_wrong_is_seen(monkeypatch):

@@ -5,7 +5,7 @@ positions of the attributes asked for, and counted here.
 
 ``postgresql://user@host/database?table=schema.table`` or ``...?query=SELECT ...`` (``%`` and ``&`` written ``%25`` and
 ``%26``). Further parameters: ``statement_timeout`` (default one hour, as PostgreSQL writes it: ``2h``), and whatever
-libpq knows, such as ``service`` and ``sslmode``.
+libpq knows, such as ``service`` and ``sslmode``; in a policy file only what does not decide how the user logs in.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ from blowfish_privacy.engines.sources.in_memory_duckdb import InMemoryDuckDB
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.dialect import DUCKDB, Dialect
 from blowfish_privacy.engines.sql.rows import SOURCE
+from blowfish_privacy.errors import DataError
+from blowfish_privacy.support.limits import COLUMNS
 
 _SIGNED = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
 _UNSIGNED = {"utinyint": 8, "usmallint": 16, "uinteger": 32, "ubigint": 64, "uhugeint": 128}
@@ -110,6 +112,7 @@ class StoredSource(Source):
     def open(self, choose: Choice) -> Opened:
         """Choose columns by index: names may need quoting, differ only in case, or occur twice."""
         listing = self.listing()
+        check_width(len(listing.names))
         chosen = numbered(listing.table, len(listing.names), choose(listing.names))
 
         def ask(query: exp.Select) -> Any:
@@ -124,6 +127,15 @@ class StoredSource(Source):
     def close(self) -> None:
         """Close our DuckDB, and remove what it spilled."""
         self.database.close()
+
+
+def check_width(columns: int) -> None:
+    """Refuse a stored table of so many columns that opening it takes long."""
+    if columns > COLUMNS:
+        raise DataError(
+            f"the data have {columns:,} columns; at most {COLUMNS:,} are supported.",
+            hint="write the columns that are declared to a file of their own.",
+        )
 
 
 def numbered(table: exp.Table, width: int, indexes: Sequence[int]) -> exp.Select:

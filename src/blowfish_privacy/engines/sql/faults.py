@@ -17,7 +17,7 @@ _HINTS = {
     "IOException": "the file may be damaged, still being written, or open for writing in another program.",
     "ResourceInUseException": "close the other connection to this file, or pass a relation of that connection.",
     "PermissionException": "a view that reads other files must be passed as a relation of your own connection.",
-    "InvalidInputException": "a CSV file needs rows of equal length, closed quotes, one kind of line end and UTF-8.",
+    "InvalidInputException": "a CSV file needs equal rows, closed quotes, one kind of line end, UTF-8 (not Latin-1).",
     "AnalysisException": "check that Spark finds the path or table, and that it may be read.",
     "Py4JError": "the Spark driver or its cluster is gone; start it and try again: nothing is charged twice.",
     "Py4JJavaError": "see the logs of the Spark cluster, which may quote the data, for what went wrong.",

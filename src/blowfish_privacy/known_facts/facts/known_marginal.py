@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 from annotated_types import Len
 
 from blowfish_privacy.domain import Domain, Subset, quoted
-from blowfish_privacy.errors import DomainError, PolicyError, brief, nearest
+from blowfish_privacy.errors import DomainError, PolicyError, brief, brief_name, nearest
 from blowfish_privacy.known_facts.facts.fact import COUNT_FORM, Fact
 from blowfish_privacy.known_facts.facts.known_count import CountedBox, checked_count
 from blowfish_privacy.support.file_forms import Form, Published, Wanted
@@ -67,7 +67,7 @@ class KnownMarginal(Fact):
         for name in self.attributes:
             if name not in domain:
                 raise PolicyError(
-                    f"a known marginal names an unknown attribute {brief(name)}.", hint=nearest(name, domain)
+                    f"a known marginal names an unknown attribute {brief_name(name)}.", hint=nearest(name, domain)
                 )
         marginal = domain.project(self.attributes)
         if marginal.size > MARGINAL_CELLS:

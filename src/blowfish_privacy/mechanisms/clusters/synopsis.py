@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, AttributeSets, TableAggregates
 from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
-from blowfish_privacy.errors import DataError, QueryError, RefusalError, SpecError
+from blowfish_privacy.errors import DataError, QueryError, RefusalError, SpecError, brief
 from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve, hats, kron
 from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, MOST_SECRET_RECORDS, Mechanism
@@ -80,7 +80,7 @@ def bound_clusters(
     """
     form = query.on(policy.domain)
     if query.answer != "clusters" or form.pattern is not Pattern.CELLS:
-        raise RefusalError(f"this mechanism answers k-means, not {query!r}.")
+        raise RefusalError(f"this mechanism answers k-means, not {brief(query)}.")
     if policy.size == "unknown":
         if secret:
             return cast(HistogramForm, form), MOST_SECRET_RECORDS

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, coarser, quoted
-from blowfish_privacy.errors import DataError, QueryError, RefusalError
+from blowfish_privacy.errors import DataError, QueryError, RefusalError, brief
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
@@ -147,7 +147,7 @@ def bound_grid(query: Query, policy: Policy) -> HistogramForm:
     """Bind a query that asks for a grid."""
     form = query.on(policy.domain)
     if query.answer != "grid" or form.pattern is not Pattern.CELLS:
-        raise RefusalError(f"this mechanism answers grids, not {query!r}.")
+        raise RefusalError(f"this mechanism answers grids, not {brief(query)}.")
     for name, attribute in zip(form.domain.names, form.domain.attributes, strict=True):
         if attribute.size > GRID_SIDE:
             raise QueryError(

@@ -240,11 +240,12 @@ class AdaptiveLeaves(OrderedFamily):
         """Read the look and the scale of the leaves."""
         look = tuple(_level(each) for each in written["look"])
         widths = [level.width for level in look]
+        form = ordered_form(query, policy)
         nested = all(a > b > 0 and a % b == 0 for a, b in pairwise([*widths, 1]))
-        if not nested or records is None:
+        if not nested or max(widths, default=0) > form.domain.size or records is None:
             raise SpecError("the document is damaged: its bins are not parts of each other.")
         scale = exact(written["leaves"]["scale"], "a noise scale", error=SpecError)
-        return cls(ordered_form(query, policy), look, scale, records)
+        return cls(form, look, scale, records)
 
 
 def _level(written: dict[str, Any]) -> Roughness:

@@ -10,7 +10,7 @@ their neighbours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any
 
@@ -33,6 +33,10 @@ class LeastSquares:
     coarse: tuple[Level, ...]
     total: float = 0.0
     """The variance of the noise on the total."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was worked out: a factorisation can be neither copied nor pickled."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def _shape(self) -> HatRows:

@@ -9,13 +9,13 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import coarser
-from blowfish_privacy.errors import QueryError, RefusalError
+from blowfish_privacy.errors import RefusalError, brief
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_squares
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE, RangeError
+from blowfish_privacy.mechanisms.ordered.segment import check_size
 from blowfish_privacy.mechanisms.sizes import sizes_up_to
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
@@ -24,7 +24,6 @@ from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.support.exact import Number
-from blowfish_privacy.support.limits import ORDERED_VALUES
 from blowfish_privacy.support.progress import task
 
 
@@ -147,16 +146,11 @@ def ordered_form(query: Query, policy: Policy, *, total: bool = True) -> Cumulat
     """Bind a query that asks for the cumulative histogram; ``total`` says whether that needs a public total."""
     form = query.on(policy.domain)
     if query.answer != "cumulative" or form.pattern is not Pattern.RANKS:
-        raise RefusalError(f"the ordered mechanisms answer cumulative histograms, not {query!r}.")
+        raise RefusalError(f"the ordered mechanisms answer cumulative histograms, not {brief(query)}.")
     if policy.size == "unknown" and total:
         raise RefusalError(
             "a noisy prefix shows everybody below it, so this mechanism needs a public number of records.",
             hint='use mechanism="smooth-hierarchy", which needs none.',
         )
-    if form.domain.size > ORDERED_VALUES:
-        (name,) = form.domain.names
-        raise QueryError(
-            f"a cumulative histogram has at most {ORDERED_VALUES:,} values, and {name} has {form.domain.size:,}.",
-            hint=coarser(name, form.domain[name], ORDERED_VALUES),
-        )
+    check_size(form.domain)
     return cast(CumulativeForm, form)

@@ -16,11 +16,14 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Domain, coarser
+from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.ordered.least_squares import Floats, LeastSquares
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level, TotalLevel
 from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE
 from blowfish_privacy.noise import BitSource, SimulationSource
+from blowfish_privacy.support.limits import ORDERED_VALUES
 
 _DRAWS = 12
 _MOST_WORK = 2_000_000
@@ -44,6 +47,7 @@ class Stretch:
 
 def stretches(graph: SecretGraph) -> tuple[Stretch, ...]:
     """Cut a graph on one ordered attribute into stretches that no edge leaves; without edges, into a single one."""
+    check_size(graph.domain)
     (name,) = graph.domain.names
     if not graph.changes(name):
         return (Stretch(0, graph.domain.size, 0),)
@@ -52,6 +56,16 @@ def stretches(graph: SecretGraph) -> tuple[Stretch, ...]:
         for run in graph.stretches(name)
         for start in range(run.start, run.stop, run.width)
     )
+
+
+def check_size(domain: Domain) -> None:
+    """Refuse an ordered attribute of more values than a mechanism can go through."""
+    if domain.size > ORDERED_VALUES:
+        (name,) = domain.names
+        raise QueryError(
+            f"a cumulative histogram has at most {ORDERED_VALUES:,} values, and {name} has {domain.size:,}.",
+            hint=coarser(name, domain[name], ORDERED_VALUES),
+        )
 
 
 @dataclass(frozen=True, eq=False)

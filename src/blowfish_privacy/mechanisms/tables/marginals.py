@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, QueryError, SpecError
-from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE, check_secret_size
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.design import chosen_blocks, with_blocks
@@ -27,7 +26,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivi
 from blowfish_privacy.queries import Query, Tables
 from blowfish_privacy.queries.tables import MOST_CELLS
 from blowfish_privacy.queries.tables_form import TablesForm
-from blowfish_privacy.support.exact import about, exact, rounded
+from blowfish_privacy.support.exact import about, exact, rounded, rounded_up
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,15 +110,13 @@ class Marginals(TablesMechanism[TablesForm]):
         """Give the error of a cell, or of a range where such are asked for."""
         return error_of(self.components, self.scales, worst=self.worst)
 
-    def promises(self, policy: Policy) -> list[str]:
+    def promises(self, policy: Policy, full_domain: Fraction | None = None) -> list[str]:
         """Say what the noise means for a whole record, and how near to the best possible the plan is."""
         said: list[str] = []
-        whole = Policy(policy.domain, secrets=FullDomain(), size=policy.size, rows_per_person=policy.rows_per_person)
-        if self.scale and not is_differential_privacy(policy):
-            lost = sensitivity_of(self.form, whole).value / self.form.unit / self.scale
+        if full_domain is not None and not is_differential_privacy(policy):
             said.append(
                 "The accuracy is that of a promise about secret pairs. Against somebody who doubts a person's whole "
-                f"record, the same noise keeps epsilon {about(float(lost))} (full domain)."
+                f"record, the same noise keeps epsilon {rounded_up(full_domain)} (full domain)."
             )
         if self.scale and self.ratio is not None:
             best = self.expected_error().rmse / self.ratio

@@ -8,9 +8,13 @@ from typing import Any, TypeAlias
 
 import networkx as nx
 
+from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.known_facts.theorems.policy_graph import PolicyGraph, policy_graph
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.sensitivity import sensitivity
+from blowfish_privacy.queries import Histogram
 from blowfish_privacy.results.pictures.figure import plain_text, start_figure
+from blowfish_privacy.support.exact import show
 
 Point: TypeAlias = tuple[float, float]
 
@@ -38,21 +42,26 @@ def draw_policy_graph(policy: Policy) -> Any:
         reading = _draw_groups(graph, axes)
     many = f"{graph.counts:,} known count{'s' if graph.counts != 1 else ''}"
     axes.set_title(f"What a secret change of one record does to {many}", fontsize=12)
-    figure.supxlabel(plain_text("\n".join([*reading, *_bound(graph)])), fontsize=8, color="0.25")
+    figure.supxlabel(plain_text("\n".join([*reading, *_bound(graph, policy)])), fontsize=8, color="0.25")
     # Arrows end where names begin, which is known once the names have been laid out.
     figure.draw_without_rendering()
     return figure
 
 
-def _bound(graph: PolicyGraph) -> list[str]:
+def _bound(graph: PolicyGraph, policy: Policy) -> list[str]:
     if graph.bound is None:
         return ["Some secret changes raise or lower several counts at once: no bound by cycles and paths."]
-    most = "" if graph.proven else "at most "
-    return [
-        f"Longest cycle: {most}{graph.alpha}. Longest path from v+ to v-: {most}{graph.xi}. If all records that move "
-        "follow secret pairs,",
-        f"at most {max(graph.alpha, graph.xi)} move together, and the histogram changes by at most {graph.bound}.",
-    ]
+    most, together = "" if graph.proven else "at most ", max(graph.alpha, graph.xi)
+    lengths = f"Longest cycle: {most}{graph.alpha}. Longest path from v+ to v-: {most}{graph.xi}."
+    if policy.compensation == "secret-moves":
+        said = f"So at most {together} records move together, and the histogram changes by at most {graph.bound}."
+        return [lengths, said]
+    said = f"At most {together} records move together if all follow secret pairs; here those that move along need not."
+    try:
+        changed = show(sensitivity(Histogram(*policy.domain.names), policy).value)
+    except BlowfishError:
+        return [lengths, said]
+    return [lengths, said, f"The noise on a histogram covers all of them: a change by at most {changed}."]
 
 
 def _joined(graph: PolicyGraph) -> nx.Graph[int]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Binned, Spaced
+from blowfish_privacy.domain import Binned
 from blowfish_privacy.results import CumulativeResult
 from blowfish_privacy.studio.charts.intervals import band
 from blowfish_privacy.studio.charts.look import (
@@ -37,10 +37,10 @@ from blowfish_privacy.studio.charts.picture import (
     with_interval,
 )
 
-Floats = npt.NDArray[np.float64]
 _MOST_DOTS = 30
 _MOST_BOUNDS = 400
 """Values whose bounds are worked out; more would take longer than a person waits."""
+_NOISY = "The band is the 95 % interval of each count, which is estimated by simulation."
 
 
 def distribution_picture(result: CumulativeResult, marks: Sequence[tuple[str, Any]] = ()) -> Picture:
@@ -49,7 +49,9 @@ def distribution_picture(result: CumulativeResult, marks: Sequence[tuple[str, An
     chosen = spread(size, _MOST_BOUNDS)
     texts = labels_of(result.attribute.texts(), chosen)
     counts, total = result.cumulative[chosen], result.total or 1
-    low, high, said = _bounds(result, chosen, counts)
+    # By position: a first value that is cut by the bounds of its attribute cannot begin a range.
+    low, high = result.bounds_between(np.zeros_like(chosen), chosen + 1)
+    said = _NOISY if result.certificate.amount else "Exact counts, without noise."
     data = [
         point(share, f"{name} up to {text}: {with_interval(*of)} records, {number(share)} %")
         for share, text, *of in zip(rounded(100 * counts / total), texts, counts, low, high, strict=True)
@@ -76,23 +78,6 @@ def ranges_picture(result: CumulativeResult) -> Picture:
     rows = [Shown(f"{low} to {high}", count, below, above) for low, high, count, below, above in result.rows()]
     said = "Intervals are estimated: they hold about 95 of 100 ranges of such a width."
     return dots("Ranges asked for", rows, f"records with {name} in the range", said)
-
-
-def _bounds(result: CumulativeResult, chosen: npt.NDArray[np.int64], counts: Floats) -> tuple[Floats, Floats, str]:
-    """Bound the counts at or below each value; where that cannot be asked, by twice the typical error."""
-    attribute = result.attribute
-    if not result.certificate.amount:
-        return counts, counts, "Exact counts, without noise."
-    if isinstance(attribute, Spaced):
-        highs = np.array([attribute.value(int(position)) for position in chosen])
-        low, high = result.intervals(np.full(len(highs), attribute.value(0)), highs)
-    elif isinstance(attribute, Binned):
-        edges = np.array([float(edge) for edge in attribute.bounds])
-        low, high = result.intervals(np.full(len(chosen), edges[0]), edges[chosen + 1])
-    else:
-        width = 2 * result.error().by_value()[chosen]
-        return np.maximum(counts - width, 0), counts + width, "The band is twice the typical error."
-    return low, high, "The band is the 95 % interval of each count, which is estimated by simulation."
 
 
 def _marks(

@@ -25,7 +25,7 @@ from blowfish_privacy.studio.charts.look import (
     upwards,
     value_axis,
 )
-from blowfish_privacy.studio.charts.picture import Picture, number, sentences, shorten_all, with_interval
+from blowfish_privacy.studio.charts.picture import Picture, meaningful, number, sentences, shorten_all, with_interval
 
 Floats = npt.NDArray[np.float64]
 _MOST_WRITTEN = 80
@@ -62,8 +62,17 @@ def heat_map(
     interval = _interval_words(np.asarray(half)) if rows * columns == 1 else ""
     below = "Estimates below zero are drawn as zero." if (table < 0).any() else ""
     cells = _blocks(table, rows, columns)
-    texts = _texts(cells, bounds and bounds(_corners((rows, tall), (columns, wide), turned=turned)))
-    option = _option(title, cells, texts, (down, across), (names[0], " x ".join(names[1:])))
+    ends = bounds and bounds(_corners((rows, tall), (columns, wide), turned=turned))
+    each = np.broadcast_to(2 * np.asarray(half), domain.shape)
+    each = (each.T if turned else each).reshape(table.shape)
+    if ends is not None:
+        widths = (ends[1] - ends[0]).reshape(cells.shape)
+    else:
+        # A sum is at least as wrong as what was added up.
+        widths = each if rows * columns == 1 else np.full(cells.shape, each.max())
+    written = [meaningful(*pair) for pair in zip(cells.reshape(-1), widths.reshape(-1), strict=True)]
+    texts = written if ends is None else [with_interval(*it) for it in zip(cells.reshape(-1), *ends, strict=True)]
+    option = _option(title, cells, written, texts, (down, across), (names[0], " x ".join(names[1:])))
     if domain.project(names[:1]).attributes[0].ordered:
         # Names are a list, read from the top; numbers grow upwards, as in every other picture.
         option["yAxis"] |= upwards(option["yAxis"]) | {"inverse": False}
@@ -75,13 +84,6 @@ def _interval_words(half: Floats) -> str:
     widest = float(half.max(initial=0))
     alike = "" if np.allclose(half, widest) else "up to "
     return f"The 95 % interval of a count is {alike}± {number(widest)}." if widest else ""
-
-
-def _texts(cells: Floats, bounds: tuple[Floats, Floats] | None) -> list[str]:
-    flat = cells.reshape(-1)
-    if bounds is None:
-        return [number(count) for count in flat]
-    return [with_interval(*each) for each in zip(flat, *bounds, strict=True)]
 
 
 def _corners(rows: tuple[int, int], columns: tuple[int, int], *, turned: bool) -> npt.NDArray[np.int64]:
@@ -96,14 +98,21 @@ def _corners(rows: tuple[int, int], columns: tuple[int, int], *, turned: bool) -
 
 
 def _option(
-    title: str, cells: Floats, texts: list[str], labels: tuple[list[str], list[str]], names: tuple[str, str]
+    title: str,
+    cells: Floats,
+    written: list[str],
+    texts: list[str],
+    labels: tuple[list[str], list[str]],
+    names: tuple[str, str],
 ) -> Option:
+    """Draw the squares, with what is written into them, and what is said where the pointer is."""
     down, across = labels
     steps = _steps(float(cells.max(initial=0)))
-    written = cells.size <= _MOST_WRITTEN and len(across) <= 14
+    shown = cells.size <= _MOST_WRITTEN and len(across) <= 14
+    few = shown and len(across) <= 5
     data = [
         point(
-            [column, row, float(f"{max(count, 0):.6g}")],
+            [column, row, float(f"{max(count, 0):.6g}"), written[row * len(across) + column] if count > 0 else "0"],
             f"{names[0]} {down[row]}, {names[1]} {across[column]}: {texts[row * len(across) + column]}",
             label={"color": "#ffffff" if count > steps[len(steps) // 2] else "#1f2937"},
         )
@@ -112,7 +121,9 @@ def _option(
     series = {
         "type": "heatmap",
         "data": data,
-        "label": {"show": written, "fontSize": 11, "formatter": "{@[2]}"},
+        "label": {"show": shown, "fontSize": 11, "formatter": "{@[3]}"},
+        # Where there is no room for all, some are written, none over another.
+        "labelLayout": {"hideOverlap": True},
         "progressive": 0,
         "itemStyle": {"borderColor": "#ffffff", "borderWidth": 0.5 if cells.size <= 600 else 0},
     }
@@ -124,7 +135,10 @@ def _option(
         yAxis=downwards(value_axis(names[0], shorten_all(down))),
         visualMap=_legend(steps),
         # Without the second, a chart that was narrow once, while its place opened, would keep small letters.
-        media=[{"query": {"maxWidth": 460}, "option": {"visualMap": _NARROW}}, {"option": {"visualMap": _WIDE}}],
+        media=[
+            {"query": {"maxWidth": 460}, "option": {"visualMap": _NARROW, "series": [{"label": {"show": few}}]}},
+            {"option": {"visualMap": _WIDE, "series": [{"label": {"show": shown}}]}},
+        ],
         series=[series],
     )
 

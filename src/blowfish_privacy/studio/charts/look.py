@@ -6,6 +6,7 @@ white, and no chart tells two things apart by colour alone: lines differ in thei
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from itertools import count
@@ -38,6 +39,11 @@ LABEL_SIZE, NAME_SIZE = 12, 12
 _MOST_LABELS = 16
 MOST_POINTS = 2000
 """The most points that one chart shows; more are thinned, and it is said."""
+_JOINER = "\N{WORD JOINER}"
+_OF_OBJECTS = re.compile(
+    r"(?<!\w)(?:__proto__|__(?:define|lookup)[GS]etter__|constructor|hasOwnProperty|isPrototypeOf|propertyIsEnumerable"
+    r"|toLocaleString|toString|valueOf)(?!\w)"
+)
 _SAY = "found => [found].flat().map(each => each.data && each.data.said).filter(Boolean).join('<br>')"
 """The one function in any chart: the texts of the points under the pointer, as :func:`point` wrote them."""
 
@@ -52,8 +58,25 @@ def chart(*, described: str, **parts: Any) -> Option:
         "color": list(SERIES),
         "grid": margins(),
         "tooltip": tooltip(),
-        **parts,
+        **_drawable(parts),
     }
+
+
+def plain(text: str) -> str:
+    """Return a text as it was before it was drawn."""
+    return text.replace(_JOINER, "")
+
+
+def _drawable(part: Any) -> Any:
+    """Hide a character in names that every object of JavaScript has.
+
+    ECharts looks up the widths of texts in a plain object; for ``__proto__`` it would change all objects of the page.
+    """
+    if isinstance(part, dict):
+        return {key: each if str(key).startswith(":") else _drawable(each) for key, each in part.items()}
+    if isinstance(part, list | tuple):
+        return [_drawable(each) for each in part]
+    return _OF_OBJECTS.sub(lambda name: _JOINER.join(name[0]), part) if isinstance(part, str) else part
 
 
 def margins(**sides: Any) -> Option:

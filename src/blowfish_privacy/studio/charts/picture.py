@@ -58,14 +58,18 @@ def number(value: float) -> str:
 
 def with_interval(value: float, low: float, high: float) -> str:
     """Write a number with its interval, if it has one, to as many digits as the interval leaves."""
-    if low == high:
+    shown, below, above = (meaningful(each, high - low) for each in (value, low, high))
+    return shown if low == high else f"{shown} (95 % interval {below} to {above})"
+
+
+def meaningful(value: float, width: float) -> str:
+    """Write a number to as many digits as the width of its interval leaves; all of an exact one."""
+    if not width:
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
     # Of large numbers, down to the second digit of the error, which is about a quarter of the width.
-    finest, coarsest = (1 - floor(log10(width)) for width in (high - low, (high - low) / 4))
+    finest, coarsest = (1 - floor(log10(each)) for each in (width, width / 4))
     places = max(finest, min(coarsest, 0))
-    ends = (round(float(each), places) for each in (value, low, high))
-    shown, below, above = (f"{each + 0.0:,.{min(max(places, 0), 9)}f}" for each in ends)
-    return f"{shown} (95 % interval {below} to {above})"
+    return f"{round(float(value), places) + 0.0:,.{min(max(places, 0), 9)}f}"
 
 
 def rounded(values: npt.ArrayLike) -> list[float]:

@@ -58,16 +58,25 @@ def save(workshop: Workshop) -> None:
         _save_to(workshop, workshop.draft.path)
 
 
-def ask_where(workshop: Workshop) -> None:
-    """Ask for the path of the file."""
-    with ui.dialog().props('aria-label="Save the file as"') as dialog, ui.card().classes("studio-card w-[32rem]"):
+def _nothing() -> None:
+    pass
+
+
+def ask_where(workshop: Workshop, then: Callable[[], object] = _nothing) -> None:
+    """Ask for the path of the file, and do something once it is saved there."""
+    # What was pressed may be gone by the time of the answer; the page is not.
+    with (
+        ui.context.client.content,
+        ui.dialog().props('aria-label="Save the file as"') as dialog,
+        ui.card().classes("studio-card w-[32rem]"),
+    ):
         ui.label("Save the file as").classes("studio-section")
         path = ui.input("Path of the file", value=str(workshop.another_path)).classes("w-full").props("autofocus")
 
         def done() -> None:
             chosen = str(path.value or "").strip()
             if chosen:
-                _save_to(workshop, Path(chosen).expanduser(), asked=dialog)
+                _save_to(workshop, Path(chosen).expanduser(), asked=dialog, then=then)
 
         path.on("keydown.enter", done)
         with ui.row().classes("justify-end w-full"):
@@ -76,28 +85,38 @@ def ask_where(workshop: Workshop) -> None:
     dialog.open()
 
 
-def _save_to(workshop: Workshop, path: Path, *, asked: ui.dialog | None = None, replace: bool = False) -> None:
+def _save_to(
+    workshop: Workshop,
+    path: Path,
+    *,
+    asked: ui.dialog | None = None,
+    replace: bool = False,
+    then: Callable[[], object] = _nothing,
+) -> None:
     """Save; the dialog that asked for the path closes once that has succeeded."""
     try:
         workshop.save(path, replace=replace)
     except OverwriteError as error:
-        _ask_to_replace(workshop, path, asked, error)
+        _ask_to_replace(workshop, path, asked, error, then)
     except BlowfishError as error:
         ui.notify(str(error), type="negative", timeout=10_000, close_button="Close")
     else:
         ui.notify(f"Saved as {path.name}.", type="positive")
         if asked is not None:
             asked.close()
+        then()
 
 
-def _ask_to_replace(workshop: Workshop, path: Path, asked: ui.dialog | None, error: OverwriteError) -> None:
+def _ask_to_replace(
+    workshop: Workshop, path: Path, asked: ui.dialog | None, error: OverwriteError, then: Callable[[], object]
+) -> None:
     with ui.dialog().props('aria-label="Replace the file?"') as dialog, ui.card().classes("studio-card"):
         ui.label(f"{error.message[:1].upper()}{error.message[1:]}")
         ui.label("Replacing it cannot be undone.").classes("studio-note")
 
         def replace() -> None:
             dialog.close()
-            _save_to(workshop, path, asked=asked, replace=True)
+            _save_to(workshop, path, asked=asked, replace=True, then=then)
 
         def save_as() -> None:
             dialog.close()

@@ -1,9 +1,12 @@
-"""An editor that several tabs share: it hands over whole texts, and the latest text of the workshop wins.
+"""An editor that several tabs share: it hands over whole texts, and nothing that is typed is lost.
 
 The framework's own way sends each key as a change of the text before it, and sends the text back with whatever else
 changes about the editor: a key pressed in between is then applied to another text than it was typed into. Here the
-browser sends all of the text, with the number of the last text that it was given; one that was typed into an older
-text than the server's is not taken.
+browser sends all of the text, with the number of the last text that it was given.
+
+A text that was typed into an older one than the server's is not taken as it is: the newer one is on its way, and says
+which text it replaces. What was typed meanwhile is kept where it does not touch what the newer text changes, both being
+joined; where it does, what was typed wins, and the other is one undo away. The result is handed over again.
 """
 
 from __future__ import annotations
@@ -41,11 +44,37 @@ _LEFT = "if (box.pending !== undefined) send();"
 _COMMANDED = "if (box.pending !== undefined && (event.ctrlKey || event.metaKey)) send();"
 """Whoever saves by a key saves what was typed before it."""
 _GIVE = """
-const box = getHtmlElement(%d);
-clearTimeout(box.pending);
-box.pending = undefined;
-box.dataset.given = %d;
-getElement(%d).setEditorValue(%s);
+const box = getHtmlElement(%(id)d), part = getElement(%(id)d);
+const lines = (text) => text.replace(/\\r\\n?/g, "\\n");
+const before = lines(%(before)s), given = lines(%(text)s), now = part.editor.state.doc.toString();
+const change = (old, text) => {
+  let start = 0, end = old.length, stop = text.length;
+  while (start < end && start < stop && old[start] === text[start]) start++;
+  while (end > start && stop > start && old[end - 1] === text[stop - 1]) { end--; stop--; }
+  return { start, end, put: text.slice(start, stop) };
+};
+const join = (first, second) =>
+  before.slice(0, first.start) + first.put + before.slice(first.end, second.start) +
+  second.put + before.slice(second.end);
+const typed = change(before, now), other = change(before, given);
+const joined =
+  now === before || now === given ? given
+  : typed.end <= other.start ? join(typed, other)
+  : other.end <= typed.start ? join(other, typed)
+  : now;
+box.dataset.given = %(number)d;
+if (joined !== now) {
+  // A step of its own for the editor's undo: joined to the one before it, the two might cancel each other out.
+  const { start, end, put } = change(now, joined);
+  part.emitting = false;
+  part.editor.dispatch({ changes: { from: start, to: end, insert: put }, userEvent: "given" });
+  part.emitting = true;
+}
+if (joined !== given) part.$emit("update:value");
+else {
+  clearTimeout(box.pending);
+  box.pending = undefined;
+}
 """
 _MARK = "getElement(%d)?.setDecorations?.(%s)"
 _BUILT_IN = "update:value"
@@ -71,8 +100,9 @@ class TextEditor(ui.codemirror):
         if text == self._shown:
             return
         self._given += 1
+        given = {"id": self.id, "number": self._given, "before": json.dumps(self._shown), "text": json.dumps(text)}
         self._shown = text
-        self.client.run_javascript(_GIVE % (self.id, self._given, self.id, json.dumps(text)))
+        self.client.run_javascript(_GIVE % given)
 
     def mark_line(self, line: int | None, style: str) -> None:
         """Mark a line, or none."""

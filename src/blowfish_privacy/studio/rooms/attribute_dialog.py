@@ -9,7 +9,7 @@ from nicegui import ui
 
 from blowfish_privacy.engines import Column
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.studio.attribute_form import CLAMPED, KINDS, STEPS, VALUES, AttributeForm, equal_edges
+from blowfish_privacy.studio.attribute_form import CLAMPED, KINDS, ROUNDS, STEPS, VALUES, AttributeForm, equal_edges
 from blowfish_privacy.studio.declaring import with_attribute
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts.focus import focus_on
@@ -88,6 +88,9 @@ class _Form:
             self._text("high", "Largest value")
         self._text("step", "Step from each value to the next")
         note("Such as 0, 100 and 0.25. " + _NOT_FROM_DATA)
+        chosen = self._fields["round"] if self._fields["round"] in ROUNDS else "error"
+        between = ui.select(dict(ROUNDS), label="Numbers between the steps", value=chosen).classes("w-full")
+        between.props("outlined dense").on_value_change(lambda: self._take("round", between.value))
 
     def _date(self) -> None:
         with ui.element("div").classes("studio-halves"):

@@ -19,8 +19,9 @@ from blowfish_privacy.statements.budget import budget_words
 from blowfish_privacy.studio.amounts import in_file, read_amount, why_not, written
 from blowfish_privacy.studio.charts.balances import balances
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.parts.following import follow
-from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.last_good import last_good_body
+from blowfish_privacy.studio.parts.following import follow, keeps_up
+from blowfish_privacy.studio.parts.live import keyed, live
 from blowfish_privacy.studio.parts.plain_table import plain_table
 from blowfish_privacy.studio.parts.waiting import greys, spinner
 from blowfish_privacy.studio.parts.words import heading, note, notice, problem_card, section
@@ -45,7 +46,10 @@ def _room(workshop: Workshop) -> None:
         return
     with ui.card().classes("studio-card").props("flat"):
         section("The ledger")
-        live(lambda: _ledger(workshop), workshop.planned, shows=lambda: _ledger_state(workshop))
+        with ui.column().classes("w-full gap-4 items-start"):
+            live(lambda: _described(workshop), workshop.planned, shows=lambda: _ledger_state(workshop))
+            live(lambda: _budget_field(workshop), workshop.planned, workshop.changed, shows=lambda: _field(workshop))
+            live(lambda: _making(workshop), workshop.planned, shows=lambda: _missing(workshop))
     with ui.card().classes("studio-card").props("flat"):
         section("What the releases take")
         _Balances(workshop)
@@ -55,38 +59,53 @@ def _ledger_state(workshop: Workshop) -> Any:
     planning = workshop.planning
     if planning is None:
         return None
-    state, stated = planning.state, planning.file.budget
-    problem = None if state.problem is None else state.problem.message
-    return str(state.location), state.missing, problem, len(state.entries), None if stated is None else stated.words
+    state = planning.state
+    problem = None if state.problem is None else Problem.of(state.problem)
+    return str(state.location), None if state.ledger is None else state.ledger.terms, problem, len(state.entries)
 
 
-def _ledger(workshop: Workshop) -> None:
-    """Say where the ledger is, or offer to make it."""
+def _described(workshop: Workshop) -> None:
+    """Say where the ledger is, and what it holds."""
     planning = workshop.planning
     if planning is None:
         note("Working out the plans.")
         return
-    with ui.column().classes("w-full gap-4 items-start"):
-        _describe(workshop, planning)
-
-
-def _describe(workshop: Workshop, planning: Planning) -> None:
     state = planning.state
     if state.location is None:
         note("A ledger keeps what was spent. Name one in the file: ledger: table.ledger.")
         ui.button("Name one", on_click=lambda: _name_ledger(workshop)).props("outline no-caps")
-    name = state.location.name if isinstance(state.location, Path) else state.location
     if state.ledger is not None:
         spent = "Nothing is spent yet." if not state.entries else f"It has {_entries(len(state.entries))}."
-        ui.label(f"{name} has a budget of {state.ledger.terms.kept}, which is fixed. {spent}")
+        ui.label(f"{_named(planning)} has a budget of {state.ledger.terms.kept}, which is fixed. {spent}")
+    elif state.problem is not None:
+        problem_card(Problem.of(state.problem))
+
+
+def _named(planning: Planning) -> str:
+    location = planning.state.location
+    return location.name if isinstance(location, Path) else str(location)
+
+
+def _missing(workshop: Workshop) -> str | None:
+    """Name the ledger that the file names and that is not made yet."""
+    planning = workshop.planning
+    missing = planning is not None and planning.state.ledger is None and planning.state.missing
+    return _named(planning) if planning is not None and missing else None
+
+
+def _making(workshop: Workshop) -> None:
+    """Offer to make the ledger."""
+    name = _missing(workshop)
+    if name is None:
         return
-    if state.problem is not None:
-        problem_card(Problem(state.problem.message, state.problem.hint))
-    _budget_field(workshop)
-    if state.missing:
-        ui.label(f"There is no ledger {name} yet. It must be made before the first release; its budget is then fixed.")
-        button = ui.button("Create the ledger", icon="add", on_click=lambda: _create(workshop))
-        button.props("no-caps").set_enabled(planning.file.budget is not None)
+    ui.label(f"There is no ledger {name} yet. It must be made before the first release; its budget is then fixed.")
+    button = ui.button("Create the ledger", icon="add", on_click=lambda: _create(workshop)).props("no-caps")
+
+    def refresh() -> None:
+        button.set_enabled(workshop.file is not None and workshop.file.budget is not None)
+
+    follow(button, refresh, workshop.changed)
+    refresh()
 
 
 def _entries(many: int) -> str:
@@ -104,28 +123,46 @@ def _name_ledger(workshop: Workshop) -> None:
 _COUNTS = {"epsilon": "epsilon", "rho": "rho (Gaussian noise too)"}
 
 
+def _field(workshop: Workshop) -> str | None:
+    """Return what form the budget is stated in while no ledger fixes it; None where one does."""
+    planning = workshop.planning
+    if planning is None or planning.state.ledger is not None:
+        return None
+    stated = last_good_body(workshop).get("budget")
+    return "epsilon and delta" if isinstance(stated, dict) and "rho" not in stated else "one number"
+
+
+def _stated(workshop: Workshop) -> tuple[str, str]:
+    stated = last_good_body(workshop).get("budget")
+    unit, amount = ("rho", stated.get("rho")) if isinstance(stated, dict) else ("epsilon", stated)
+    return unit, "" if amount is None else _shown(amount)
+
+
 def _budget_field(workshop: Workshop) -> None:
     """Let the budget be stated, while there is no ledger that fixes it."""
-    stated = workshop.body.get("budget")
-    if isinstance(stated, dict) and "rho" not in stated:
+    form = _field(workshop)
+    if form is None:
+        return
+    if form == "epsilon and delta":
         note("The budget is one of epsilon and delta: change it in the file.")
         return
-    unit, amount = ("rho", stated["rho"]) if isinstance(stated, dict) else ("epsilon", stated)
+    unit, amount = _stated(workshop)
     with ui.row().classes("items-center gap-4"):
-        number = ui.input("Budget", value="" if amount is None else _shown(amount))
-        number.props("outlined dense").classes("w-32")
+        number = ui.input("Budget", value=amount).props("outlined dense").classes("w-32")
         counted = ui.select(_COUNTS, label="Counted in", value=unit).props("outlined dense").classes("w-56")
 
     def state() -> None:
         # Left empty, nothing was stated yet: there is nothing to complain about.
         number.error = why_not(number.value, "the budget") if number.value else None
         read = read_amount(number.value)
-        if read is None:
+        if read is None or (counted.value, _shown(read)) == _stated(workshop):
             return
         body, value = workshop.body, in_file(read)
         body["budget"] = value if counted.value == "epsilon" else {"rho": value}
         _say(workshop.change(body))
 
+    keeps_up(number, lambda: _stated(workshop)[1], workshop.changed)
+    keeps_up(counted, lambda: _stated(workshop)[0], workshop.changed)
     number.on("blur", state)
     number.on("keydown.enter", state)
     counted.on_value_change(state)
@@ -164,7 +201,12 @@ class _Balances:
     def __init__(self, workshop: Workshop) -> None:
         self._workshop = workshop
         self._left_out: set[str] = set()
-        switches = live(self._switches, workshop.planned, shows=self._listed)
+        with ui.column().classes("w-full gap-1") as switches:
+            live(self._introduced, workshop.planned, shows=lambda: bool(self._listed()))
+            rows = keyed(
+                lambda: [(name, possible) for name, _, possible in self._listed()], self._switch, workshop.planned
+            )
+            rows.classes("w-full flex flex-wrap gap-x-6 gap-y-1")
         self._whole = ui.column().classes("w-full gap-4")
         for element in (switches, self._whole):
             greys(element, workshop.planned, lambda: workshop.stale)
@@ -176,22 +218,30 @@ class _Balances:
         follow(self._whole, self._refresh, workshop.planned)
         self._refresh()
 
-    def _listed(self) -> Any:
+    def _listed(self) -> list[tuple[str, str, bool]]:
         planning = self._workshop.planning
-        return None if planning is None else [_switch(outcome) for outcome in planning.outcomes]
+        return [] if planning is None else [_switch(outcome) for outcome in planning.outcomes]
 
-    def _switches(self) -> None:
-        planning = self._workshop.planning
-        if planning is None or not planning.outcomes:
+    def _introduced(self) -> None:
+        if self._listed():
+            note("Switch releases off to see what the others leave. This changes nothing and spends nothing.")
+        else:
             note("There is no release to spend on.")
-            return
-        note("Switch releases off to see what the others leave. This changes nothing and spends nothing.")
-        with ui.element("div").classes("w-full flex flex-wrap gap-x-6 gap-y-1"):
-            for outcome in planning.outcomes:
-                name, words, possible = _switch(outcome)
-                switch = ui.switch(f"{name}: {words}", value=outcome.plan is not None and name not in self._left_out)
-                switch.set_enabled(possible)
-                switch.on_value_change(partial(self._turn, name))
+
+    def _switch(self, key: tuple[str, bool]) -> None:
+        name, possible = key
+
+        def refresh() -> None:
+            words = next((words for each, words, _ in self._listed() if each == name), "")
+            switch.set_text(f"{name}: {words}")
+
+        outcomes = () if self._workshop.planning is None else self._workshop.planning.outcomes
+        planned = any(each.name == name and each.plan is not None for each in outcomes)
+        switch = ui.switch(value=planned and name not in self._left_out)
+        switch.set_enabled(possible)
+        switch.on_value_change(partial(self._turn, name))
+        follow(switch, refresh, self._workshop.planned)
+        refresh()
 
     def _turn(self, name: str, event: Any) -> None:
         (self._left_out.discard if event.value else self._left_out.add)(name)

@@ -18,8 +18,8 @@ _SIZE = "width: 46rem; max-width: 94vw; max-height: 90vh; overflow: hidden; flex
 _SCROLLING = "flex: 1 1 auto; min-height: 6rem; overflow: auto"
 
 
-def confirm(workshop: Workshop, offer: Offer) -> None:
-    """Ask; yes saves the file and begins to publish."""
+def confirm(workshop: Workshop, offer: Offer, text: str) -> None:
+    """Ask about what was offered for a text of the file; yes saves the file and begins to publish."""
     said = offer.confirmation
     with ui.dialog().props('aria-label="Confirm"') as dialog, ui.card().classes("studio-card").style(_SIZE):
         with ui.column().classes("w-full gap-3 no-wrap studio-more").style(_SCROLLING) as read:
@@ -32,7 +32,7 @@ def confirm(workshop: Workshop, offer: Offer) -> None:
             _what(said)
         # The question stays in sight however long the rest is.
         problems = ui.column().classes("w-full empty:hidden")
-        _buttons(workshop, offer, dialog, problems)
+        _buttons(workshop, offer, text, dialog, problems)
     dialog.open()
 
 
@@ -63,9 +63,7 @@ def _unprotected(said: Confirmation) -> None:
             notice(f"{each.name}: {words}", icon="warning")
 
 
-def _buttons(workshop: Workshop, offer: Offer, dialog: ui.dialog, problems: ui.column) -> None:
-    text = workshop.draft.text
-
+def _buttons(workshop: Workshop, offer: Offer, text: str, dialog: ui.dialog, problems: ui.column) -> None:
     def begin() -> None:
         problems.clear()
         try:

@@ -9,7 +9,7 @@ from nicegui import run, ui
 from blowfish_privacy.release.data_check import PolicyCheck
 from blowfish_privacy.statements.data_check import HEADER, data_check_cells, data_check_words, fit_in_words
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.parts.plain_table import plain_table
 from blowfish_privacy.studio.parts.words import note, notice, problem_card, section
 from blowfish_privacy.studio.table_view import check_of
@@ -21,7 +21,8 @@ def data_check(workshop: Workshop) -> None:
     with ui.column().classes("studio-card"):
         section("Check the data")
         note("Counts values that are missing or that the declarations do not cover, before anything is spent.")
-        live(lambda: _check(workshop), workshop.changed, shows=lambda: _of(workshop)).classes("studio-stack")
+        with ui.element("div").classes("studio-stack"):
+            _check(workshop)
 
 
 def _of(workshop: Workshop) -> Any:
@@ -30,15 +31,23 @@ def _of(workshop: Workshop) -> Any:
 
 
 def _check(workshop: Workshop) -> None:
-    data, file = workshop.data, workshop.file
-    ready = data is not None and file is not None
+    def ready() -> bool:
+        return workshop.data is not None and workshop.file is not None
+
     button = ui.button("Check the data", icon="fact_check").props("outline no-caps").classes("self-start")
-    button.set_enabled(ready)
-    if not ready:
-        note("Needs a table and at least one declared attribute.")
-    place = ui.column().classes("w-full gap-3")
+    needs = note("Needs a table and at least one declared attribute.")
+    place = ui.column().classes("w-full gap-3 empty:hidden")
+    about = [_of(workshop)]
+
+    def refresh() -> None:
+        button.set_enabled(ready())
+        needs.set_visibility(not ready())
+        if about[0] != _of(workshop):
+            about[0] = _of(workshop)
+            place.clear()
 
     async def check() -> None:
+        data, file, asked = workshop.data, workshop.file, _of(workshop)
         if data is None or file is None:
             return
         place.clear()
@@ -47,14 +56,17 @@ def _check(workshop: Workshop) -> None:
             note("Reading the table")
         button.disable()
         found = await run.io_bound(check_of, data, file.policy)
-        if found is None or place.is_deleted:
+        if place.is_deleted:
             return
-        button.enable()
-        place.clear()
-        with place:
-            _shown(found, place)
+        refresh()
+        if found is not None and asked == _of(workshop):
+            place.clear()
+            with place:
+                _shown(found, place)
 
     button.on_click(check)
+    follow(place, refresh, workshop.changed)
+    refresh()
 
 
 def _shown(found: PolicyCheck | Problem, place: ui.column) -> None:

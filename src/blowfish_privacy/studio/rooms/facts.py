@@ -11,8 +11,8 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.studio.fact_effects import FactEffects
 from blowfish_privacy.studio.fact_entry import option_of, whole, with_option, without_fact
 from blowfish_privacy.studio.last_good import last_good_body
-from blowfish_privacy.studio.parts.following import follow
-from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.following import follow, keeps_up
+from blowfish_privacy.studio.parts.live import keyed, live
 from blowfish_privacy.studio.parts.problems import try_change
 from blowfish_privacy.studio.parts.words import heading, note, notice, section
 from blowfish_privacy.studio.rooms.fact_form import fact_form
@@ -53,34 +53,47 @@ def _fill(workshop: Workshop, effects: FactEffects) -> None:
         notice("Declare the attributes of your table first; then you can say what is known about them.")
         return
     with ui.element("div").classes("studio-stack"):
-        live(lambda: _facts(workshop, effects), workshop.changed, effects.worked_out, shows=lambda: _known(effects))
+        _facts(workshop, effects)
         fact_form(workshop)
         _people(workshop)
 
 
-def _known(effects: FactEffects) -> Any:
-    return effects.stale, effects.turn
+def _known(workshop: Workshop) -> list[tuple[int, str]]:
+    """Number the facts of the file, in words."""
+    file = workshop.file
+    return [] if file is None else [(at, fact.words(file.policy.domain)) for at, fact in enumerate(file.policy.known)]
 
 
 def _facts(workshop: Workshop, effects: FactEffects) -> None:
-    file = workshop.file
-    if file is None:
-        return
-    known = file.policy.known
-    with ui.element("div").classes("studio-stack"):
-        if not known:
+    def worked_out() -> Any:
+        return len(_known(workshop)), effects.stale, effects.turn
+
+    def none() -> None:
+        if not _known(workshop):
             notice("No facts are listed. If some counts are public in truth, list them, or the promise weakens.")
-        for number, fact in enumerate(known):
-            words = fact.words(file.policy.domain)
-            with ui.column().classes("studio-card"):
-                with ui.row().classes("items-start justify-between w-full no-wrap gap-3"):
-                    ui.label(f"{words[:1].upper()}{words[1:]}").classes("text-weight-medium")
-                    remove = ui.button(icon="delete_outline", on_click=partial(_remove, workshop, number))
-                    remove.props(f'flat round dense aria-label="Remove fact {number + 1}"').tooltip("Remove")
-                if len(known) > 1:
-                    effects_of_one(effects, number)
-        if known:
+
+    def of_all() -> None:
+        if _known(workshop):
             effects_of_all(effects)
+
+    def of_one(number: int) -> None:
+        if len(_known(workshop)) > 1:
+            effects_of_one(effects, number)
+
+    def fact(known: tuple[int, str]) -> None:
+        number, words = known
+        with ui.column().classes("studio-card"):
+            with ui.row().classes("items-start justify-between w-full no-wrap gap-3"):
+                ui.label(f"{words[:1].upper()}{words[1:]}").classes("text-weight-medium")
+                remove = ui.button(icon="delete_outline", on_click=partial(_remove, workshop, number))
+                remove.props(f'flat round dense aria-label="Remove fact {number + 1}"').tooltip("Remove")
+            adds = live(lambda: of_one(number), workshop.changed, effects.worked_out, shows=worked_out)
+            adds.classes("empty:hidden")
+
+    with ui.element("div").classes("studio-stack"):
+        live(none, workshop.changed, shows=lambda: not _known(workshop)).classes("empty:hidden")
+        keyed(lambda: _known(workshop), fact, workshop.changed).classes("studio-stack empty:hidden")
+        live(of_all, workshop.changed, effects.worked_out, shows=worked_out).classes("empty:hidden")
 
 
 def _remove(workshop: Workshop, number: int) -> None:
@@ -91,48 +104,59 @@ def _people(workshop: Workshop) -> None:
     """Choose what is known about the number of records, and how many rows a person has."""
     with ui.column().classes("studio-card"):
         section("The number of records")
-        live(lambda: _size(workshop), workshop.changed, shows=lambda: _options(workshop))
+        live(lambda: _size(workshop), workshop.changed, shows=lambda: _presence(workshop))
         section("Rows of a person")
-        live(lambda: _rows(workshop), workshop.changed, shows=lambda: _options(workshop))
+        _rows(workshop)
         with ui.expansion("More: how others move along", icon="tune").classes("w-full").props("dense"):
-            live(lambda: _compensation(workshop), workshop.changed, shows=lambda: _options(workshop))
+            _compensation(workshop)
 
 
-def _options(workshop: Workshop) -> Any:
+def _presence(workshop: Workshop) -> bool:
+    return last_good_body(workshop)["policy"]["secrets"] == "add_remove" if workshop.file is not None else False
+
+
+def _option(workshop: Workshop, name: str) -> Any:
+    """Return what the last valid file says of the size, the rows of a person or the compensation."""
     body = last_good_body(workshop)
-    if not body:
-        return None
-    names = ("size", "rows_per_person", "compensation")
-    return [option_of(body, name) for name in names], body["policy"]["secrets"] == "add_remove"
+    return option_of(body, name) if body else None
 
 
 def _size(workshop: Workshop) -> None:
-    (size, _, _), presence = _options(workshop)
-    if presence:
+    if _presence(workshop):
         note("It is secret: presence is the secret that you chose.")
         return
-    choice = ui.radio(_SIZES, value=size if size in _SIZES else "stated").classes("studio-radio")
+
+    def kind() -> str:
+        size = _option(workshop, "size")
+        return size if size in _SIZES else "stated"
+
+    def count() -> str:
+        size = _option(workshop, "size")
+        return "" if size in _SIZES else str(size)
+
+    choice = ui.radio(_SIZES, value=kind()).classes("studio-radio")
     choice.props('aria-label="The number of records"')
-    number = ui.input("Number of records", value="" if size in _SIZES else str(size)).classes("w-56")
+    number = ui.input("Number of records", value=count()).classes("w-56")
     number.props("outlined dense").bind_visibility_from(choice, "value", value="stated")
 
     def take(value: Any) -> None:
-        if value == "stated":
-            _typed(workshop, number, "size", "the number of records")
-        elif value != size and try_change(workshop, with_option(workshop.body, "size", value)):
-            choice.set_value(size if size in _SIZES else "stated")
+        if value not in ("stated", kind()) and try_change(workshop, with_option(workshop.body, "size", value)):
+            choice.set_value(kind())
 
-    choice.on_value_change(lambda event: event.value != "stated" and take(event.value))
-    number.on("blur", lambda: take("stated"))
-    number.on("keydown.enter", lambda: take("stated"))
+    choice.on_value_change(lambda event: take(event.value))
+    for event in ("blur", "keydown.enter"):
+        number.on(event, lambda: _typed(workshop, number, "size", "the number of records"))
+    keeps_up(choice, kind, workshop.changed)
+    keeps_up(number, count, workshop.changed)
 
 
 def _rows(workshop: Workshop) -> None:
-    (_, rows, _), _ = _options(workshop)
     note("The most rows that one person has in the table. The noise grows with it.")
-    field = ui.input("Rows of a person, at most", value=str(rows)).classes("w-56").props("outlined dense")
+    field = ui.input("Rows of a person, at most", value=str(_option(workshop, "rows_per_person")))
+    field.classes("w-56").props("outlined dense")
     for event in ("blur", "keydown.enter"):
         field.on(event, lambda: _typed(workshop, field, "rows_per_person", "the number of rows"))
+    keeps_up(field, lambda: str(_option(workshop, "rows_per_person")), workshop.changed)
 
 
 def _typed(workshop: Workshop, field: ui.input, option: str, what: str) -> None:
@@ -151,13 +175,16 @@ def _typed(workshop: Workshop, field: ui.input, option: str, what: str) -> None:
 
 
 def _compensation(workshop: Workshop) -> None:
-    (_, _, compensation), _ = _options(workshop)
+    def now() -> Any:
+        return _option(workshop, "compensation")
+
     note("A known count stays true when one person's value changes only if other people's values change along.")
-    choice = ui.radio(_COMPENSATION, value=compensation).classes("studio-radio")
+    choice = ui.radio(_COMPENSATION, value=now()).classes("studio-radio")
     choice.props('aria-label="How others move along"')
 
     def take(value: Any) -> None:
-        if value != compensation and try_change(workshop, with_option(workshop.body, "compensation", value)):
-            choice.set_value(compensation)
+        if value != now() and try_change(workshop, with_option(workshop.body, "compensation", value)):
+            choice.set_value(now())
 
     choice.on_value_change(lambda event: take(event.value))
+    keeps_up(choice, now, workshop.changed)

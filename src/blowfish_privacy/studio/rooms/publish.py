@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
 
-from nicegui import run, ui
+from nicegui import background_tasks, run, ui
 
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger.quote import Quote
@@ -13,8 +14,10 @@ from blowfish_privacy.statements.accuracy import error_words
 from blowfish_privacy.statements.asked import asked_words
 from blowfish_privacy.statements.budget import budget_words
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.following import follow
+from blowfish_privacy.studio.parts.live import keyed, live
 from blowfish_privacy.studio.parts.saving import ask_where
+from blowfish_privacy.studio.parts.waiting import greys
 from blowfish_privacy.studio.parts.words import heading, note, notice, problem_card, section
 from blowfish_privacy.studio.planning import Outcome, Planning
 from blowfish_privacy.studio.publishing import Offer
@@ -22,6 +25,7 @@ from blowfish_privacy.studio.rooms.confirming import confirm
 from blowfish_privacy.studio.rooms.ledger_history import show_history
 from blowfish_privacy.studio.rooms.publication import show_progress
 from blowfish_privacy.studio.rooms.results_shelf import Shelf
+from blowfish_privacy.studio.signal import Signal
 from blowfish_privacy.studio.workshop import Workshop
 
 
@@ -37,14 +41,21 @@ def publish(workshop: Workshop) -> None:
         workshop.planned,
         workshop.changed,
         workshop.published,
-        shows=lambda: (id(workshop.planning), workshop.stale, workshop.draft.saved, workshop.publisher.busy),
+        shows=lambda: _outline(workshop),
     ).classes("empty:hidden")
     shelf = Shelf(workshop)
     show_history(workshop, shelf)
 
 
+def _outline(workshop: Workshop) -> Any:
+    """Return what decides which parts the room has."""
+    file = workshop.file
+    lists = None if file is None else bool(file.releases)
+    return lists, workshop.planning_problem, workshop.publisher.busy, workshop.planning is None
+
+
 def _offer(workshop: Workshop, left_out: set[str]) -> None:
-    file, planning = workshop.file, workshop.planning
+    file = workshop.file
     if file is None:
         notice("There is no policy yet. Begin under Table.")
     elif not file.releases:
@@ -54,59 +65,123 @@ def _offer(workshop: Workshop, left_out: set[str]) -> None:
     elif workshop.publisher.busy:
         # What a plan would cost now changes with every charge; the progress says what is going on.
         return
-    elif planning is None:
+    elif workshop.planning is None:
         with ui.row().classes("items-center gap-3"):
             ui.spinner(size="md")
             ui.label("Planning ...")
     else:
-        # The old plans stay visible, greyed, while new ones are worked out.
-        with ui.column().classes(f"w-full gap-4 {'studio-stale' if workshop.stale else ''}"):
-            _choice(workshop, planning, left_out)
+        _Choice(workshop, left_out)
 
 
-def _choice(workshop: Workshop, planning: Planning, left_out: set[str]) -> None:
-    with ui.column().classes("studio-card"):
-        section("Releases of the file")
-        totals: list[ui.element] = []
+class _Choice:
+    """What to publish: boxes and a button that stay, and beside them what the latest plans say."""
 
-        def retotal() -> None:
-            for each in totals:
-                each.clear()
-                with each:
-                    _totals(planning, _names(planning, left_out))
+    def __init__(self, workshop: Workshop, left_out: set[str]) -> None:
+        self._workshop, self._left_out, self._chosen = workshop, left_out, Signal()
+        planned = workshop.planned
+        with ui.column().classes("studio-card"):
+            section("Releases of the file")
+            # The old plans stay visible, greyed, while new ones are worked out.
+            with ui.column().classes("w-full gap-4") as plans:
+                boxes = keyed(
+                    lambda: [(each.name, each.plan is not None) for each in self._outcomes], self._release, planned
+                )
+                boxes.classes("w-full flex flex-col gap-4")
+                ui.separator()
+                live(self._totals, planned, self._chosen, shows=lambda: (id(workshop.planning), self._names))
+            greys(plans, planned, lambda: workshop.stale)
+            live(self._obstacles, planned, workshop.changed, shows=self._missing).classes("flex flex-col gap-2")
+            self._review_button()
 
-        for outcome in planning.outcomes:
-            _release(outcome, left_out, retotal)
-        ui.separator()
-        if workshop.stale:
-            note("Planning ...")
-        else:
-            totals.append(ui.column().classes("w-full gap-2"))
-            retotal()
-        _obstacles(workshop, planning)
-        _review_button(workshop, planning, left_out)
+    @property
+    def _outcomes(self) -> Sequence[Outcome]:
+        return () if self._workshop.planning is None else self._workshop.planning.outcomes
+
+    @property
+    def _names(self) -> list[str]:
+        return [each.name for each in self._outcomes if each.plan is not None and each.name not in self._left_out]
+
+    def _release(self, key: tuple[str, bool]) -> None:
+        name, possible = key
+
+        def chosen(event: Any) -> None:
+            (self._left_out.discard if event.value else self._left_out.add)(name)
+            self._chosen.fire()
+
+        def outcome() -> Outcome | None:
+            return next((each for each in self._outcomes if each.name == name), None)
+
+        with ui.row().classes("w-full items-start gap-x-4 gap-y-0 flex-wrap"):
+            box = ui.checkbox(name, value=possible and name not in self._left_out)
+            box.on_value_change(chosen).classes("min-w-[11rem] font-medium")
+            box.set_enabled(possible)
+            with ui.element("div").classes("flex-1 min-w-[14rem] pt-2 max-sm:pl-10 max-sm:pt-0"):
+                live(lambda: _said(outcome()), self._workshop.planned, shows=lambda: id(outcome()))
+
+    def _totals(self) -> None:
+        if self._workshop.planning is not None:
+            with ui.column().classes("w-full gap-2"):
+                _totals(self._workshop.planning, self._names)
+
+    def _missing(self) -> Any:
+        planning, draft = self._workshop.planning, self._workshop.draft
+        if planning is None:
+            return None
+        state = planning.state
+        problem = None if state.problem is None else Problem.of(state.problem)
+        return planning.file.data, problem, state.missing, state.ledger is None, draft.path is None, draft.saved
+
+    def _obstacles(self) -> None:
+        if self._workshop.planning is not None:
+            _obstacles(self._workshop, self._workshop.planning)
+
+    def _review_button(self) -> None:
+        workshop, client = self._workshop, ui.context.client
+        problems = ui.column().classes("w-full")
+
+        def refresh() -> None:
+            planning = workshop.planning
+            ready = planning is not None and planning.state.ledger is not None and bool(planning.plans)
+            button.set_enabled(ready and workshop.data is not None and not workshop.stale)
+
+        async def review() -> None:
+            problems.clear()
+            if workshop.draft.path is None:
+                ask_where(workshop, then=go_on)
+                return
+            file, text = workshop.file, workshop.draft.text
+            if file is None or workshop.broken:
+                return
+            button.props("loading")
+            made = await run.io_bound(_prepared, workshop, file, self._names)
+            if button.is_deleted:
+                return
+            button.props(remove="loading")
+            if isinstance(made, Offer):
+                with client.content:
+                    confirm(workshop, made, text)
+            elif made is not None:
+                with problems:
+                    problem_card(made)
+
+        def go_on() -> None:
+            background_tasks.create(review(), name="review")
+
+        button = ui.button("Review and publish", icon="fact_check", on_click=review).props("no-caps")
+        follow(button, refresh, workshop.planned, workshop.changed)
+        refresh()
 
 
-def _names(planning: Planning, left_out: set[str]) -> list[str]:
-    return [each.name for each in planning.outcomes if each.plan is not None and each.name not in left_out]
-
-
-def _release(outcome: Outcome, left_out: set[str], retotal: Callable[[], None]) -> None:
-    def chosen(event: object) -> None:
-        (left_out.discard if getattr(event, "value", False) else left_out.add)(outcome.name)
-        retotal()
-
-    with ui.row().classes("w-full items-start gap-x-4 gap-y-0 flex-wrap"):
-        box = ui.checkbox(outcome.name, value=outcome.plan is not None and outcome.name not in left_out)
-        box.on_value_change(chosen).classes("min-w-[11rem] font-medium")
-        box.set_enabled(outcome.plan is not None)
-        with ui.column().classes("flex-1 min-w-[14rem] gap-0 pt-2 max-sm:pl-10 max-sm:pt-0"):
-            if outcome.problem is not None:
-                problem_card(Problem.of(outcome.problem))
-            elif outcome.plan is not None and outcome.view is not None:
-                ui.label(asked_words(outcome.plan))
-                error = f"typical error {error_words(outcome.plan)}" if outcome.plan.amount else "exact"
-                note(f"{_cost(outcome)}; {error}")
+def _said(outcome: Outcome | None) -> None:
+    """Say what a release asks, what it costs and how wrong it will be, or why it cannot be planned."""
+    if outcome is None:
+        return
+    if outcome.problem is not None:
+        problem_card(Problem.of(outcome.problem))
+    elif outcome.plan is not None and outcome.view is not None:
+        ui.label(asked_words(outcome.plan))
+        error = f"typical error {error_words(outcome.plan)}" if outcome.plan.amount else "exact"
+        note(f"{_cost(outcome)}; {error}")
 
 
 def _cost(outcome: Outcome) -> str:
@@ -148,31 +223,6 @@ def _obstacles(workshop: Workshop, planning: Planning) -> None:
         notice("The file is not saved yet. Save it first: what is published belongs to it.")
     elif not workshop.draft.saved:
         notice("The file has changes that are not saved. They are saved before anything is published.")
-
-
-def _review_button(workshop: Workshop, planning: Planning, left_out: set[str]) -> None:
-    problems = ui.column().classes("w-full")
-
-    async def review() -> None:
-        problems.clear()
-        if workshop.draft.path is None:
-            ask_where(workshop)
-            return
-        button.props("loading")
-        made = await run.io_bound(_prepared, workshop, planning.file, _names(planning, left_out))
-        if button.is_deleted:
-            return
-        button.props(remove="loading")
-        if isinstance(made, Offer):
-            with ui.context.client.content:
-                confirm(workshop, made)
-        elif made is not None:
-            with problems:
-                problem_card(made)
-
-    button = ui.button("Review and publish", icon="fact_check", on_click=review).props("no-caps")
-    ready = planning.state.ledger is not None and planning.file.data is not None and bool(planning.plans)
-    button.set_enabled(ready and not workshop.stale and not workshop.publisher.busy)
 
 
 def _prepared(workshop: Workshop, file: PolicyFile, names: list[str]) -> Offer | Problem:

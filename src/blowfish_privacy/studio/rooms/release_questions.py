@@ -9,7 +9,7 @@ from nicegui import ui
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.studio.conditions import numbers_text, read_list, read_tables, tables_text
-from blowfish_privacy.studio.parts.following import follow
+from blowfish_privacy.studio.parts.following import follow, keeps_up
 from blowfish_privacy.studio.release_kinds import Entry, Kind, asked_for, groups_of, names_of, possible, with_key
 from blowfish_privacy.studio.signal import Signal
 from blowfish_privacy.studio.workshop import Workshop
@@ -149,7 +149,7 @@ def _text(
     field.on("blur", done)
     if not lines:
         field.on("keydown.enter", done)
-    _follow(form, field, lambda: write(form.entry.get(key, [])))
+    keeps_up(field, lambda: write(form.entry.get(key, [])), form.workshop.changed)
 
 
 def _follow(form: Form, field: Any, value: Callable[[], Any]) -> None:

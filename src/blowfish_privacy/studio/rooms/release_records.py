@@ -7,6 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from blowfish_privacy.studio.conditions import condition_text, read_condition
+from blowfish_privacy.studio.parts.following import keeps_up
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.words import note
 from blowfish_privacy.studio.release_kinds import groups_of, kind_of, names_of, with_key
@@ -73,7 +74,7 @@ def _condition(form: Form, name: str) -> None:
     field.on("keydown.enter", done)
     remove = ui.button(icon="close", on_click=lambda: _remove(form, name))
     remove.props("flat round dense").props["aria-label"] = f"Leave out the condition on {name}"
-    shows(field, lambda: condition_text(_where(form).get(name, ""), attribute), form.workshop.changed)
+    keeps_up(field, lambda: condition_text(_where(form).get(name, ""), attribute), form.workshop.changed)
 
 
 def _add(form: Form, name: str) -> None:

@@ -22,7 +22,6 @@ from blowfish_privacy.studio.rooms.release_form import ReleaseForm
 from blowfish_privacy.studio.rooms.release_pictures import ReleasePictures
 from blowfish_privacy.studio.signal import Signal
 from blowfish_privacy.studio.workshop import Workshop
-from blowfish_privacy.support.exact import about
 
 
 def releases(workshop: Workshop) -> None:
@@ -209,7 +208,8 @@ def _figures(workshop: Workshop, name: str) -> list[tuple[str, str]]:
         return [("error", "exact"), ("cost", "nothing")]
     cost = "paid for" if outcome.paid is not None else view["amount"]
     lost = view["lost_on"] if len(view["lost"]) <= _FEW else f"{len(view['lost'])} attributes"
-    return [("typical error", about(view["rmse"])), (f"{view['measure']}, on {lost}", cost)]
+    assumed = "typical error" if view["assumed"] is None else "typical error, in groups of the same size"
+    return [(assumed, view["typical"]), (f"{view['measure']}, on {lost}", cost)]
 
 
 def _say(problem: Problem) -> None:

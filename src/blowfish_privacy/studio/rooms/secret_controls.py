@@ -91,7 +91,14 @@ def _ruler(
     handle.on("change", lambda: take(stops[int(handle.value or 0)]))
     field.on("blur", typed)
     field.on("keydown.enter", typed)
-    follow(field, in_step, card.workshop.changed)
+    seen = [now()]
+
+    def follow_file() -> None:
+        if card.exists and card.kind == kind and now() != seen[0]:
+            seen[0] = now()
+            in_step()
+
+    follow(field, follow_file, card.workshop.changed)
 
 
 def cuts_control(card: SecretCard) -> None:

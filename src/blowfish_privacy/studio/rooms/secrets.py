@@ -11,6 +11,7 @@ from blowfish_privacy.policies.explain import not_protected
 from blowfish_privacy.statements.policy import name_only_after
 from blowfish_privacy.studio.chosen_loss import OWN, ChosenLoss
 from blowfish_privacy.studio.last_good import last_good_body
+from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.problems import try_change
 from blowfish_privacy.studio.parts.words import heading, note, notice, section
@@ -152,22 +153,26 @@ def _choose_loss(loss: ChosenLoss, lost: Signal) -> None:
     """Let somebody choose the loss at which values are compared."""
     workshop = loss.workshop
 
-    def build() -> None:
-        with ui.row().classes("items-end gap-4 w-full"):
-            which = ui.select(loss.options(), value=loss.chosen, label="Compare values after a loss of")
-            which.classes("w-80 max-w-full").props("outlined dense")
-            own = ui.input("Epsilon", value=show(loss.own), validation=loss.wrong).classes("w-28")
-            own.props("outlined dense").bind_visibility_from(which, "value", value=OWN)
+    with ui.row().classes("items-end gap-4 w-full"):
+        which = ui.select(loss.options(), value=loss.chosen, label="Compare values after a loss of")
+        which.classes("w-80 max-w-full").props("outlined dense")
+        own = ui.input("Epsilon", value=show(loss.own), validation=loss.wrong).classes("w-28")
+        own.props("outlined dense").bind_visibility_from(which, "value", value=OWN)
 
-        def chosen(value: str) -> None:
+    def chosen(value: str) -> None:
+        # What a person chose comes back with the plan that it is about.
+        if value != loss.chosen:
             loss.which = value
             lost.fire()
 
-        def typed(text: str | None) -> None:
-            if loss.take(text or ""):
-                lost.fire()
+    def typed(text: str | None) -> None:
+        if loss.take(text or ""):
+            lost.fire()
 
-        which.on_value_change(lambda event: chosen(event.value))
-        own.on_value_change(lambda event: typed(event.value))
+    def refresh() -> None:
+        if (options := loss.options()) != which.options:
+            which.set_options(options, value=loss.chosen)
 
-    live(build, workshop.changed, workshop.planned, shows=loss.options)
+    which.on_value_change(lambda event: chosen(event.value))
+    own.on_value_change(lambda event: typed(event.value))
+    follow(which, refresh, workshop.changed, workshop.planned)

@@ -12,14 +12,15 @@ from blowfish_privacy.engines import Column
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.studio.declaring import without_attribute
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts.following import follow
+from blowfish_privacy.studio.parts.live import keyed, live
 from blowfish_privacy.studio.parts.problems import try_change
 from blowfish_privacy.studio.parts.words import heading, note, problem_card, section
 from blowfish_privacy.studio.rooms.attribute_dialog import declare
 from blowfish_privacy.studio.rooms.data_check import data_check
 from blowfish_privacy.studio.rooms.table_source import table_source
 from blowfish_privacy.studio.signal import Signal
-from blowfish_privacy.studio.table_view import Row, columns_of, first_rows, plain_view, rows_of
+from blowfish_privacy.studio.table_view import Row, columns_of, first_rows, rows_of
 from blowfish_privacy.studio.workshop import Workshop
 
 _MOST_SHOWN, _MANY = 100, 20
@@ -42,6 +43,7 @@ class _TableRoom:
     def __init__(self, workshop: Workshop) -> None:
         self._workshop = workshop
         self._found: list[Column] | Problem | None = None
+        self._known: tuple[Any, Any, dict[str, Row]] | None = None
         self._last: str | None = None
         self._looking = False
         self._looked = Signal()
@@ -55,8 +57,8 @@ class _TableRoom:
             section("Columns")
             self._wanted = ui.input("Find a column").classes("w-full").props("outlined dense clearable")
             self._wanted.on_value_change(self._looked.fire)
-            live(self._columns, self._workshop.changed, self._looked, shows=self._shows).classes("studio-stack")
-            # Outside of what is built anew, so that no press comes to nothing.
+            with ui.element("div").classes("studio-stack"):
+                self._columns()
             self._by_name()
         data_check(self._workshop)
 
@@ -80,35 +82,38 @@ class _TableRoom:
 
             ui.timer(0, look, once=True)
 
-    def _shows(self) -> Any:
-        said = {row.name: row.said for row in self._rows()}
-        return plain_view(self._found), self._looking, said, self._wanted.value
-
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> dict[str, Row]:
         file = self._workshop.file
-        attributes = {} if file is None else {name: file.policy.domain[name] for name in file.policy.domain}
-        return rows_of(self._found if isinstance(self._found, list) else None, attributes)
+        if self._known is None or self._known[0] is not self._found or self._known[1] is not file:
+            attributes = {} if file is None else {name: file.policy.domain[name] for name in file.policy.domain}
+            rows = rows_of(self._found if isinstance(self._found, list) else None, attributes)
+            self._known = self._found, file, {row.name: row for row in rows}
+        return self._known[2]
 
     def _columns(self) -> None:
-        rows = self._rows()
-        shown = first_rows(rows, _MOST_SHOWN, str(self._wanted.value or ""))
-        declared = sum(bool(row.said) for row in rows)
-        self._wanted.set_visibility(len(rows) > _MANY)
-        if rows:
-            note(f"{declared:,} of {len(rows):,} declared")
-        if isinstance(self._found, Problem):
-            problem_card(self._found)
-        self._waiting()
-        if shown:
-            with ui.element("ul").classes("studio-columns"):
-                for row in shown:
-                    self._row(row)
-        if len(shown) < len(rows):
-            note(f"{len(shown):,} of {len(rows):,} columns are shown.")
-        if rows and not declared:
-            note("Columns that are not declared are left out: nothing is ever published about them.")
+        """Show what is declared, and a row for each column, which stays while more becomes known of it."""
+        signals = (self._workshop.changed, self._looked)
+        live(self._about, *signals, shows=self._counted).classes("studio-stack empty:hidden")
+        rows = keyed(lambda: [row.name for row in self._shown()], self._row, *signals, tag="ul")
+        rows.classes("studio-columns empty:hidden")
+        live(self._left_out, *signals, shows=self._counted).classes("studio-stack empty:hidden")
 
-    def _waiting(self) -> None:
+    def _shown(self) -> list[Row]:
+        return first_rows([*self._rows().values()], _MOST_SHOWN, str(self._wanted.value or ""))
+
+    def _counted(self) -> Any:
+        rows = self._rows()
+        problem = self._found if isinstance(self._found, Problem) else None
+        waiting = self._looking, self._last is None
+        return len(rows), sum(bool(row.said) for row in rows.values()), len(self._shown()), problem, waiting
+
+    def _about(self) -> None:
+        rows, declared, _, problem, _ = self._counted()
+        self._wanted.set_visibility(rows > _MANY)
+        if rows:
+            note(f"{declared:,} of {rows:,} declared")
+        if problem is not None:
+            problem_card(problem)
         if self._looking:
             with ui.row().classes("items-center gap-3"):
                 ui.spinner()
@@ -116,31 +121,53 @@ class _TableRoom:
         elif self._last is None:
             note("Choose a table to see its columns, or declare attributes by name.")
 
-    def _row(self, row: Row) -> None:
-        with ui.element("li"):
-            with ui.column().classes("gap-0 min-w-0"):
-                TextElement(tag="span", text=row.name).classes("text-weight-medium studio-break")
-                if row.holds and row.holds != "as declared":
-                    note(row.holds)
-            with ui.column().classes("gap-0 min-w-0"):
-                TextElement(tag="span", text=row.said or "not declared").classes("" if row.said else "studio-note")
-                if not row.fits:
-                    with ui.row().classes("items-center gap-1 no-wrap studio-warning"):
-                        ui.icon("warning_amber").props("aria-hidden=true")
-                        TextElement(tag="span", text="The column is of another type")
-            with ui.row().classes("gap-1 no-wrap"):
-                self._actions(row)
+    def _left_out(self) -> None:
+        rows, declared, shown, _, _ = self._counted()
+        if shown < rows:
+            note(f"{shown:,} of {rows:,} columns are shown.")
+        if rows and not declared:
+            note("Columns that are not declared are left out: nothing is ever published about them.")
 
-    def _actions(self, row: Row) -> None:
-        possible = row.column is None or row.column.kind != "other"
-        words = "Change" if row.said else "Declare"
-        button = ui.button(words, on_click=partial(self._declare, row.name, row.column)).classes("q-px-sm")
-        button.props(f"{'flat' if row.said else 'outline'} dense no-caps").props["aria-label"] = f"{words} {row.name}"
-        button.set_enabled(possible or bool(row.said))
-        if row.said:
-            removal = ui.button(icon="close", on_click=partial(self._remove, row.name)).props("flat dense round")
-            removal.props["aria-label"] = f"Leave out {row.name}"
-            removal.tooltip("Leave out")
+    def _named(self, name: str) -> Row:
+        return self._rows().get(name, Row(name, "", ""))
+
+    def _row(self, name: str) -> None:
+        def holds() -> None:
+            row = self._named(name)
+            TextElement(tag="span", text=name).classes("text-weight-medium studio-break")
+            if row.holds and row.holds != "as declared":
+                note(row.holds)
+
+        def said() -> None:
+            row = self._named(name)
+            TextElement(tag="span", text=row.said or "not declared").classes("" if row.said else "studio-note")
+            if not row.fits:
+                with ui.row().classes("items-center gap-1 no-wrap studio-warning"):
+                    ui.icon("warning_amber").props("aria-hidden=true")
+                    TextElement(tag="span", text="The column is of another type")
+
+        for part in (holds, said):
+            live(part, self._workshop.changed, self._looked, shows=lambda: self._named(name)).classes("min-w-0")
+        with ui.row().classes("gap-1 no-wrap"):
+            self._actions(name)
+
+    def _actions(self, name: str) -> None:
+        button = ui.button(on_click=lambda: self._declare(name, self._named(name).column)).classes("q-px-sm")
+        removal = ui.button(icon="close", on_click=partial(self._remove, name)).props("flat dense round")
+        removal.props["aria-label"] = f"Leave out {name}"
+        removal.tooltip("Leave out")
+
+        def refresh() -> None:
+            row = self._named(name)
+            words = "Change" if row.said else "Declare"
+            button.set_text(words)
+            button.props(f"{'flat' if row.said else 'outline'} dense no-caps", remove="outline" if row.said else "flat")
+            button.props["aria-label"] = f"{words} {name}"
+            button.set_enabled(row.column is None or row.column.kind != "other" or bool(row.said))
+            removal.set_visibility(bool(row.said))
+
+        follow(button, refresh, self._workshop.changed, self._looked)
+        refresh()
 
     def _by_name(self) -> None:
         ui.button("Declare an attribute by name", icon="add", on_click=partial(self._declare, "", None)).props(

@@ -13,6 +13,7 @@ from blowfish_privacy.studio.declaring import with_other_data
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.folders import Folder, check_place, look_into
 from blowfish_privacy.studio.moving import from_folder
+from blowfish_privacy.studio.parts.following import keeps_up
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.problems import say_problem, try_change
 from blowfish_privacy.studio.parts.words import note, problem_card, section
@@ -24,32 +25,37 @@ def table_source(workshop: Workshop, dialogs: ui.element) -> None:
     """Show which table is chosen, and let another one be."""
     with ui.column().classes("studio-card"):
         section("Where it is")
-        where = live(lambda: _place(workshop, dialogs), workshop.changed, shows=lambda: _of(workshop))
-        where.classes("studio-stack").style("gap: 6px")
+        with ui.element("div").classes("studio-stack").style("gap: 6px"):
+            _place(workshop, dialogs)
+            live(lambda: _said(workshop), workshop.changed, shows=lambda: (_named(workshop), workshop.draft.folder))
 
 
-def _of(workshop: Workshop) -> object:
-    return workshop.data, workshop.draft.folder
+def _named(workshop: Workshop) -> str:
+    named = workshop.body.get("data")
+    return named if isinstance(named, str) else ""
 
 
 def _place(workshop: Workshop, dialogs: ui.element) -> None:
-    named = workshop.body.get("data")
     with ui.row().classes("items-center gap-3 w-full"):
-        field = ui.input("Path or address", value=named if isinstance(named, str) else "")
+        field = ui.input("Path or address", value=_named(workshop))
         field.classes("flex-1 min-w-56").props("outlined dense")
 
         def take() -> None:
             chosen = str(field.value or "").strip()
-            if chosen and chosen != named:
+            if chosen and chosen != _named(workshop):
                 use(workshop, chosen)
 
         field.on("keydown.enter", take)
         field.on("blur", take)
+        keeps_up(field, lambda: _named(workshop), workshop.changed)
         ui.button("Browse", icon="folder_open", on_click=partial(browse, workshop, dialogs)).props("outline no-caps")
-    place = place_of(named if isinstance(named, str) else None, workshop.draft.folder)
+
+
+def _said(workshop: Workshop) -> None:
+    place = place_of(_named(workshop) or None, workshop.draft.folder)
     if place:
         note(f"In {place}").classes("studio-break")
-    elif not named:
+    elif not _named(workshop):
         note("A file of CSV, Parquet or DuckDB, or an address such as postgresql://host/database?table=people.")
 
 

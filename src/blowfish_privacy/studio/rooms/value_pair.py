@@ -10,6 +10,7 @@ from blowfish_privacy.domain import Attribute
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.statements.odds import odds_between
 from blowfish_privacy.statements.secret_graph import MOST_VALUES, GraphView, graph_view, reach
+from blowfish_privacy.studio.charts.look import plain
 from blowfish_privacy.studio.charts.secrets import graph_chart, graph_height, steps_chart
 from blowfish_privacy.studio.chosen_loss import ChosenLoss
 from blowfish_privacy.studio.parts.chart import chart
@@ -111,7 +112,7 @@ class ValuePair:
                 self._choose(int(event.data["id"]), first=self._next_is_first)
                 self._next_is_first = not self._next_is_first
             return
-        at = position_of(self._attribute, str(event.name))
+        at = position_of(self._attribute, plain(str(event.name)))
         if at is not None:
             self._choose(at, first=False)
 

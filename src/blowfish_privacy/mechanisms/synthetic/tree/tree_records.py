@@ -121,7 +121,7 @@ def _from_single_parents(table: Floats, codes: Integers) -> Floats:
     margin = table.sum(axis=tuple(range(last)))
     margin = margin if margin.sum() > 0 else np.ones_like(margin)
     rows = np.tile(margin, (len(codes), 1))
-    for parent, position in enumerate(np.unravel_index(codes, table.shape[:-1])):
+    for parent, position in enumerate(np.unravel_index(codes, table.shape[:-1]) if last else ()):
         alone = table.sum(axis=tuple(axis for axis in range(last) if axis != parent))[position]
         rows *= np.divide(alone, margin, out=np.zeros_like(alone), where=margin > 0)
         # Only the proportions matter; without this, many parents with small counts would come below what floats hold.

@@ -148,7 +148,7 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         kind = NormalRangesError if self.asked.ranges else NormalTablesError
         return kind(self.components, self.variances, self.worst, distribution="normal, almost exactly")
 
-    def promises(self, policy: Policy) -> list[str]:
+    def promises(self, policy: Policy, full_domain: Fraction | None = None) -> list[str]:
         """Say that no Gaussian strategy has a smaller error, where that is proved."""
         if not self.variance or self.gap is None:
             return []
