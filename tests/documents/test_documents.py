@@ -19,8 +19,10 @@ from documents.releases import ONE_OF_EACH
 
 @pytest.mark.parametrize("part", QUICK)
 def test_users_see_what_they_saw_before(part: str) -> None:
-    differing = changed(part, stored()[part], digests_of(texts_of(part)))
-    assert not differing, "see the difference with make net; if it is meant, store it: make net NET=--write"
+    texts = texts_of(part)
+    differing = changed(part, stored()[part], digests_of(texts))
+    shown = "\n".join(text for name, text in texts.items() if f"{part}: {name}" in differing)[:4000]
+    assert not differing, f"see the difference with make net; if it is meant, store it: make net NET=--write\n{shown}"
 
 
 def test_every_mechanism_has_a_case() -> None:
