@@ -21,10 +21,8 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import KMeans
 from blowfish_privacy.results import ClustersResult
 from blowfish_privacy.session import Session
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import positive
-
-Floats = npt.NDArray[np.float64]
-
 
 _WITHOUT_VALUES = ("Found array with", "features, but", "Sparse data")
 """What scikit-learn says about shapes."""

@@ -17,13 +17,13 @@ from blowfish_lab.audit.following import follower
 from blowfish_lab.audit.outputs import exact_rows, outputs
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.privacy.measure import RHO
+from blowfish_privacy.support.arrays import Floats
 
 TRAINING = 0.4
 """How many outputs are drawn for choosing the event, relative to those for counting it."""
 _PILOT, _SECONDS, _LEAST = 20, 5.0, 3_000
 """A slow mechanism gets fewer outputs: as many as it draws from one table in about so many seconds."""
 
-Floats = npt.NDArray[np.float64]
 Rows = list[npt.NDArray[Any]]
 Score = Callable[[Rows], Floats]
 Hits = npt.NDArray[np.bool_]

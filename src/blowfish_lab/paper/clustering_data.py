@@ -8,16 +8,13 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_lab.paper import data
 from blowfish_lab.paper.run import Run
 from blowfish_privacy.aggregates import Aggregates, RecordAggregates, TableAggregates
 from blowfish_privacy.domain import Binned, Domain, Integer
 from blowfish_privacy.mechanisms.clusters.centres import nearest_centre
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Floats, Integers
 
 K = 4
 ROUNDS = 10

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_lab.paper.figure import OURS, PUBLISHED, Figure, Measured, Point, Row, are_numbers
 from blowfish_lab.paper.run import Run
-
-Floats = npt.NDArray[np.float64]
+from blowfish_privacy.support.arrays import Floats
 
 FULL = "full domain"
 SOUND = "paper's mechanism, sound"

@@ -21,8 +21,7 @@ import numpy.typing as npt
 
 from blowfish_lab.paper.run import Run
 from blowfish_privacy.errors import DataError
-
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Integers
 
 CAPITAL_LOSSES = 4357
 SKIN_RECORDS = 245_057

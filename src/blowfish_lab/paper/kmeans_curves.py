@@ -10,7 +10,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from blowfish_lab.paper.clustering_data import ROUNDS, ClusteringData, K, clustering_data
-from blowfish_lab.paper.curves import CLIPPED, MEDIAN, PRINTED, SOUND, Curves, Floats
+from blowfish_lab.paper.curves import CLIPPED, MEDIAN, PRINTED, SOUND, Curves
 from blowfish_lab.paper.figure import OURS
 from blowfish_lab.paper.run import QUICK_EPSILONS, Run
 from blowfish_lab.paper.secrets import Named
@@ -24,6 +24,7 @@ from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import KMeans
 from blowfish_privacy.release.plan import make_plan
+from blowfish_privacy.support.arrays import Floats
 
 Read: TypeAlias = tuple[float, float, float]
 

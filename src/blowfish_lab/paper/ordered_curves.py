@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_lab.paper.curves import FULL, SOUND, Curves, Floats, ratios_to_ours, span
+from blowfish_lab.paper.curves import FULL, SOUND, Curves, ratios_to_ours, span
 from blowfish_lab.paper.figure import OURS, Measured, Point, Row, are_numbers
 from blowfish_lab.paper.plain_tree import prefix_errors, random_range_error, widths
 from blowfish_lab.paper.run import Run
@@ -25,6 +25,7 @@ from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Cumulative
 from blowfish_privacy.release.plan import make_plan
+from blowfish_privacy.support.arrays import Floats
 
 FAN_OUT = 16
 SOUND_ORDERED = "paper's mechanism, sound and ordered"

@@ -10,11 +10,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.noise import discrete_laplace
-
-Floats = npt.NDArray[np.float64]
+from blowfish_privacy.support.arrays import Floats
 
 
 def widths(size: int, fan_out: int) -> list[int]:

@@ -10,13 +10,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.clusters.centres import nearest_centre
 from blowfish_privacy.noise import SystemSource, discrete_laplace
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Floats, Integers
 
 
 def sound_sulq_kmeans(

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from blowfish_privacy.support.arrays import Floats
+
 Division: TypeAlias = Callable[[Floats, Floats, Floats, Floats], Floats]
 """Makes centres of noisy sums and noisy sizes, in a box from low to high."""
 

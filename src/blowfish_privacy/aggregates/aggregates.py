@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.aggregates.assignment import Assignment
 from blowfish_privacy.aggregates.attribute_sets import AttributeSets, checked_sets, involved, summed
 from blowfish_privacy.aggregates.lattice import Lattice
 from blowfish_privacy.aggregates.record_tables import narrow, record_tables
 from blowfish_privacy.domain import Domain
-
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Integers
 
 
 class Aggregates(Protocol):

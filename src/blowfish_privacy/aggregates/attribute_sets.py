@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError, brief
+from blowfish_privacy.support.arrays import Integers
 
-Integers = npt.NDArray[np.int64]
 Names: TypeAlias = tuple[str, ...]
 
 AttributeSets: TypeAlias = Sequence[Sequence[str]]

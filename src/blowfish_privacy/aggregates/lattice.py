@@ -20,11 +20,9 @@ from math import gcd, prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
-
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Integers
 
 MOST_NODES = 2**24
 """The most nodes of a lattice: their sums are held in memory."""

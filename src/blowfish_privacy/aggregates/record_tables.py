@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates.attribute_sets import Integers, Names
+from blowfish_privacy.aggregates.attribute_sets import Names
 from blowfish_privacy.domain import Domain
+from blowfish_privacy.support.arrays import Integers
 
 Positions = npt.NDArray[Any]
 """Whole numbers from 0, of any width."""

@@ -15,11 +15,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.support.arrays import Floats, Integers
+
 LARGEST = 2**50
 """Numerators below this are exact as floats, and a float times the denominator is off by less than a quarter."""
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Subset
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.meetings import Meetings
+from blowfish_privacy.support.arrays import Integers
 
-Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 MOST_LISTED = 20_000
@@ -37,7 +37,7 @@ class Pieces:
     """A domain cut into pieces, one group of positions of each attribute, and the class of every piece."""
 
     groups: Sequence[Sequence[Subset]]
-    labels: Ints
+    labels: Integers
     """The class of each piece, in the shape of the groups."""
     classes: int
 
@@ -51,7 +51,7 @@ class Pieces:
 class ClassPairs:
     """Pairs of joined classes, sorted, each encoded as a number: smaller class times number of classes, plus larger."""
 
-    keys: Ints
+    keys: Integers
     ends: Bools
     """For each class, whether secret pairs that leave it touch at least two of its values, or may do so."""
     exact: bool = True
@@ -72,7 +72,7 @@ class GroupOf:
         """Return the number of the group that contains a position."""
         return int(self._numbers[np.searchsorted(self._starts, position, side="right") - 1])
 
-    def many(self, positions: Ints) -> Ints:
+    def many(self, positions: Integers) -> Integers:
         """Return the numbers of the groups that contain many positions."""
         return self._numbers[np.searchsorted(self._starts, positions, side="right") - 1]
 
@@ -84,7 +84,7 @@ def everything(pieces: Pieces) -> ClassPairs:
     return ClassPairs(keys_of(*np.triu_indices(size, 1), size), np.ones(size, dtype=bool), exact=False)
 
 
-def keys_of(first: Ints, second: Ints, size: int) -> Ints:
+def keys_of(first: Integers, second: Integers, size: int) -> Integers:
     """Encode pairs of classes, sorted and without duplicates."""
     return np.unique(np.minimum(first, second) * size + np.maximum(first, second))
 
@@ -122,7 +122,7 @@ def cliques(along: Sequence[Meetings], pieces: Pieces) -> ClassPairs:
     return ClassPairs(keys, np.bincount(met, values * mixed, size) >= 2, touched=touched.reshape(labels.shape))
 
 
-def _together(block: Ints, member: Ints, size: int) -> Ints:
+def _together(block: Integers, member: Integers, size: int) -> Integers:
     """Encode all pairs of members of each block."""
     from scipy.sparse import csr_array
 
@@ -166,7 +166,7 @@ def joined_along(joined: ClassPairs, axis: int, pieces: Pieces) -> ClassPairs:
     turned = np.moveaxis(pieces.labels, axis, 0).reshape(many, -1)
     if len(joined.keys) * turned.shape[1] > _MOST_WORK:
         return everything(pieces)
-    keys: list[Ints] = [np.zeros(0, dtype=np.int64)]
+    keys: list[Integers] = [np.zeros(0, dtype=np.int64)]
     touched = np.zeros(turned.shape, dtype=bool)
     first, second = joined.keys // many, joined.keys % many
     for part in np.array_split(np.arange(len(first)), len(first) * turned.shape[1] // _CHUNK + 1):

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.graphs.blocks import Blocks, EqualBlocks
-
-Ints: TypeAlias = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +22,9 @@ class Meetings:
     """Which groups each kind of block meets: one entry for each kind and group."""
 
     kinds: int
-    kind: Ints
-    group: Ints
-    values: Ints
+    kind: Integers
+    group: Integers
+    values: Integers
     """How many positions of the group lie in blocks of the kind; 2 means two or more."""
 
     @classmethod

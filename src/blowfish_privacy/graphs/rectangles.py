@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Attribute, Binned, Domain, Subset
 from blowfish_privacy.graphs.class_pairs import Pieces
+from blowfish_privacy.support.arrays import Integers
 
-Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 _CHUNK = 1_000_000
@@ -31,8 +31,8 @@ _LARGEST = 2**60
 class Near:
     """The pairs of classes within theta of each other, and the classes of which at least two values are involved."""
 
-    first: Ints
-    second: Ints
+    first: Integers
+    second: Integers
     ends: Bools
 
 
@@ -40,15 +40,15 @@ class Near:
 class _Axis:
     """The runs along one attribute; distances are whole multiples of a unit shared by all attributes."""
 
-    starts: Ints
-    stops: Ints
-    left: Ints
+    starts: Integers
+    stops: Integers
+    left: Integers
     """Where the first position of each run begins: two positions p < q are left(q) - right(p) apart."""
-    right: Ints
+    right: Integers
     """Where the last position of each run ends."""
-    inner_left: Ints
+    inner_left: Integers
     """Where the second position of each run begins."""
-    inner_right: Ints
+    inner_right: Integers
     """Where the second-last position of each run ends."""
     step: int
     """The gap between neighbouring positions."""
@@ -56,11 +56,11 @@ class _Axis:
 
 @dataclass(frozen=True, eq=False)
 class _Rectangles:
-    low: Ints
+    low: Integers
     """The first run along each attribute."""
-    high: Ints
+    high: Integers
     """The run after the last one."""
-    label: Ints
+    label: Integers
 
 
 def near(domain: Domain, theta: Fraction, weights: Sequence[Fraction], pieces: Pieces) -> Near | None:
@@ -92,13 +92,13 @@ def _extent(attribute: Attribute) -> Fraction:
     return attribute.size * attribute.gap(0, 1)
 
 
-def _runs(groups: Sequence[Subset]) -> tuple[Ints, Ints, Ints]:
+def _runs(groups: Sequence[Subset]) -> tuple[Integers, Integers, Integers]:
     runs = sorted((start, stop, number) for number, group in enumerate(groups) for start, stop in group.runs)
     starts, stops, numbers = np.array(runs, dtype=np.int64).T
     return starts, stops, numbers
 
 
-def _axis(attribute: Attribute, weight: Fraction, starts: Ints, stops: Ints) -> _Axis:
+def _axis(attribute: Attribute, weight: Fraction, starts: Integers, stops: Integers) -> _Axis:
     if isinstance(attribute, Binned):
         bounds = np.array([int(bound * weight) for bound in attribute.bounds], dtype=np.int64)
         return _Axis(starts, stops, bounds[starts], bounds[stops], bounds[starts + 1], bounds[stops - 1], 0)
@@ -107,7 +107,7 @@ def _axis(attribute: Attribute, weight: Fraction, starts: Ints, stops: Ints) -> 
     return _Axis(starts, stops, left, right, left + step, right - step, step)
 
 
-def _merged(labels: Ints) -> _Rectangles:
+def _merged(labels: Integers) -> _Rectangles:
     """Merge cells of the same class along the last attribute, then equal strips along the others."""
     flat = labels.reshape(-1)
     width = labels.shape[-1]
@@ -144,9 +144,9 @@ def _compare(axes: Sequence[_Axis], rectangles: _Rectangles, theta: int, classes
     counts = reach - np.arange(len(order)) - 1
     if int(counts.sum()) > _MOST_PAIRS:
         return None
-    pairs: list[Ints] = []
+    pairs: list[Integers] = []
     ends = np.zeros(classes, dtype=bool)
-    touched: list[Ints] = []
+    touched: list[Integers] = []
     for one, two in _candidates(counts):
         differ = label[one] != label[two]
         one, two = one[differ], two[differ]
@@ -165,7 +165,7 @@ def _compare(axes: Sequence[_Axis], rectangles: _Rectangles, theta: int, classes
     return Near(keys // classes, keys % classes, ends)
 
 
-def _candidates(counts: Ints) -> Iterator[tuple[Ints, Ints]]:
+def _candidates(counts: Integers) -> Iterator[tuple[Integers, Integers]]:
     """Yield pairs of a rectangle and one of the next ``counts`` ones, in chunks."""
     totals = np.cumsum(counts)
     start = 0
@@ -179,13 +179,15 @@ def _candidates(counts: Ints) -> Iterator[tuple[Ints, Ints]]:
         start = stop
 
 
-def _gap(axis: _Axis, low: Ints, high: Ints, one: Ints, two: Ints) -> Ints:
+def _gap(axis: _Axis, low: Integers, high: Integers, one: Integers, two: Integers) -> Integers:
     before = axis.left[low[two]] - axis.right[high[one] - 1]
     after = axis.left[low[one]] - axis.right[high[two] - 1]
     return np.maximum(np.maximum(before, after), 0)
 
 
-def _touched(axes: Sequence[_Axis], low: Ints, high: Ints, side: Ints, other: Ints, slack: Ints) -> tuple[Bools, Ints]:
+def _touched(
+    axes: Sequence[_Axis], low: Integers, high: Integers, side: Integers, other: Integers, slack: Integers
+) -> tuple[Bools, Integers]:
     """Say whether at least two values of one rectangle are within theta of the other; if not, which one is."""
     several = np.zeros(len(side), dtype=bool)
     points = np.zeros((len(side), len(axes)), dtype=np.int64)

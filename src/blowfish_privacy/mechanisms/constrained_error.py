@@ -11,9 +11,10 @@ from math import sqrt
 import numpy as np
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.constraints import Constraints, Floats
+from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.mechanisms.error import ExpectedError, in_short
 from blowfish_privacy.noise import SimulationSource
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number, exact
 
 _DRAWN = 40_000

@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.whole_counts import nearest_in_parts, rounded_in_parts, rounded_together
 from blowfish_privacy.privacy.public_totals import Totals
+from blowfish_privacy.support.arrays import Floats, Integers
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Integers: TypeAlias = npt.NDArray[np.int64]
 Spread: TypeAlias = Callable[[Floats], Floats]
 """Multiplies columns of weights of the cells by the covariance of their estimate."""
 

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number, exact
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Errors: TypeAlias = npt.NDArray[np.floating[Any]]
 """A row for each simulated release, a column for each range."""
 

@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 
 from blowfish_privacy.mechanisms.interval_widths import checked_level
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number
 
 SIZES = {"below 1 %": (0.0, 0.01), "1 to 5 %": (0.01, 0.05), "5 to 25 %": (0.05, 0.25), "above": (0.25, 1.0)}

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import SupportsIndex, TypeAlias, cast
+from typing import SupportsIndex, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from blowfish_privacy.errors import QueryError, brief
-
-Integers: TypeAlias = NDArray[np.int64]
+from blowfish_privacy.support.arrays import Integers
 
 # Temporary arrays of this length stay in the processor's cache, however many samples are asked for.
 _BATCH = 1 << 16

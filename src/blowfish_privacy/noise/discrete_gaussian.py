@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.noise.batches import Integers, in_batches
+from blowfish_privacy.noise.batches import in_batches
 from blowfish_privacy.noise.digit import Digit, Values
 from blowfish_privacy.noise.exponential import exp_negative
 from blowfish_privacy.noise.half_gaussian import HalfGaussianLaw
 from blowfish_privacy.noise.source import WORD_BITS, BitSource, SystemSource, Words
 from blowfish_privacy.noise.uniform import Uniform
+from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.exact import Number, positive, scientific
 
-Floats: TypeAlias = NDArray[np.float64]
 Decisions: TypeAlias = NDArray[np.bool_]
 HalfWords: TypeAlias = NDArray[np.uint16]
 

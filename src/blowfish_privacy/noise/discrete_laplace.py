@@ -17,10 +17,11 @@ from functools import lru_cache
 import numpy as np
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.noise.batches import Integers, in_batches
+from blowfish_privacy.noise.batches import in_batches
 from blowfish_privacy.noise.digit import Digit
 from blowfish_privacy.noise.geometric import GeometricLaw
 from blowfish_privacy.noise.source import BitSource, SystemSource
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import Number, positive, scientific
 
 # Up to this scale a draw exceeds 64 bits with a probability below exp(-4000); such a draw is refused.

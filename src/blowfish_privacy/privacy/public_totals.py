@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +24,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import stated_facts
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.queries.query import CountingForm
-
-Integers: TypeAlias = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Integers
 
 MOST_CELLS = 5_000_000
 """Of a query with more cells, the number of records is the only total that is used."""

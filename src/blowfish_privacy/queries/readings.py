@@ -6,9 +6,8 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Integers
 
 
 class Reading(Protocol):

@@ -14,7 +14,8 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.graphs.graph import differing
 from blowfish_privacy.queries.query import LARGEST_ANSWER
-from blowfish_privacy.queries.readings import Integers, Reading, matrix, read_along
+from blowfish_privacy.queries.readings import Reading, matrix, read_along
+from blowfish_privacy.support.arrays import Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain, Subset, quoted
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.queries.query import LinearForm
-from blowfish_privacy.queries.readings import Integers
 from blowfish_privacy.queries.tables_blocks import Block, View
+from blowfish_privacy.support.arrays import Integers
 
 __all__ = ["Block", "TablesForm", "View"]
 

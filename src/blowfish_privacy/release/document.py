@@ -17,8 +17,8 @@ from typing import Any
 from blowfish_privacy.privacy.budget import meanings, short
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.explain import own_notices
 from blowfish_privacy.release.kept_values import KeptValues, Noisy
+from blowfish_privacy.release.notices import own_notices
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.support.exact import show
 from blowfish_privacy.version import __version__

@@ -8,15 +8,13 @@ from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from blowfish_privacy.domain import quoted
-from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.policies.distances import furthest, furthest_apart
 from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.privacy.budget import meaning_words
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.sensitivity import Norm, Records, sensitivity
+from blowfish_privacy.privacy.sensitivity import Norm, Records
 from blowfish_privacy.release import public_totals
 from blowfish_privacy.release.error_left import error_left
-from blowfish_privacy.release.exact_groups import planned_exactly
 from blowfish_privacy.release.rival import comparison, kind_of_plain
 from blowfish_privacy.release.whole_record import any_change, full_domain
 from blowfish_privacy.support.exact import about, rounded_up
@@ -31,54 +29,6 @@ _LISTED = 10
 def explain_plan(plan: Plan) -> str:
     """Say what will be released, how, at what cost, and how wrong it will be."""
     return "\n".join([*_what(plan), *_noise(plan), *_error(plan), *_cost(plan), *(f"! {n}" for n in plan.notices)])
-
-
-def notices(plan: Plan) -> list[str]:
-    """Say loudly what must not be overlooked, in any group."""
-    return [*planned_exactly(plan), *own_notices(plan)]
-
-
-def own_notices(plan: Plan) -> list[str]:
-    """Say the same of a plan, or of the costliest of its groups, as documents do: each group has its own there."""
-    said: list[str] = []
-    if plan.amount == 0 and plan.policy.known and plan.policy.graph.project(plan.query.attributes).has_edges:
-        said.append(
-            "NO NOISE: no secret pair that the known facts leave possible changes this answer, so it will be "
-            "published exactly. It may tell any other values apart."
-        )
-    elif plan.amount == 0:
-        attributes = ", ".join(map(quoted, plan.query.attributes))
-        said.append(
-            f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
-            "published exactly. If that is not what you want, change the policy."
-        )
-    selection = plan.selection
-    which = "in each group" if selection.by else "that are selected"
-    records = f"The number of records {which}" if selection else "The number of records"
-    said += [*plan.mechanism.notices_for(records), *_weights(plan)]
-    if plan.amount and crosses(plan.policy):
-        said.append(
-            "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
-            "a comparison with it is one of accuracy only."
-        )
-    if not plan.certificate.sensitivity.exact:
-        said.append("The sensitivity is an upper bound: the true privacy loss may be smaller than stated.")
-    return said
-
-
-def _weights(plan: Plan) -> Iterator[str]:
-    """Say what weights cost: the noise covers the heaviest record that the domain declares."""
-    weight, policy = plan.query.weighted_by, plan.population.policy
-    if weight is None or not plan.amount:
-        return
-    largest = policy.domain[weight].show(policy.domain[weight].size - 1)
-    less = f"A smaller declared range of {weight} (outside: clamp) means less noise."
-    usual = sensitivity(plan.query.unweighted(), policy).value
-    if not usual or plan.query.divisor_measured or policy.known:
-        yield f"Weights reach {largest}, and the noise covers the heaviest record. {less}"
-    else:
-        times = about(float(sensitivity(plan.query, policy).value / usual))
-        yield f"Weights reach {largest}, so the noise is {times} times that of an answer without weights. {less}"
 
 
 _NOTHING = 1e-9

@@ -105,7 +105,7 @@ class Plan(Generic[Asks]):
     @property
     def notices(self) -> list[str]:
         """What must not be overlooked, such as an answer without noise."""
-        from blowfish_privacy.release.explain import notices
+        from blowfish_privacy.release.notices import notices
 
         return notices(self)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import Mechanism
@@ -15,14 +14,13 @@ from blowfish_privacy.privacy.population import Population
 from blowfish_privacy.privacy.public_totals import Totals, blocks, selected_totals, stated_totals
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import Pattern, named
+from blowfish_privacy.support.arrays import Integers
 
 KEY = "public_totals"
 """Where a document has the exact counts of the blocks that no secret pair leaves, in the order of their first cells."""
 
 _MOST_CELLS = 50_000_000
 """More cells than any document lists; only clusters have so many, and they need no list of them."""
-
-Integers = npt.NDArray[np.int64]
 
 
 def published(query: Query, policy: Policy, mechanism: Mechanism) -> Integers | None:

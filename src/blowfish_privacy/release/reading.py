@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Attribute, Domain
+from blowfish_privacy.domain import Attribute, Domain, quoted, worded
 from blowfish_privacy.errors import BlowfishWarning, SpecError
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.mechanisms.constraints import Constraints
@@ -28,6 +28,7 @@ from blowfish_privacy.release.document import FORMAT, VERSION
 from blowfish_privacy.release.file_form import check_query
 from blowfish_privacy.release.group_documents import OF_A_PART, label
 from blowfish_privacy.release.kept_values import KeptValues
+from blowfish_privacy.release.notices import of_groups
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.support.exact import exact, rounded_up, show
 
@@ -263,3 +264,12 @@ def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
     if not whole:
         raise SpecError("the document is damaged: a part is missing or has the wrong form.")
     return list(parts)
+
+
+def notices_of(releases: Sequence[Release]) -> list[str]:
+    """Return what documents say must not be overlooked, of the release or of its groups."""
+    return sorted({*of_groups((_group(each.group), map(str, each.body["notices"])) for each in releases)})
+
+
+def _group(values: Mapping[str, object]) -> str:
+    return " and ".join(f"{quoted(name)} {worded(str(value))}" for name, value in values.items())

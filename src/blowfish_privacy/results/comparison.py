@@ -8,10 +8,10 @@ from itertools import combinations, islice
 from math import comb, prod
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain, quoted
 from blowfish_privacy.results.record_columns import counted
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.progress import task
 
 NOT_FOR_PUBLICATION = (
@@ -23,7 +23,6 @@ MOST_CELLS = 1_000_000
 _WAYS = (1, 2, 3)
 _MOST_LISTED = 5
 
-Integers = npt.NDArray[np.int64]
 Count = Callable[[Sequence[tuple[str, ...]]], Iterable[Integers]]
 
 

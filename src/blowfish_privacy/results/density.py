@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from math import floor
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.domain import Attribute, Numeric
 from blowfish_privacy.results.pictures.ticks import round_steps
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Floats, Integers
 
 _FEWEST_BINS, _MOST_BINS = 8, 250
 _COARSE = 16

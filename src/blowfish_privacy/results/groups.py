@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.release.exact_groups import notices_of
+from blowfish_privacy.release.reading import notices_of
 from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.parquet import columns_of, parquet
 from blowfish_privacy.results.pictures.figure import plain_text, shorten, shorten_all, state_below, title_above

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.results.parquet import Column, typed
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.files import csv_pieces
-
-Integers = npt.NDArray[np.int64]
 
 
 def shown_values(domain: Domain) -> list[Column]:

@@ -23,11 +23,11 @@ from blowfish_privacy.results.quality import Quality, quality
 from blowfish_privacy.results.record_columns import columns_of_records, csv_of_records, rows_of_records
 from blowfish_privacy.results.result import Result, frame
 from blowfish_privacy.results.table import Table
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 from blowfish_privacy.support.limits import RECORDS, SYNTHETIC_DRAWN
 from blowfish_privacy.support.progress import task
 
-Integers = npt.NDArray[np.int64]
 MOST_CELLS = 10_000_000
 _MOST_ESTIMATED = 1_000_000
 """The most records that are drawn unless asked for, where their number is an estimate."""

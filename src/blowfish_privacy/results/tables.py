@@ -14,7 +14,7 @@ from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import nonnegative
 from blowfish_privacy.mechanisms.tables.agreeing.simulated_error import SimulatedError
 from blowfish_privacy.mechanisms.tables.agreeing.whole import whole
-from blowfish_privacy.mechanisms.tables.components import Axes, Floats
+from blowfish_privacy.mechanisms.tables.components import Axes
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
 from blowfish_privacy.release.reading import Release
@@ -22,6 +22,7 @@ from blowfish_privacy.results.pictures.figure import plain_text, shorten
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
 from blowfish_privacy.results.result import HEADLINE, Result
 from blowfish_privacy.results.table import Table
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import about
 
 

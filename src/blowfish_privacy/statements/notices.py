@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from blowfish_privacy.release.exact_groups import NO_NOISE, notices_of
-from blowfish_privacy.release.reading import Release
+from blowfish_privacy.release.notices import NO_NOISE
+from blowfish_privacy.release.reading import Release, notices_of
 
 _NOT_HIDDEN = (NO_NOISE, "NOT PRIVATE")
 _TO_A_READER = {

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from blowfish_privacy.support.arrays import Floats, Integers
 
 _LARGEST = 2.0**46
 """Above this, in units of the last digit kept, multiplying is too coarse to tell which way a number is rounded."""

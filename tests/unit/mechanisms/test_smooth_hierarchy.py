@@ -13,8 +13,8 @@ from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Differen
 from blowfish_privacy.mechanisms.ordered.spacings import Shape, calibrated_levels, choose_levels
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS
 from blowfish_privacy.noise import SystemSource
-from blowfish_privacy.support import matrices
-from blowfish_privacy.support.matrices import dense
+from blowfish_privacy.support import arrays
+from blowfish_privacy.support.arrays import dense
 
 QUERY = bp.Cumulative("v")
 
@@ -115,9 +115,9 @@ def test_the_estimate_from_overlapping_hats_is_generalised_least_squares(size, h
 
 
 def agrees_with_dense_least_squares(size, levels):
-    for is_small in (matrices.is_small, lambda shape: False):
+    for is_small in (arrays.is_small, lambda shape: False):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(matrices, "is_small", is_small)
+            patch.setattr(arrays, "is_small", is_small)
             hat_rows._kept.cache_clear()
             agrees_with_reference(size, levels)
     hat_rows._kept.cache_clear()

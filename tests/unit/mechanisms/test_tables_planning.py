@@ -16,7 +16,7 @@ from blowfish_privacy.mechanisms.tables.planning.lattice import lattice
 from blowfish_privacy.mechanisms.tables.planning.planning import Wanted, best_design
 from blowfish_privacy.mechanisms.tables.planning.planning_l2 import best_precisions
 from blowfish_privacy.privacy.sensitivity import Norm
-from blowfish_privacy.support import matrices
+from blowfish_privacy.support import arrays
 from effort import examples
 
 ADULT = (74, 9, 16, 7, 15, 6, 5, 2, 12, 8, 99, 42, 2)
@@ -139,7 +139,7 @@ def test_the_worst_table_is_better_where_it_counts(changed):
     assert design.objective < 0.9 * cell_variances(mean, best_design(mean)).max()
 
 
-# Tiny domains: all of it again with dense matrices.
+# Tiny domains: all of it again with dense arrays.
 
 
 @st.composite
@@ -304,7 +304,7 @@ def test_too_many_components_are_refused():
 def test_sparse_matrices_give_the_same_plans(norm, weights, monkeypatch):
     wanted = Wanted((4, 2, 3, 5, 2), ways(5, 1, 2), weights, (frozenset({0, 1}), frozenset({2}), frozenset({3})), True)
     small = best_design(wanted, norm)
-    monkeypatch.setattr(matrices, "is_small", lambda shape: False)
+    monkeypatch.setattr(arrays, "is_small", lambda shape: False)
     monkeypatch.setattr(planning_l2, "FEW", 0)
     large = best_design(wanted, norm)
     assert large.objective == pytest.approx(small.objective, rel=1e-6)

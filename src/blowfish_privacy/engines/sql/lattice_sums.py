@@ -13,7 +13,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
 from blowfish_privacy.aggregates import Axis, Lattice, Run
@@ -33,8 +32,7 @@ from blowfish_privacy.engines.sql.expressions import (
 )
 from blowfish_privacy.engines.sql.positions import NARROW
 from blowfish_privacy.engines.sql.rows import positions_query
-
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Integers
 
 
 def lattice_query(

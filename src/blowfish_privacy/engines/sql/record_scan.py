@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from sqlglot import exp
 
-from blowfish_privacy.aggregates.attribute_sets import Integers, Names
+from blowfish_privacy.aggregates.attribute_sets import Names
 from blowfish_privacy.aggregates.record_tables import Positions, record_tables
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.progress import Progress, between, reported
@@ -28,6 +28,7 @@ from blowfish_privacy.engines.sql.expressions import rows_counted
 from blowfish_privacy.engines.sql.records import Packing, Part
 from blowfish_privacy.engines.sql.rows import source
 from blowfish_privacy.errors import DataError
+from blowfish_privacy.support.arrays import Integers
 
 ANSWER = 2**26
 """The most bytes of rows that are fetched at once."""

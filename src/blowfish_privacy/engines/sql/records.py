@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from blowfish_privacy.aggregates.attribute_sets import Integers
 from blowfish_privacy.aggregates.record_tables import Positions, narrow
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.dialect import Dialect
 from blowfish_privacy.engines.sql.expressions import column, nested, nested_apart, number, rows_counted, summed
 from blowfish_privacy.engines.sql.rows import positions_query
+from blowfish_privacy.support.arrays import Integers
 
 _LARGEST_NUMBER = 2**62
 _PRIME, _FACTOR = 2**31 - 1, 1_103_515_245

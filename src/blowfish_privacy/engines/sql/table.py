@@ -12,7 +12,7 @@ import numpy as np
 from sqlglot import exp
 
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
-from blowfish_privacy.aggregates.attribute_sets import Integers, Names, involved, marginals, maximal
+from blowfish_privacy.aggregates.attribute_sets import Names, involved, marginals, maximal
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck, near_columns
 from blowfish_privacy.engines.progress import Progress, watched
@@ -31,6 +31,7 @@ from blowfish_privacy.engines.sql.record_scan import RecordScan
 from blowfish_privacy.engines.sql.rows import check_query
 from blowfish_privacy.engines.sql.undeclared import with_values
 from blowfish_privacy.errors import DataError
+from blowfish_privacy.support.arrays import Integers
 
 Result = TypeVar("Result")
 

@@ -11,19 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.domain import Box, Cell, Domain, Subset
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.class_pairs import GroupOf, Pieces
 from blowfish_privacy.known_facts.classes.rank import Incidence
 from blowfish_privacy.known_facts.facts import KnownFact, KnownMarginal
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.limits import KNOWN_PIECES
-
-Ints: TypeAlias = npt.NDArray[np.int64]
 
 _WORD = 62
 
@@ -43,7 +40,7 @@ class Classes:
     domain: Domain
     groups: tuple[tuple[Subset, ...], ...]
     """For each attribute, the sets of positions that all facts treat alike."""
-    labels: Ints
+    labels: Integers
     """The class of each piece, in the shape of the groups."""
     incidence: Incidence
     """Which known count counts which class."""
@@ -68,11 +65,11 @@ class Classes:
         return self._lookups[axis](position)
 
     @cached_property
-    def pieces(self) -> Ints:
+    def pieces(self) -> Integers:
         """The class of each piece, as a flat array."""
         return self.labels.reshape(-1)
 
-    def along(self, axis: int) -> Ints:
+    def along(self, axis: int) -> Integers:
         """Return the number of each piece's group along an attribute."""
         shape = [1] * self.labels.ndim
         shape[axis] = -1
@@ -102,7 +99,7 @@ def classes_of(domain: Domain, known: Sequence[KnownFact]) -> Classes:
     _check_pieces(prod(shape), words)
     labels, first = _labels(cuts, shape, [name in by_value for name in domain])
     rows: list[Row] = []
-    pairs: list[tuple[Ints, Ints]] = []
+    pairs: list[tuple[Integers, Integers]] = []
     for names, (fact, counts) in marginals.items():
         cells = _flat(domain, names, shape)
         pairs.append((cells + len(rows), labels.reshape(-1)))
@@ -159,7 +156,7 @@ class _Cut:
     """The groups of one attribute and, as a bit mask in words, the boxes that do not exclude each group."""
 
     groups: tuple[Subset, ...]
-    masks: Ints
+    masks: Integers
 
     @classmethod
     def make(
@@ -189,14 +186,14 @@ class _Cut:
         return cls(tuple(Subset.union(runs) for runs in alike.values()), _words(list(alike), len(boxes)))
 
 
-def _words(masks: Sequence[int], bits: int) -> Ints:
+def _words(masks: Sequence[int], bits: int) -> Integers:
     words = -(-bits // _WORD)
     part = (1 << _WORD) - 1
     split = [[mask >> (_WORD * word) & part for word in range(words)] for mask in masks]
     return np.array(split, dtype=np.int64).reshape(len(masks), words)
 
 
-def _masks(cuts: Sequence[_Cut], shape: tuple[int, ...]) -> Ints:
+def _masks(cuts: Sequence[_Cut], shape: tuple[int, ...]) -> Integers:
     """Return the boxes that contain each piece, as a bit mask."""
     words = cuts[0].masks.shape[1]
     total = np.full((*shape, words), (1 << _WORD) - 1, dtype=np.int64)
@@ -205,7 +202,7 @@ def _masks(cuts: Sequence[_Cut], shape: tuple[int, ...]) -> Ints:
     return total.reshape(-1, words)
 
 
-def _labels(cuts: Sequence[_Cut], shape: tuple[int, ...], by_value: Sequence[bool]) -> tuple[Ints, Ints]:
+def _labels(cuts: Sequence[_Cut], shape: tuple[int, ...], by_value: Sequence[bool]) -> tuple[Integers, Integers]:
     """Number the classes, one for each combination of boxes and of values that a marginal distinguishes."""
     pieces = np.arange(prod(shape)).reshape(shape)
     values = np.zeros(shape, dtype=np.int64)
@@ -222,7 +219,7 @@ def _labels(cuts: Sequence[_Cut], shape: tuple[int, ...], by_value: Sequence[boo
     return labels.astype(np.int64).reshape(shape), pieces.reshape(-1)[first]
 
 
-def _flat(domain: Domain, names: Sequence[str], shape: tuple[int, ...]) -> Ints:
+def _flat(domain: Domain, names: Sequence[str], shape: tuple[int, ...]) -> Integers:
     """Return the number of the marginal's cell that each piece lies in."""
     cells = np.zeros(shape, dtype=np.int64)
     for name in names:

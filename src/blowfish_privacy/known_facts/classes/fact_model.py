@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import PolicyError, RefusalError
-from blowfish_privacy.known_facts.classes.classes import Classes, Ints, Row, classes_of, fact_names
+from blowfish_privacy.known_facts.classes.classes import Classes, Row, classes_of, fact_names
 from blowfish_privacy.known_facts.classes.crossing import Arc, Crossing, crossing
 from blowfish_privacy.known_facts.classes.rank import Incidence
 from blowfish_privacy.known_facts.facts.assumptions import Assumptions
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.progress import task
 
 
@@ -31,7 +32,7 @@ class FactModel:
     crossing: Crossing
     live: npt.NDArray[np.bool_]
     """The classes that the stated counts allow to hold a record."""
-    counts: Ints
+    counts: Integers
     """The number of records of each class; -1 where it does not follow from the stated counts."""
 
     @property
@@ -45,7 +46,7 @@ class FactModel:
         return self.classes.incidence.without(~self.live)
 
     @cached_property
-    def live_classes(self) -> Ints:
+    def live_classes(self) -> Integers:
         """The numbers of the live classes."""
         return np.flatnonzero(self.live)
 
@@ -72,12 +73,12 @@ class FactModel:
         return tuple(arc for arc in self.crossing.listed if arc.source == arc.target and self.live[arc.source])
 
     @cached_property
-    def arc_ends(self) -> tuple[Ints, Ints]:
+    def arc_ends(self) -> tuple[Integers, Integers]:
         """The cells at which the edges between live classes start and end, as two arrays."""
         return ends_of(self.arcs)
 
     @cached_property
-    def inner_ends(self) -> tuple[Ints, Ints]:
+    def inner_ends(self) -> tuple[Integers, Integers]:
         """The cells at which the edges inside live classes start and end, as two arrays."""
         return ends_of(self.inner or ())
 
@@ -89,7 +90,7 @@ class FactModel:
         return bool(self.arcs) if self.crossing.listed is not None else self.crossing.exists
 
 
-def ends_of(arcs: Sequence[Arc]) -> tuple[Ints, Ints]:
+def ends_of(arcs: Sequence[Arc]) -> tuple[Integers, Integers]:
     """Return the cells at which edges start and end, as two arrays with one row for each edge."""
     return np.array([arc.x for arc in arcs], dtype=np.int64), np.array([arc.y for arc in arcs], dtype=np.int64)
 
@@ -119,7 +120,7 @@ def relevant_domain(policy: Assumptions, names: tuple[str, ...]) -> Domain:
     return policy.domain.project([name for name in policy.domain if name in kept])
 
 
-def _class_counts(incidence: Incidence, rows: Sequence[Row], records: int | None) -> Ints:
+def _class_counts(incidence: Incidence, rows: Sequence[Row], records: int | None) -> Integers:
     """Derive the number of records of each class from the stated counts; -1 where it does not follow."""
     counts = np.full(incidence.columns, -1, dtype=np.int64)
     stated = [(number + 1, row.count) for number, row in enumerate(rows) if row.count is not None]

@@ -13,15 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, isqrt, lcm
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.support.arrays import Integers
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Ints: TypeAlias = npt.NDArray[np.int64]
 
 PRIME = 2_147_483_629
 """Below 2^31, so that products fit 63 bits."""
@@ -34,11 +35,11 @@ class Incidence:
 
     rows: int
     columns: int
-    members: tuple[Ints, ...]
+    members: tuple[Integers, ...]
     """The classes that each row counts."""
 
     @classmethod
-    def of(cls, rows: int, columns: int, pairs: Sequence[tuple[Ints, Ints]]) -> Incidence:
+    def of(cls, rows: int, columns: int, pairs: Sequence[tuple[Integers, Integers]]) -> Incidence:
         """Build it from pairs of row and column, which may contain duplicates."""
         if not pairs:
             return cls(rows, columns, ())
@@ -79,7 +80,7 @@ class Incidence:
         return done
 
     @cached_property
-    def core(self) -> Ints:
+    def core(self) -> Integers:
         """What peeling leaves: the distinct rows, restricted to the classes that are not settled."""
         rest = self.matrix[:, np.flatnonzero(~self.settled)]
         dense = rest.toarray() if rest.shape[0] * rest.shape[1] <= 50_000_000 else np.zeros((0, rest.shape[1]))
@@ -91,7 +92,7 @@ class Incidence:
         return self.rows + 1, int((~self.settled).sum())
 
     @cached_property
-    def _reduced(self) -> tuple[Ints, list[int]] | None:
+    def _reduced(self) -> tuple[Integers, list[int]] | None:
         rows, columns = self.core.shape
         if not columns:
             return np.zeros((0, 0), dtype=np.int64), []
@@ -110,7 +111,7 @@ class Incidence:
         return left if left != 1 or self.kernel is not None else None
 
     @cached_property
-    def kernel(self) -> Ints | None:
+    def kernel(self) -> Integers | None:
         """The primitive kernel vector over all classes if the nullity is 1, unique up to sign; None otherwise."""
         echelon = self._reduced
         columns = self.core_size[1]
@@ -134,7 +135,7 @@ class Incidence:
         return vector if not (self.matrix @ vector).any() else None
 
 
-def reduced(matrix: Ints) -> tuple[Ints, list[int]]:
+def reduced(matrix: Integers) -> tuple[Integers, list[int]]:
     """Return the reduced row echelon form modulo the prime and its pivot columns."""
     table = matrix % PRIME
     pivots: list[int] = []

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain, Subset
-from blowfish_privacy.known_facts.classes.classes import Classes, Ints
+from blowfish_privacy.known_facts.classes.classes import Classes
+from blowfish_privacy.support.arrays import Integers
 
 Whole: TypeAlias = npt.NDArray[np.object_]
 """Whole numbers of any length."""
@@ -28,11 +29,11 @@ class Scalar(ABC):
         """Return the number of a value."""
 
     @abstractmethod
-    def values(self, cells: Ints) -> Ints:
+    def values(self, cells: Integers) -> Integers:
         """Return the numbers of many values, given one per row."""
 
     @abstractmethod
-    def _piece_ends(self) -> tuple[Ints, Ints]:
+    def _piece_ends(self) -> tuple[Integers, Integers]:
         """Return the lowest and the highest number in each piece."""
 
     @abstractmethod
@@ -40,7 +41,7 @@ class Scalar(ABC):
         """Return a value in a piece at which the number is lowest or highest."""
 
     @cached_property
-    def _ends(self) -> tuple[Ints, Ints]:
+    def _ends(self) -> tuple[Integers, Integers]:
         lows, highs = self._piece_ends()
         return _first_of_each(self.classes.pieces, lows), _first_of_each(self.classes.pieces, -highs)
 
@@ -74,11 +75,11 @@ class Ranked(Scalar):
         """Grow from the lowest number with the position."""
         return self._lowest + cell[self._axis] * self._growth
 
-    def values(self, cells: Ints) -> Ints:
+    def values(self, cells: Integers) -> Integers:
         """Grow from the lowest number with the positions."""
         return self._lowest + cells[:, self._axis] * self._growth
 
-    def _piece_ends(self) -> tuple[Ints, Ints]:
+    def _piece_ends(self) -> tuple[Integers, Integers]:
         groups, along = self.classes.groups[self._axis], self.classes.along(self._axis)
         first, last = (
             np.array(ends, dtype=np.int64) for ends in zip(*((g.first, g.last) for g in groups), strict=True)
@@ -104,15 +105,15 @@ class Tabled(Scalar):
         """Look up the number of a value in the table."""
         return int(self._table[tuple(cell[axis] for axis in self._axes)])
 
-    def values(self, cells: Ints) -> Ints:
+    def values(self, cells: Integers) -> Integers:
         """Look up the numbers of many values in the table."""
         return self._table[tuple(cells[:, axis] for axis in self._axes)]
 
-    def _piece_ends(self) -> tuple[Ints, Ints]:
+    def _piece_ends(self) -> tuple[Integers, Integers]:
         return self._by_piece
 
     @cached_property
-    def _by_piece(self) -> tuple[Ints, Ints]:
+    def _by_piece(self) -> tuple[Integers, Integers]:
         projected = projected_pieces(self.classes, self._axes)
         low, high = self._table, self._table
         for dimension, axis in enumerate(self._axes):
@@ -131,7 +132,7 @@ class Tabled(Scalar):
         return tuple(cell)
 
 
-def projected_pieces(classes: Classes, axes: Sequence[int]) -> Ints:
+def projected_pieces(classes: Classes, axes: Sequence[int]) -> Integers:
     """Number the projection of each piece onto some attributes."""
     projected = np.zeros(len(classes.pieces), dtype=np.int64)
     for axis in axes:
@@ -139,13 +140,13 @@ def projected_pieces(classes: Classes, axes: Sequence[int]) -> Ints:
     return projected
 
 
-def _in_groups(groups: Sequence[Subset]) -> tuple[Ints, Ints]:
+def _in_groups(groups: Sequence[Subset]) -> tuple[Integers, Integers]:
     """Return all positions, group by group, and the index at which each group starts."""
     order = np.concatenate([np.concatenate([np.arange(*run) for run in group.runs]) for group in groups])
     return order, np.cumsum([0, *(len(group) for group in groups)])[:-1]
 
 
-def _first_of_each(labels: Ints, keys: Ints) -> Ints:
+def _first_of_each(labels: Integers, keys: Integers) -> Integers:
     """Return the index of the smallest key of each label."""
     order = np.lexsort((keys, labels))
     return order[np.searchsorted(labels[order], np.arange(int(labels.max()) + 1))]

@@ -14,9 +14,10 @@ from itertools import product
 import numpy as np
 
 from blowfish_privacy.domain import Cell, Domain, Subset
-from blowfish_privacy.known_facts.classes.classes import Classes, Ints
+from blowfish_privacy.known_facts.classes.classes import Classes
 from blowfish_privacy.known_facts.classes.scalars import Ranked, Scalar, Tabled, Whole, projected_pieces
 from blowfish_privacy.queries.query import LinearForm, Pattern
+from blowfish_privacy.support.arrays import Integers
 
 _MOST_SIGNS = 10
 _FEW_OUTPUTS = 5
@@ -83,7 +84,7 @@ def _of_matrix(form: LinearForm, classes: Classes) -> Span:
     return Span(ranges, whole, (), tuple(guides), injective=False)
 
 
-def _signed(domain: Domain, matrix: Ints, classes: Classes) -> list[Scalar]:
+def _signed(domain: Domain, matrix: Integers, classes: Classes) -> list[Scalar]:
     """Return all signed sums of the rows: the largest of their changes is the L1 change of the rows."""
     signs = [(1, *rest) for rest in product((1, -1), repeat=len(matrix) - 1)]
     return [Tabled(classes, domain, table) for table in np.array(signs, dtype=np.int64) @ matrix]

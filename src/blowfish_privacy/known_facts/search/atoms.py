@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 
 from blowfish_privacy.graphs.graph import Edge
-from blowfish_privacy.known_facts.classes.classes import Ints
 from blowfish_privacy.known_facts.classes.rank import Incidence, reduced
+from blowfish_privacy.support.arrays import Integers
 
 Effect: TypeAlias = tuple[int, ...]
 METHOD = "several directions are left open by the known counts: all sets of moves searched"
@@ -54,7 +54,7 @@ class Atom:
     """The largest number of records in any set of moves."""
 
 
-def signatures(incidence: Incidence) -> Ints | None:
+def signatures(incidence: Incidence) -> Integers | None:
     """Return which of the independent known counts count each class, one row per class; None if there are too many."""
     if incidence.columns > 1 << MOST_INDEPENDENT:
         return None

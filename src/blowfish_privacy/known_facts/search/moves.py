@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts.classes.change import change
-from blowfish_privacy.known_facts.classes.classes import Ints
 from blowfish_privacy.known_facts.classes.fact_model import FactModel
 from blowfish_privacy.known_facts.classes.scalars import Scalar
 from blowfish_privacy.known_facts.classes.spans import Span, candidates
 from blowfish_privacy.known_facts.search.atoms import Move
 from blowfish_privacy.queries.query import LinearForm
+from blowfish_privacy.support.arrays import Integers
 
 
-def _pairs(model: FactModel, signs: Ints) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+def _pairs(model: FactModel, signs: Integers) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     """Yield the moves between live classes, with their effects."""
     for one, a in enumerate(model.live_classes.tolist()):
         for other, b in enumerate(model.live_classes.tolist()):
@@ -22,7 +22,7 @@ def _pairs(model: FactModel, signs: Ints) -> Iterator[tuple[int, int, tuple[int,
                 yield a, b, tuple((signs[other] - signs[one]).tolist())
 
 
-def scalar_moves(model: FactModel, signs: Ints, scalar: Scalar, widest: int) -> Iterator[Move]:
+def scalar_moves(model: FactModel, signs: Integers, scalar: Scalar, widest: int) -> Iterator[Move]:
     """Weigh a move by the largest change of a number between its classes, and a secret pair by its own change."""
     number = {int(label): index for index, label in enumerate(model.live_classes)}
     for a, b, effect in _pairs(model, signs):
@@ -45,7 +45,7 @@ def scalar_moves(model: FactModel, signs: Ints, scalar: Scalar, widest: int) -> 
             yield Move(effect, (), weight, (arc.source, arc.target), (arc.x, arc.y))
 
 
-def vector_moves(model: FactModel, signs: Ints, form: LinearForm, span: Span, widest: int) -> Iterator[Move]:
+def vector_moves(model: FactModel, signs: Integers, form: LinearForm, span: Span, widest: int) -> Iterator[Move]:
     """Weigh a move by the largest change between its classes; if injective, count the classes it changes."""
     number = {int(label): index for index, label in enumerate(model.live_classes)}
     alone = [label for label in number if span.injective and not span.diameters[label]]

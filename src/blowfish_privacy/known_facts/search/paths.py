@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.known_facts.search.tours import long_cycle
+from blowfish_privacy.support.arrays import Integers
 
-Ints: TypeAlias = npt.NDArray[np.int64]
 Weights: TypeAlias = Mapping[tuple[int, int], int]
 
 SMALL = 13
@@ -121,11 +120,11 @@ def _by_subsets(
     return Route(best, tuple(vertices[index] for index in _trace(table, arcs, *where)))
 
 
-def _matrix(vertices: Sequence[int], weights: Weights) -> Ints:
+def _matrix(vertices: Sequence[int], weights: Weights) -> Integers:
     return np.array([[weights.get((a, b), _NONE) for b in vertices] for a in vertices], dtype=np.int64)
 
 
-def _trace(table: Ints, arcs: Ints, members: int, last: int) -> list[int]:
+def _trace(table: Integers, arcs: Integers, members: int, last: int) -> list[int]:
     path = [last]
     while members & (members - 1):
         value = table[members, last]

@@ -21,7 +21,6 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
 from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change
-from blowfish_privacy.known_facts.classes.classes import Ints
 from blowfish_privacy.known_facts.classes.fact_model import FactModel, fact_model
 from blowfish_privacy.known_facts.classes.scalars import Scalar, Whole
 from blowfish_privacy.known_facts.classes.spans import Span, candidates, span_of
@@ -33,6 +32,7 @@ from blowfish_privacy.known_facts.search.atoms import Atom, Move
 from blowfish_privacy.known_facts.search.moves import scalar_moves, vector_moves
 from blowfish_privacy.known_facts.theorems import kernel, secret_moves, simple_cycles
 from blowfish_privacy.queries.query import LinearForm
+from blowfish_privacy.support.arrays import Integers
 
 FOLLOWS = "the answer follows from a known marginal"
 ALONE = "known counts leave single moves only, inside classes that may hold a record"
@@ -199,7 +199,7 @@ def _searched(model: FactModel, atom: Atom | None) -> Atom:
     return atom
 
 
-def _signatures(model: FactModel) -> Ints:
+def _signatures(model: FactModel) -> Integers:
     signs = atoms.signatures(model.incidence)
     if signs is None:
         raise refusal(model)

@@ -16,11 +16,11 @@ from typing import TypeAlias
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change
-from blowfish_privacy.known_facts.classes.classes import Ints
 from blowfish_privacy.known_facts.classes.fact_model import FactModel
 from blowfish_privacy.known_facts.classes.scalars import Scalar, Whole
 from blowfish_privacy.known_facts.classes.spans import Span, candidates
 from blowfish_privacy.queries.query import LinearForm
+from blowfish_privacy.support.arrays import Integers
 
 METHOD = "one direction is left open by the known counts: cycles and flows of classes"
 Place: TypeAlias = Callable[[int], Cell]
@@ -29,7 +29,7 @@ Place: TypeAlias = Callable[[int], Cell]
 _MOST_WITNESS = 4_000
 
 
-def scalar_flow(model: FactModel, kernel: Ints, scalar: Scalar, form: LinearForm) -> LargestChange:
+def scalar_flow(model: FactModel, kernel: Integers, scalar: Scalar, form: LinearForm) -> LargestChange:
     """Bound the largest change of a number over all flows."""
     labels = model.live_classes
     low, high = scalar.low[labels], scalar.high[labels]
@@ -45,7 +45,7 @@ def scalar_flow(model: FactModel, kernel: Ints, scalar: Scalar, form: LinearForm
     return best
 
 
-def vector_flow(model: FactModel, kernel: Ints, form: LinearForm, span: Span) -> LargestChange:
+def vector_flow(model: FactModel, kernel: Integers, form: LinearForm, span: Span) -> LargestChange:
     """Bound the change of several numbers over all flows; every unit may go anywhere."""
     diameters = span.diameters[model.live_classes]
     value = int(through(kernel, diameters) + abs(kernel).sum() // 2 * span.whole)
@@ -56,13 +56,13 @@ def vector_flow(model: FactModel, kernel: Ints, form: LinearForm, span: Span) ->
     return LargestChange(value, value == 0 or (span.injective and _always(model, kernel)), METHOD)
 
 
-def _always(model: FactModel, kernel: Ints) -> bool:
+def _always(model: FactModel, kernel: Integers) -> bool:
     """Say whether every flow is possible: all pairs are secret, and there are enough records where needed."""
     enough = model.records is None or model.records >= most_moves(kernel)
     return model.crossing.graph.complete and model.free and enough
 
 
-def through(kernel: Ints, spans: Whole) -> int:
+def through(kernel: Integers, spans: Whole) -> int:
     """Return the largest total that can pass through the classes, each pass weighted with the span of the class."""
     total = 0
     for side in (kernel < 0, kernel > 0):
@@ -74,21 +74,21 @@ def through(kernel: Ints, spans: Whole) -> int:
     return int(total + units * sum(spans[kernel == 0]))
 
 
-def most_moves(kernel: Ints) -> int:
+def most_moves(kernel: Integers) -> int:
     """Return the largest number of records that move in one flow."""
     return through(kernel, _ones(kernel)) + int(abs(kernel).sum()) // 2
 
 
-def _ones(kernel: Ints) -> Whole:
+def _ones(kernel: Integers) -> Whole:
     return (kernel * 0 + 1).astype(object)
 
 
-def _outermost_first(amounts: Ints, spans: Whole) -> list[tuple[int, int]]:
+def _outermost_first(amounts: Integers, spans: Whole) -> list[tuple[int, int]]:
     pairs = [(int(d), int(width)) for d, width in zip(amounts, spans, strict=True)]
     return sorted(pairs, key=lambda pair: Fraction(pair[1], pair[0]))
 
 
-def queue(model: FactModel, net: Ints, spans: Whole, leave: Place, enter: Place) -> Moves | None:
+def queue(model: FactModel, net: Integers, spans: Whole, leave: Place, enter: Place) -> Moves | None:
     """Let all units travel through the classes one after the other; None if there are too many moves to list."""
     labels = model.live_classes
     sides = [sorted(_where(net, sign), key=lambda c: Fraction(int(spans[c]), abs(int(net[c])))) for sign in (-1, 1)]
@@ -103,7 +103,7 @@ def queue(model: FactModel, net: Ints, spans: Whole, leave: Place, enter: Place)
     return tuple(moves)
 
 
-def _where(net: Ints, sign: int) -> list[int]:
+def _where(net: Integers, sign: int) -> list[int]:
     return [c for c, d in enumerate(net) if d * sign > 0]
 
 
@@ -115,7 +115,7 @@ def _attains(model: FactModel, form: LinearForm, moves: Moves, value: int) -> bo
     return change(form, model.classes, moves) == value and any(secret(x, y) for x, y in moves)
 
 
-def _guided(model: FactModel, net: Ints, span: Span) -> list[Moves | None]:
+def _guided(model: FactModel, net: Integers, span: Span) -> list[Moves | None]:
     spans = span.diameters[model.live_classes]
     if not span.guides:
         ends = {int(label): candidates(model.classes, int(label)) for label in model.live_classes}

@@ -15,12 +15,12 @@ import numpy as np
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.known_facts.classes.change import LargestChange, Moves, change, project
-from blowfish_privacy.known_facts.classes.classes import Ints
 from blowfish_privacy.known_facts.classes.crossing import Arc
 from blowfish_privacy.known_facts.classes.fact_model import FactModel, ends_of
 from blowfish_privacy.known_facts.classes.scalars import Scalar, Whole
 from blowfish_privacy.known_facts.classes.spans import Span, candidates
 from blowfish_privacy.queries.query import LinearForm
+from blowfish_privacy.support.arrays import Integers
 
 METHOD = "known counts settle every class: simple cycles of classes"
 _MOST_WITNESS = 400
@@ -130,7 +130,7 @@ class _LargestSpans:
         first = self._signs.get(arc.target) or -self._signs.get(arc.source, 1)
         return sorted(rest[:room], key=lambda label: -self._signs.get(label, 0) * first)
 
-    def besides(self, source: Ints, target: Ints) -> Whole:
+    def besides(self, source: Integers, target: Integers) -> Whole:
         """Sum the spans of the other classes, for many pairs of classes."""
         if self._room == len(self._order):
             return self._sum - self._spans[source] - self._spans[target]

@@ -26,8 +26,7 @@ from blowfish_privacy.noise import BitSource, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.privacy.steps import steps
-
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Integers
 
 
 @dataclass(frozen=True)

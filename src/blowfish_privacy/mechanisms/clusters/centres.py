@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.mechanisms import Points
-
-Floats = npt.NDArray[np.float64]
+from blowfish_privacy.mechanisms.clusters.synopsis import Points
+from blowfish_privacy.support.arrays import Floats
 
 _RESTARTS = 20
 

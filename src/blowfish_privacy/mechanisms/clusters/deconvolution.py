@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.support.arrays import Floats
 
 _ROUNDS = 100
 _NOISE_SHARE = 0.25

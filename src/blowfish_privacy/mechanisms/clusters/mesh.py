@@ -17,9 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import SpecError
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from blowfish_privacy.support.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

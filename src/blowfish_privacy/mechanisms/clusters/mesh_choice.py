@@ -18,9 +18,7 @@ import numpy.typing as npt
 from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve, hats, keep_largest, kron, project
 from blowfish_privacy.mechanisms.clusters.mesh import Mesh
 from blowfish_privacy.mechanisms.clusters.synopsis import FINEST, MOST_POINTS
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Floats, Integers
 
 _MOST_FIRST_POINTS = 70_000
 _FLOOR = 3.0

@@ -7,9 +7,9 @@ import numpy as np
 from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.clusters.synopsis import Points, to_values
-from blowfish_privacy.mechanisms.constraints import Constraints, Integers
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.privacy.public_totals import Totals
+from blowfish_privacy.support.arrays import Floats, Integers
 
 
 def meet_totals(points: Points, domain: Domain, constraints: Constraints) -> Points:

@@ -16,13 +16,13 @@ from blowfish_privacy.errors import DataError, QueryError, RefusalError, SpecErr
 from blowfish_privacy.mechanisms.clusters.deconvolution import deconvolve, hats, kron
 from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, MOST_SECRET_RECORDS, Mechanism
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.kmeans import clusters_asked
 from blowfish_privacy.queries.query import Pattern
+from blowfish_privacy.support.arrays import Floats
 
 MOST_POINTS = 20_000
 FINEST = 8

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, RecordAggregates
-from blowfish_privacy.aggregates.aggregates import Integers
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.mechanisms import Points, Synopsis
-from blowfish_privacy.mechanisms.clusters.centres import Floats, cluster, nearest_centre
+from blowfish_privacy.mechanisms.clusters.centres import cluster, nearest_centre
 from blowfish_privacy.mechanisms.clusters.synopsis import to_values
 from blowfish_privacy.noise import SimulationSource
+from blowfish_privacy.support.arrays import Floats, Integers
 
 _MOST_POINTS = 10_000
 _RESTARTS = 5

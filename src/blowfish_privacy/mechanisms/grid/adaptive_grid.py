@@ -21,7 +21,6 @@ from blowfish_privacy.mechanisms.grid.grid_error import GridError
 from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
 from blowfish_privacy.mechanisms.grid.refinement import LookScales, calibrated_scales, refines
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
@@ -31,6 +30,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import exact, rounded
 
 _LEAST_VARIANCE = 1e-60

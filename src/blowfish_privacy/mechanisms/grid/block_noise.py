@@ -9,7 +9,7 @@ import numpy as np
 
 from blowfish_privacy.mechanisms.grid.blocks import Blocks
 from blowfish_privacy.mechanisms.grid.grid_error import over_all_rectangles
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.support.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

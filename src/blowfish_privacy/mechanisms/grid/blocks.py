@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.support.arrays import Floats
 
 _STRIDE, _SHIFT = 7, 5
 

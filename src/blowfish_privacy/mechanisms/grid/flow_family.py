@@ -19,7 +19,6 @@ from blowfish_privacy.mechanisms.grid.line import DIVISIONS, Line
 from blowfish_privacy.mechanisms.grid.not_negative import differences_by_wave, variances_by_wave
 from blowfish_privacy.mechanisms.grid.rectangles import Corners, between, sums_of
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.row_noise import RowNoise
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
@@ -29,6 +28,7 @@ from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import Pattern
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.limits import GRID_SIDE
 
 

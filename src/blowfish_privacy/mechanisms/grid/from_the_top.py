@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from blowfish_privacy.mechanisms.grid.blocks import Blocks
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.support.arrays import Floats
 
 
 def settled_from_the_top(estimate: Floats, weights: Floats) -> Floats:

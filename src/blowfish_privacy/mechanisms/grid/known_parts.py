@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.grid.rectangles import Corners
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.privacy.public_totals import Totals
+from blowfish_privacy.support.arrays import Floats
 
 _AT_ONCE = 2**22
 

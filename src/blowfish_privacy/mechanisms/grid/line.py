@@ -18,11 +18,10 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.grid.side import mean_square
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.mechanisms.ordered.precisions import precise_line
 from blowfish_privacy.noise import BitSource
-from blowfish_privacy.support.matrices import dense
+from blowfish_privacy.support.arrays import Floats, dense
 
 DIVISIONS = 2**20
 """Q: a flow is a whole number of 1 / Q records."""

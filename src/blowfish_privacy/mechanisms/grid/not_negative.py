@@ -16,8 +16,8 @@ import numpy as np
 
 from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.mechanisms.grid.grid_error import over_all_rectangles
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.privacy.public_totals import Totals
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.progress import Report
 
 Project: TypeAlias = Callable[[Floats], Floats]

@@ -29,7 +29,6 @@ from blowfish_privacy.mechanisms.grid.side import (
     whole_hats,
 )
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.mechanisms.row_noise import RowNoise
 from blowfish_privacy.noise import BitSource
@@ -38,6 +37,7 @@ from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.support.arrays import Floats
 
 Levels: TypeAlias = tuple[tuple[DifferenceLevel, ...], tuple[DifferenceLevel, ...]]
 Pair: TypeAlias = tuple[DifferenceLevel, DifferenceLevel]

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.noise import BitSource
+from blowfish_privacy.support.arrays import Floats
 
 Corners: TypeAlias = npt.NDArray[np.int64]
 """Rows of four cut points: top, bottom, left, right."""

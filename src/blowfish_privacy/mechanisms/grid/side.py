@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
-from blowfish_privacy.support.matrices import dense
+from blowfish_privacy.support.arrays import Floats, dense
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.error import Error, in_short
 from blowfish_privacy.mechanisms.grid.grid_error import over_all_rectangles
 from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.noise import SimulationSource
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.progress import task
 

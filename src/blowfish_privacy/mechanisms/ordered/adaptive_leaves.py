@@ -16,7 +16,6 @@ from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecEr
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
 from blowfish_privacy.mechanisms.ordered.leaf_choice import LOOK_SHARE, calibrated_look, leaf_ends, pays
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form
 from blowfish_privacy.mechanisms.ordered.range_error import RangeError
 from blowfish_privacy.mechanisms.ordered.roughness import Roughness
@@ -30,6 +29,7 @@ from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import exact, rounded
 
 

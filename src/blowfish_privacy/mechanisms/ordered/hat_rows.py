@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.ordered.levels import Level
-from blowfish_privacy.support.matrices import Matrix, stacked, turned
+from blowfish_privacy.support.arrays import Matrix, stacked, turned
 
 _KEPT = 12
 _LARGEST_KEPT = 2**17

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level
-from blowfish_privacy.support.matrices import dense
+from blowfish_privacy.support.arrays import Floats, dense
 
-Floats = npt.NDArray[np.float64]
 _FINE = 16
 
 

@@ -10,7 +10,7 @@ from heapq import heappush, heapreplace
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.support.arrays import Floats
 
 _FEW = 50_000
 """So many values are pooled here faster than the library that does it can be imported."""

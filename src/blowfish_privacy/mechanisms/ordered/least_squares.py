@@ -15,13 +15,10 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.ordered.hat_rows import HatRows, hat_rows
 from blowfish_privacy.mechanisms.ordered.levels import Level
-from blowfish_privacy.support.matrices import Matrix, blocks, column_by_column, dense, solver, times
-
-Floats = npt.NDArray[np.float64]
+from blowfish_privacy.support.arrays import Floats, Matrix, blocks, column_by_column, dense, solver, times
 
 
 @dataclass(frozen=True, eq=False)

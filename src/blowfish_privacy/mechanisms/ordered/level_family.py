@@ -15,7 +15,6 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, check_secret_size
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.level_forms import (
     level_from_document,
     level_to_document,
@@ -34,6 +33,7 @@ from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.steps import Steps, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
+from blowfish_privacy.support.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

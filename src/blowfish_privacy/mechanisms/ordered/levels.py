@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS, RowNoise
-from blowfish_privacy.support.matrices import Matrix, diagonal, matrix
+from blowfish_privacy.support.arrays import Matrix, diagonal, matrix
 
 _SMALLEST = 1e-60
 

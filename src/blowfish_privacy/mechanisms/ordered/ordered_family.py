@@ -13,7 +13,6 @@ from blowfish_privacy.errors import RefusalError, brief
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_squares
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE, RangeError
 from blowfish_privacy.mechanisms.ordered.segment import check_size
 from blowfish_privacy.mechanisms.sizes import sizes_up_to
@@ -23,6 +22,7 @@ from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
 from blowfish_privacy.queries.query import Pattern
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.progress import task
 

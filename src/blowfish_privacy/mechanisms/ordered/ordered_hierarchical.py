@@ -13,7 +13,6 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form
 from blowfish_privacy.mechanisms.ordered.tree import Tree
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
@@ -24,6 +23,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.cumulative import CumulativeForm
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import exact, rounded
 
 _FANS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32)

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.interval_widths import Errors, IntervalWidths, checked_level, normal_width
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.stand_in import spread_evenly, stand_in
 from blowfish_privacy.noise import SimulationSource
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.progress import task
 

@@ -19,10 +19,11 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Domain, coarser
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs import SecretGraph
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats, LeastSquares
+from blowfish_privacy.mechanisms.ordered.least_squares import LeastSquares
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level, TotalLevel
 from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE
 from blowfish_privacy.noise import BitSource, SimulationSource
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.limits import ORDERED_VALUES
 
 _DRAWS = 12

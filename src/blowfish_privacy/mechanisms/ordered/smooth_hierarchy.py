@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Self
 
 from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_absolute, nearest_in_squares
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.level_family import LevelFamily
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level
 from blowfish_privacy.mechanisms.ordered.secret_total import levels_with_total
@@ -16,6 +15,7 @@ from blowfish_privacy.mechanisms.ordered.spacings import choose_levels
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
+from blowfish_privacy.support.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import PCG64, Generator
 
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
+from blowfish_privacy.support.arrays import Floats
 
 _SPREAD = (0.0, 0.5, 1.0)
 """How far steps are spread in the simulations between which is interpolated."""

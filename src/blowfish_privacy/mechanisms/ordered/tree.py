@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Integers
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.error import in_short
-from blowfish_privacy.mechanisms.ordered.least_squares import Floats
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.range_error import RangeError
 from blowfish_privacy.noise import SimulationSource
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number
 
 _DRAWS = 8

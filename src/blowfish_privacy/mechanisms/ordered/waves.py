@@ -13,8 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.ordered.information import Floats
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level, TotalLevel
+from blowfish_privacy.support.arrays import Floats
 
 _ALL = 256
 """So many waves are looked at one by one; of the shorter ones, some stand for their neighbours."""

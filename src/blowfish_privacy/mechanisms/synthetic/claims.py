@@ -16,8 +16,9 @@ from math import prod
 import numpy as np
 
 from blowfish_privacy.mechanisms.synthetic.mixture.mixture import Mixture
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats
+from blowfish_privacy.mechanisms.synthetic.model import Axes
 from blowfish_privacy.mechanisms.synthetic.tree.tree_model import TreeModel
+from blowfish_privacy.support.arrays import Floats
 
 _MOST_TRIPLES = 60
 _MOST_CELLS = 30_000

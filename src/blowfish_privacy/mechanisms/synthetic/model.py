@@ -9,9 +9,9 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.support.arrays import Floats, Integers
+
 Axes: TypeAlias = tuple[int, ...]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Integers: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
 from blowfish_privacy.mechanisms.synthetic.approach import APPROACHES, Approach, Limits, chosen_approach
 from blowfish_privacy.mechanisms.synthetic.impossible import check_possible
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Integers, Measurement, Model, combined
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
 from blowfish_privacy.mechanisms.synthetic.scope import Scope
 from blowfish_privacy.mechanisms.synthetic.steps.allocation import MOST_SCALE
 from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
@@ -36,6 +36,7 @@ from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
 from blowfish_privacy.queries import Query, Synthetic
 from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import exact, rounded
 from blowfish_privacy.support.progress import task
 

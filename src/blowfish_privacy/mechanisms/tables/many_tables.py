@@ -12,12 +12,10 @@ from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
+from blowfish_privacy.mechanisms.tables.nesting import Axes
 from blowfish_privacy.queries.tables_form import Block
-
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Floats, Integers
 
 
 def fits(shape: Sequence[int], longest: int) -> bool:

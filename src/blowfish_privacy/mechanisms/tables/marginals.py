@@ -17,7 +17,7 @@ from blowfish_privacy.mechanisms.tables.estimating import check_told, components
 from blowfish_privacy.mechanisms.tables.measured import check_ranges, read_blocks, written_blocks
 from blowfish_privacy.mechanisms.tables.noisy_pieces import noisy_pieces
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
-from blowfish_privacy.mechanisms.tables.tables_mechanism import Integers, TablesMechanism, counting
+from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism, counting
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
@@ -26,6 +26,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivi
 from blowfish_privacy.queries import Query, Tables
 from blowfish_privacy.queries.tables import MOST_CELLS
 from blowfish_privacy.queries.tables_form import TablesForm
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import about, exact, rounded, rounded_up
 
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.support.arrays import Floats
 
 Axes: TypeAlias = tuple[int, ...]
-Floats = npt.NDArray[np.float64]
 Positions: TypeAlias = npt.NDArray[np.int64]
 _SMALLEST = 1e-60
 

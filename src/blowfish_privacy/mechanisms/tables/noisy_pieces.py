@@ -7,11 +7,9 @@ from fractions import Fraction
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.noise import BitSource
-
-Integers = npt.NDArray[np.int64]
+from blowfish_privacy.support.arrays import Integers
 
 _PIECE = 2**20
 """So many values are drawn at once."""

@@ -13,8 +13,9 @@ from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.mechanisms.tables.components import Components
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
+from blowfish_privacy.mechanisms.tables.nesting import Axes
 from blowfish_privacy.noise import SimulationSource, discrete_laplace
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number, exact
 
 DRAWN = 40_000

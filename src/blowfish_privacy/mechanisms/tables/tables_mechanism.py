@@ -21,11 +21,11 @@ from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.support.arrays import Integers
 
 _MANY_CELLS = 1_000_000
 _NOTHING = np.zeros(0, dtype=np.int64)
 _MOST_NAMED = 10
-Integers = npt.NDArray[np.int64]
 Measured = TypeVar("Measured", bound=TablesForm, covariant=True)
 
 

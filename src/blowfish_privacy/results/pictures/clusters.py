@@ -10,10 +10,10 @@ import numpy as np
 
 from blowfish_privacy.mechanisms import Points
 from blowfish_privacy.mechanisms.clusters.centres import Clusters
-from blowfish_privacy.mechanisms.clusters.synopsis import Floats
 from blowfish_privacy.results.pictures.figure import start_figure
 from blowfish_privacy.results.pictures.map import add_colour_bar, count_scale
 from blowfish_privacy.results.pictures.ticks import label_numbers
+from blowfish_privacy.support.arrays import Floats
 
 _BINS = 64
 _MOST_PANELS = 15

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.domain import Binned, Domain
 from blowfish_privacy.results.density import Density
 from blowfish_privacy.results.pictures.figure import BLUE, ORANGE
 from blowfish_privacy.results.pictures.marks import DARK, Point, draw_marks
 from blowfish_privacy.results.pictures.ticks import label_numbers, label_part, label_values
+from blowfish_privacy.support.arrays import Floats
 
 MOST_POINTS = 1000
 """Places along a curve that are drawn; more are not told apart in print."""
@@ -22,7 +22,6 @@ _FEWEST = 8
 """Values of which some are the middle."""
 _WITH = "with 95 % interval"
 
-Floats = npt.NDArray[np.float64]
 Mark = tuple[str, int, int, int]
 """What is written beside a quantile; where it is, and the ends of its interval."""
 

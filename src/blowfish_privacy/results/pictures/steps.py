@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.results.pictures.figure import BLUE
-
-Floats = npt.NDArray[np.float64]
+from blowfish_privacy.support.arrays import Floats
 
 
 def draw_steps(axes: Any, values: Floats, low: Floats, high: Floats) -> None:

@@ -35,8 +35,8 @@ from blowfish_privacy.studio.charts.picture import (
     thinned,
     with_interval,
 )
+from blowfish_privacy.support.arrays import Floats
 
-Floats = npt.NDArray[np.float64]
 _MOST_BARS = 60
 _MOST_LINES = 6
 _MOST_GROUPED = 120

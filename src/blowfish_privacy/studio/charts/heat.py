@@ -26,8 +26,8 @@ from blowfish_privacy.studio.charts.look import (
     value_axis,
 )
 from blowfish_privacy.studio.charts.picture import Picture, meaningful, number, sentences, shorten_all, with_interval
+from blowfish_privacy.support.arrays import Floats
 
-Floats = npt.NDArray[np.float64]
 _MOST_WRITTEN = 80
 _NARROW = {"itemGap": 4, "itemWidth": 9, "textStyle": {"fontSize": 9}}
 _WIDE = {"itemGap": 12, "itemWidth": 18, "textStyle": {"fontSize": 11}}

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from blowfish_privacy.studio.charts.look import INK, Option
 from blowfish_privacy.studio.charts.picture import rounded
-
-Floats = npt.NDArray[np.float64]
+from blowfish_privacy.support.arrays import Floats
 
 
 def whiskers(low: Floats, high: Floats) -> Option:

@@ -19,7 +19,8 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Integers, Measurement, Zeros
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Zeros
+from blowfish_privacy.support.arrays import Floats, Integers
 
 MOST_GROUPS = 512
 """The most groups of one attribute."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.mechanisms.synthetic.mixture.mixture_records import Parts
-from blowfish_privacy.mechanisms.synthetic.model import Integers
+from blowfish_privacy.support.arrays import Integers
 
 Reals = NDArray[np.float32]
 

@@ -13,7 +13,8 @@ from blowfish_privacy.mechanisms.synthetic.mixture.exchanges import exchanged
 from blowfish_privacy.mechanisms.synthetic.mixture.mixture_fit import fitted
 from blowfish_privacy.mechanisms.synthetic.mixture.mixture_records import Parts, given_columns, mixture_records
 from blowfish_privacy.mechanisms.synthetic.mixture.possible import only_possible
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Integers, Measurement, Zeros
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Zeros
+from blowfish_privacy.support.arrays import Floats, Integers
 
 MOST_CELLS = 4_000_000
 """Cells of components that are worked on at once, of one table."""

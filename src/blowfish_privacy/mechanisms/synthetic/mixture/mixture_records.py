@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blowfish_privacy.mechanisms.synthetic.mixture.evidence import Grouping
-from blowfish_privacy.mechanisms.synthetic.model import Floats, Integers
+from blowfish_privacy.support.arrays import Floats, Integers
 
 MOST_MADE_UP = 50.0
 """A component makes up for others at most by getting a value so many times as often as it expects."""

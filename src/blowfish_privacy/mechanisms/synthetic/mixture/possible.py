@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.mechanisms.synthetic.mixture.mixture_records import Parts, given_columns, likely_components
-from blowfish_privacy.mechanisms.synthetic.model import Integers, Zeros
+from blowfish_privacy.mechanisms.synthetic.model import Zeros
+from blowfish_privacy.support.arrays import Integers
 
 ROUNDS = 60
 _MOST_CHANGES = 100

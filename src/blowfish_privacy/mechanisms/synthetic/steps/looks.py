@@ -9,13 +9,14 @@ from functools import cached_property
 
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Integers, Known, Measurement, combined
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Known, Measurement, combined
 from blowfish_privacy.mechanisms.synthetic.steps.accountant import Accountant
 from blowfish_privacy.mechanisms.synthetic.steps.allocation import MOST_SCALE, allocated
 from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.steps.transcript import Look, Step
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.support.arrays import Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from math import sqrt
 import numpy as np
 
 from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Known, Zeros
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Known, Zeros
 from blowfish_privacy.mechanisms.synthetic.steps.allocation import rounded_down, rounded_up
 from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.steps.looks import Looks
@@ -26,6 +26,7 @@ from blowfish_privacy.mechanisms.synthetic.steps.transcript import Choice, Step
 from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import cells_of, cliques_of
 from blowfish_privacy.mechanisms.synthetic.tree.tree_fit import TreeFit, fit_tree
 from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.support.arrays import Floats
 
 FIRST, LAST = Fraction(1, 10), Fraction(3, 10)
 """What the attributes by themselves may use of each limit, and what is kept for the end."""

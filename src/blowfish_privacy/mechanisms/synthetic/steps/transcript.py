@@ -11,7 +11,8 @@ from typing import TypeAlias
 import numpy as np
 
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Integers
+from blowfish_privacy.mechanisms.synthetic.model import Axes
+from blowfish_privacy.support.arrays import Integers
 
 _DAMAGED = "the document is damaged: its steps cannot be read."
 

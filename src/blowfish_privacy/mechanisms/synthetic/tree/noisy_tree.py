@@ -16,10 +16,11 @@ import numpy as np
 
 from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
 from blowfish_privacy.mechanisms.synthetic.mixture.evidence import shrunk_values
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Known, Zeros
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Known, Zeros
 from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import JunctionTree, cells_of, cliques_of
 from blowfish_privacy.mechanisms.synthetic.tree.tree_fit import TreeFit, fit_tree
 from blowfish_privacy.mechanisms.synthetic.tree.tree_model import TreeModel
+from blowfish_privacy.support.arrays import Floats
 
 FEW_ATTRIBUTES = 40
 """Of more, the tree is one of pairs that close no circle: scoring all pairs by a model takes too long."""

@@ -19,9 +19,10 @@ from math import sqrt
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Known, Zeros
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Known, Zeros
 from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import JunctionTree
 from blowfish_privacy.mechanisms.synthetic.tree.tree_model import TreeModel, beliefs_of, spread_over
+from blowfish_privacy.support.arrays import Floats
 
 _SHARE = 0.3
 """The ridge of a table, as a share of the standard deviation of its noise."""

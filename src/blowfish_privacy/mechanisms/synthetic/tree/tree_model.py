@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Floats, Integers
+from blowfish_privacy.mechanisms.synthetic.model import Axes
 from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import JunctionTree
 from blowfish_privacy.mechanisms.synthetic.tree.tree_records import Step, tree_records
+from blowfish_privacy.support.arrays import Floats, Integers
 
 _TINY = 1e-300
 _MOST_PASSED = 2**20

@@ -17,11 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from blowfish_privacy.support.arrays import Floats, Integers
 
 Axes = tuple[int, ...]
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio: the multiples of it, cut off at 2^64, fill the range evenly wherever one stops."""

@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.tables.agreeing.parts import Part
 from blowfish_privacy.mechanisms.tables.components import Components
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats, Nesting
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting
+from blowfish_privacy.support.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

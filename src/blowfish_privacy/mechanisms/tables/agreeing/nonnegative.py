@@ -18,7 +18,8 @@ import numpy.typing as npt
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.agreeing.interior import moved_inside
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
+from blowfish_privacy.mechanisms.tables.nesting import Axes
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.progress import task
 
 _ROUNDS = 60

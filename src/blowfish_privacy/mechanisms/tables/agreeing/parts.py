@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats, Nesting, Positions
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, Positions
+from blowfish_privacy.support.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,10 @@ from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
+from blowfish_privacy.mechanisms.tables.nesting import Axes
 from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
 from blowfish_privacy.noise import SimulationSource
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number, exact
 from blowfish_privacy.support.progress import task
 

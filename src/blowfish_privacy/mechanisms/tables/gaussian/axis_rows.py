@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.queries.readings import Integers
-
-Floats = npt.NDArray[np.float64]
+from blowfish_privacy.support.arrays import Floats, Integers
 
 _ROUNDS = 60
 _POWER = 0.7

@@ -22,7 +22,7 @@ from blowfish_privacy.mechanisms.tables.gaussian.range_rows_components import No
 from blowfish_privacy.mechanisms.tables.gaussian.rows_form import RowsForm
 from blowfish_privacy.mechanisms.tables.measured import check_ranges, read_blocks, written_blocks
 from blowfish_privacy.mechanisms.tables.noisy_pieces import noisy_pieces
-from blowfish_privacy.mechanisms.tables.tables_mechanism import Integers, TablesMechanism, counting
+from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism, counting
 from blowfish_privacy.noise import BitSource, checked_variance, discrete_gaussian
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN
 from blowfish_privacy.policies import Policy
@@ -34,6 +34,7 @@ from blowfish_privacy.privacy.squared_sensitivity import squared_by_class
 from blowfish_privacy.queries import Query, Tables
 from blowfish_privacy.queries.tables import MOST_CELLS, Objective
 from blowfish_privacy.queries.tables_form import TablesForm
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import exact, rounded
 
 _SMALLEST = 1e-60

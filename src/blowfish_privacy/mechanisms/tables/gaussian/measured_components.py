@@ -10,9 +10,10 @@ from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.tables import many_tables
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.many_tables import Precisions
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
+from blowfish_privacy.mechanisms.tables.nesting import Axes
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.queries.tables_form import Block
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number, exact
 
 

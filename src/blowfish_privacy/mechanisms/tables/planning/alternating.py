@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.mechanisms.tables.planning.candidates import Measurements
-from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray, Lattice
-from blowfish_privacy.support.matrices import dense, turned
+from blowfish_privacy.mechanisms.tables.planning.lattice import Lattice
+from blowfish_privacy.support.arrays import Floats, dense, turned
 
 ROUNDS = 400
 PATIENCE = 30
@@ -36,9 +36,9 @@ class Weights:
     ``shares`` are those of the tables in the objective that they were found with.
     """
 
-    weights: FloatArray
+    weights: Floats
     objective: float
-    shares: FloatArray
+    shares: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Problem:
     lattice: Lattice
     known: Measurements
 
-    def settle(self, start: FloatArray, shares: FloatArray, rounds: int = ROUNDS) -> Weights:
+    def settle(self, start: Floats, shares: Floats, rounds: int = ROUNDS) -> Weights:
         """Alternate from a start, in which 0 means not measured. Shares move only if the worst table counts."""
         used = np.flatnonzero(start)
         precision, loss, spread = self.known.precision[:, used], self.known.loss[:, used], self.lattice.spread
@@ -74,7 +74,7 @@ class Problem:
             weights, prices = weights / largest, np.maximum(prices * losses * largest**3, 1e-200)
         return self._pruned(used, best, at)
 
-    def _pruned(self, used: NDArray[np.intp], best: FloatArray, shares: FloatArray) -> Weights:
+    def _pruned(self, used: NDArray[np.intp], best: Floats, shares: Floats) -> Weights:
         """Drop what tells next to nothing about any component, and scale to a largest loss of 1."""
         precision, squares = self.known.precision[:, used], best * best
         told: Any = (precision * squares) * (1 / (precision @ squares))[:, None]

@@ -18,7 +18,7 @@ import numpy as np
 
 from blowfish_privacy.mechanisms.tables.planning.kinds import Shape, parts
 from blowfish_privacy.mechanisms.tables.planning.lattice import MOST_PAIRS, Lattice, Pairs
-from blowfish_privacy.support.matrices import Matrix, turned
+from blowfish_privacy.support.arrays import Matrix, turned
 
 MOST_UNIONS = 300_000
 """The largest number of pairs of a larger table and a component of it that are looked at."""

@@ -17,16 +17,14 @@ from math import comb, prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
+from blowfish_privacy.support.arrays import Floats, Integers
 
 Axes: TypeAlias = tuple[int, ...]
 """Numbers of attributes, ascending."""
 Shape: TypeAlias = tuple[int, ...]
 """Numbers of kinds, ascending, once for each attribute."""
-_Counted: TypeAlias = Callable[[IntArray, IntArray, IntArray], FloatArray]
+_Counted: TypeAlias = Callable[[Integers, Integers, Integers], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,15 +57,15 @@ class Kinds:
         """List the kinds of more than one attribute: the others count once or not at all."""
         return [kind for kind, axes in enumerate(self.members) if len(axes) > 1]
 
-    def within(self, small: Sequence[Shape], large: Sequence[Shape]) -> FloatArray:
+    def within(self, small: Sequence[Shape], large: Sequence[Shape]) -> Floats:
         """Count, pair by pair, the sets of a small shape within a given one of a large shape."""
         return self._times(lambda _, some, many: binomial(many, some), small, large)
 
-    def around(self, small: Sequence[Shape], large: Sequence[Shape]) -> FloatArray:
+    def around(self, small: Sequence[Shape], large: Sequence[Shape]) -> Floats:
         """Count, pair by pair, the sets of a large shape that contain a given one of a small shape."""
         return self._times(lambda members, some, many: binomial(members - some, many - some), small, large)
 
-    def beside(self, one: Sequence[Shape], other: Sequence[Shape]) -> FloatArray:
+    def beside(self, one: Sequence[Shape], other: Sequence[Shape]) -> Floats:
         """Return, pair by pair, the share of the sets of a shape that do not meet a given one of another shape."""
         apart = [1.0 if set(shape).isdisjoint(set(rest) - self._repeated) else 0.0 for shape, rest in
                  zip(one, other, strict=True)]  # fmt: skip
@@ -79,7 +77,7 @@ class Kinds:
     def _repeated(self) -> set[int]:
         return set(self.plural)
 
-    def _times(self, counted: _Counted, one: Sequence[Shape], other: Sequence[Shape]) -> FloatArray:
+    def _times(self, counted: _Counted, one: Sequence[Shape], other: Sequence[Shape]) -> Floats:
         """Multiply a count over the kinds of more than one attribute."""
         product = np.ones(len(one))
         for kind in self.plural:
@@ -89,7 +87,7 @@ class Kinds:
         return product
 
 
-def binomial(of: IntArray, choose: IntArray) -> FloatArray:
+def binomial(of: Integers, choose: Integers) -> Floats:
     """Return binomial coefficients, from a table."""
     top, most = int(of.max(initial=0)), int(choose.max(initial=0))
     table = np.array([[comb(n, k) for k in range(most + 1)] for n in range(top + 1)], dtype=np.float64)

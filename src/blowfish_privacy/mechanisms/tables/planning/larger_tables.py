@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from blowfish_privacy.mechanisms.tables.planning.alternating import Problem, Weights
 from blowfish_privacy.mechanisms.tables.planning.candidates import containment
-from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray
-from blowfish_privacy.support.matrices import Entries, Matrix, at, dense, entries, turned
+from blowfish_privacy.support.arrays import Entries, Floats, Matrix, at, dense, entries, turned
 
 EXCHANGES = 16
 """The most exchanges that are made at once."""
@@ -44,7 +43,7 @@ class Exchanges:
 
     problem: Problem
     places: NDArray[np.intp]
-    cells: FloatArray
+    cells: Floats
     contained: Matrix
     told: Entries
 
@@ -71,7 +70,7 @@ class Exchanges:
                 most //= 4
         return best
 
-    def made(self, now: Weights, cells: float, most: int) -> FloatArray | None:
+    def made(self, now: Weights, cells: float, most: int) -> Floats | None:
         """Make the best exchanges that do not touch the same tables; None if none helps."""
         values, weights, value = self._values(now)
         values = np.where(self.cells <= cells, values, inf)
@@ -90,7 +89,7 @@ class Exchanges:
                 made += 1
         return start if made else None
 
-    def _values(self, now: Weights) -> tuple[FloatArray, FloatArray, float]:
+    def _values(self, now: Weights) -> tuple[Floats, Floats, float]:
         """Return the objective after each exchange, the best weight of the larger table in it, and the value now."""
         known, lattice, squares = self.problem.known, self.problem.lattice, now.weights * now.weights
         rows, columns, told = self.told

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.mechanisms.tables.planning.kinds import Axes, FloatArray, Kinds, Shape, alike, parts
-from blowfish_privacy.support.matrices import Matrix, matrix
+from blowfish_privacy.mechanisms.tables.planning.kinds import Axes, Kinds, Shape, alike, parts
+from blowfish_privacy.support.arrays import Floats, Matrix, matrix
 
 MOST_PAIRS = 4_000_000
 """The largest number of pairs of a table and a component of it (by shape) that planning takes on."""
@@ -77,7 +77,7 @@ class Lattice:
     tables: tuple[Shape, ...]
     components: tuple[Shape, ...]
     spread: Matrix
-    importance: FloatArray | None
+    importance: Floats | None
     changed: tuple[Shape, ...]
     presence: bool
     along: tuple[Along, ...]
@@ -96,7 +96,7 @@ class Lattice:
         """Return the squared norm of a record's column in a component."""
         return prod(self.along[kind].norm for kind in shape)
 
-    def objective(self, variances: FloatArray) -> float:
+    def objective(self, variances: Floats) -> float:
         """Return what the variances of the components amount to."""
         cells = self.spread @ variances
         return float(cells.max() if self.importance is None else cells @ self.importance)
@@ -187,7 +187,7 @@ class Pairs:
         rows = np.repeat(np.arange(len(lists)), [len(columns) for columns in found])
         return cls(rows, np.array([one for columns in found for one in columns], np.int64), (len(lists), len(number)))
 
-    def matrix(self, values: FloatArray) -> Matrix:
+    def matrix(self, values: Floats) -> Matrix:
         """Return the matrix with these values, without zeros."""
         kept = values != 0
         return matrix(values[kept], self.rows[kept], self.columns[kept], self.shape)

@@ -14,10 +14,11 @@ import numpy as np
 
 from blowfish_privacy.mechanisms.tables.planning.candidates import Measurement
 from blowfish_privacy.mechanisms.tables.planning.kinds import Axes, apart
-from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray, Lattice, Wanted, exact_tables, lattice
+from blowfish_privacy.mechanisms.tables.planning.lattice import Lattice, Wanted, exact_tables, lattice
 from blowfish_privacy.mechanisms.tables.planning.planning_l1 import best_weights
 from blowfish_privacy.mechanisms.tables.planning.planning_l2 import best_precisions
 from blowfish_privacy.privacy.sensitivity import Norm
+from blowfish_privacy.support.arrays import Floats
 
 MOST_APART = 1000
 """Up to so many components attributes that are alike may be treated differently, which sometimes gains a little."""
@@ -42,7 +43,7 @@ class Design:
     """
 
     measured: tuple[tuple[Axes, Axes], ...]
-    weights: FloatArray
+    weights: Floats
     bound: float
     objective: float
 

@@ -17,8 +17,8 @@ from math import comb, prod
 import numpy as np
 
 from blowfish_privacy.mechanisms.tables.planning.kinds import Shape
-from blowfish_privacy.mechanisms.tables.planning.lattice import FloatArray, Lattice
-from blowfish_privacy.support.matrices import FEW, Matrix, compact, dense, stacked, turned
+from blowfish_privacy.mechanisms.tables.planning.lattice import Lattice
+from blowfish_privacy.support.arrays import FEW, Floats, Matrix, compact, dense, stacked, turned
 
 MOST_CHANGES = 1 << 14
 """The largest number of shapes of changed sets that are all looked at."""
@@ -38,7 +38,7 @@ BLOCK = 1 << 20
 class Precisions:
     """Precisions of the components for a largest squared change of 1, what they give, and what is best possible."""
 
-    precisions: FloatArray
+    precisions: Floats
     objective: float
     bound: float
 
@@ -96,7 +96,7 @@ def _costs(lattice: Lattice, changes: list[Shape]) -> Matrix:
     Over the sets S of one shape the product becomes, kind by kind, a sum over the size of the intersection.
     """
     kinds, components = lattice.kinds, lattice.components
-    shares: dict[tuple[int, int], FloatArray] = {}
+    shares: dict[tuple[int, int], Floats] = {}
     for kind, count in {pair for shape in changes for pair in Counter(shape).items()}:
         inside = np.array([shape.count(kind) for shape in components])
         members, ratio = len(kinds.members[kind]), lattice.along[kind].ratio
@@ -119,11 +119,11 @@ def _overlap(members: int, ratio: float, changed: int, chosen: int) -> float:
     )
 
 
-def _presence(lattice: Lattice) -> FloatArray:
+def _presence(lattice: Lattice) -> Floats:
     return np.array([lattice.kinds.number(shape) * lattice.contrast(shape) for shape in lattice.components])
 
 
-def _solve(lattice: Lattice, costs: Matrix, accuracy: float) -> tuple[FloatArray, float]:
+def _solve(lattice: Lattice, costs: Matrix, accuracy: float) -> tuple[Floats, float]:
     """Return precisions that are optimal for these costs, scaled to a largest cost of 1, and the dual value."""
     spread = lattice.spread
     if lattice.importance is not None:
@@ -137,7 +137,7 @@ def _solve(lattice: Lattice, costs: Matrix, accuracy: float) -> tuple[FloatArray
     return precisions / (costs @ precisions).max(), float(np.sqrt(importance * prices).sum() ** 2)
 
 
-def _newton(spread: Matrix, costs: Matrix, accuracy: float) -> tuple[FloatArray, FloatArray]:
+def _newton(spread: Matrix, costs: Matrix, accuracy: float) -> tuple[Floats, Floats]:
     """Maximise 2 sum sqrt(a b) - sum mu over y and mu >= 0 with sum y = 1, by a primal-dual interior method.
 
     Steps are relative, t = dx / x. With slacks z of x >= 0 the equations are (X (-H) X + X Z) t = X gradient + barrier.
@@ -173,7 +173,7 @@ def _newton(spread: Matrix, costs: Matrix, accuracy: float) -> tuple[FloatArray,
     return shares / shares.sum(), mu / mu.sum()
 
 
-def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
+def _solved(matrix: Floats, right: Floats) -> Floats:
     if len(matrix) <= FEW:
         return np.linalg.solve(matrix, right).astype(np.float64)
     from scipy.sparse import csc_array
@@ -182,14 +182,14 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
     return splu(csc_array(matrix)).solve(right)
 
 
-def _curvature(tables: Matrix, changes: Matrix) -> FloatArray:
+def _curvature(tables: Matrix, changes: Matrix) -> Floats:
     """Return minus the second derivatives of 2 sum sqrt(a b): for each component the square of one vector."""
     every = dense(changes)
     both = -(tables @ every.T)
     return np.block([[dense(tables @ turned(tables)), both], [both.T, np.einsum("is,js->ij", every, every)]])
 
 
-def _multiplicative(spread: Matrix, costs: Matrix) -> tuple[FloatArray, FloatArray]:
+def _multiplicative(spread: Matrix, costs: Matrix) -> tuple[Floats, Floats]:
     """Approach the optimum where Newton's method is too large: raise what is too large, by a power of its excess."""
     tables, changes = (np.full(rows, 1 / rows) for rows in (spread.shape[0], costs.shape[0]))
     for _ in range(300):

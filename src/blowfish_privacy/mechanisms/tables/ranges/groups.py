@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
+from blowfish_privacy.mechanisms.tables.nesting import Axes
 from blowfish_privacy.queries.readings import Reading, matrix
 from blowfish_privacy.queries.tables_form import Block
+from blowfish_privacy.support.arrays import Floats
 
 RECORDS = -1
 """Stands for the number of records among the tables that were measured."""

@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.tables.components import Components, beside
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats, Nesting
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting
 from blowfish_privacy.mechanisms.tables.ranges.groups import Group, groups
 from blowfish_privacy.mechanisms.tables.told import Estimates
 from blowfish_privacy.queries.tables_form import Block
+from blowfish_privacy.support.arrays import Floats
 
 Along: TypeAlias = Callable[["Member", int, int | None], Floats]
 """The factors of noisy rows along an axis, one column each, given a table and the component's level there."""

@@ -9,10 +9,11 @@ from math import sqrt
 import numpy as np
 
 from blowfish_privacy.mechanisms.error import in_short
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Floats
+from blowfish_privacy.mechanisms.tables.nesting import Axes
 from blowfish_privacy.mechanisms.tables.ranges.range_components import RangeComponents
 from blowfish_privacy.mechanisms.tables.tables_error import DRAWN, LITTLE, MOST_DRAWN, TablesError
 from blowfish_privacy.noise import SimulationSource, discrete_laplace
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number
 
 _RANGES = 40

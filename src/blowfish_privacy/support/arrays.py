@@ -18,10 +18,11 @@ SMALL = 1 << 17
 """The largest number of places of a matrix that is held as an array."""
 FEW = 128
 """The largest number of equations that are solved without SciPy."""
-FloatArray: TypeAlias = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
 Matrix: TypeAlias = Any
 """An array of floats or a ``csr_array``, whose declared types do not know each other."""
-Entries: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
+Entries: TypeAlias = tuple[Integers, Integers, Floats]
 """Rows, columns and values."""
 
 
@@ -69,7 +70,7 @@ def blocks(parts: Sequence[Matrix]) -> Matrix:
     return matrix(values, rows + shifts[:, 0], columns + shifts[:, 1], (height, width))
 
 
-def diagonal(main: FloatArray, beside: float = 0.0) -> Matrix:
+def diagonal(main: Floats, beside: float = 0.0) -> Matrix:
     """Return the matrix with these numbers on its diagonal, and one number beside it, above and below."""
     places = np.arange(len(main))
     before, after = places[:-1], places[1:]
@@ -83,7 +84,7 @@ def turned(given: Matrix) -> Matrix:
     return np.ascontiguousarray(given.T) if isinstance(given, np.ndarray) else given.T.tocsr()
 
 
-def dense(given: Any) -> FloatArray:
+def dense(given: Any) -> Floats:
     """Return all places of a matrix, or of a row of its largest or smallest entries."""
     return given if isinstance(given, np.ndarray) else given.toarray()
 
@@ -100,24 +101,24 @@ def entries(given: Matrix) -> Entries:
     return held.row.astype(np.int64), held.col.astype(np.int64), held.data
 
 
-def at(given: Matrix, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> FloatArray:
+def at(given: Matrix, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
     """Read places of a matrix."""
     return dense(given[rows, columns]).reshape(-1)
 
 
-def times(given: Matrix, columns: FloatArray) -> FloatArray:
+def times(given: Matrix, columns: Floats) -> Floats:
     """Multiply a matrix by columns, each to the same bits alone and among others."""
     return column_by_column(given.__matmul__, columns) if isinstance(given, np.ndarray) else given @ columns
 
 
-def column_by_column(work: Callable[[FloatArray], FloatArray], columns: FloatArray) -> FloatArray:
+def column_by_column(work: Callable[[Floats], Floats], columns: Floats) -> Floats:
     """Do the same with each column, or with the only one: products of arrays may round differently together."""
     if columns.ndim == 1:
         return work(columns)
     return np.stack([work(column) for column in np.ascontiguousarray(columns.T)], axis=1)
 
 
-def solver(system: FloatArray) -> Callable[[FloatArray], FloatArray]:
+def solver(system: Floats) -> Callable[[Floats], Floats]:
     """Return what solves the equations of a positive definite matrix, for one right side or columns of them."""
     try:
         return _solver(system)
@@ -126,7 +127,7 @@ def solver(system: FloatArray) -> Callable[[FloatArray], FloatArray]:
     raise SpecError("the scales of the noise are too far apart for an estimate.", hint="the document may be damaged.")
 
 
-def _solver(system: FloatArray) -> Callable[[FloatArray], FloatArray]:
+def _solver(system: Floats) -> Callable[[Floats], Floats]:
     if len(system) > FEW:
         from functools import partial
 
