@@ -86,5 +86,5 @@ def _subset(runs: list[list[int]]) -> Subset:
     return Subset(read)
 
 
-def _compact(value: Any) -> str:
+def _compact(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))

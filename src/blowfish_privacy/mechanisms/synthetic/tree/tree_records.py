@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from blowfish_privacy.mechanisms.synthetic.model import Axes
 from blowfish_privacy.support.arrays import Floats, Integers
-
-Axes = tuple[int, ...]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio: the multiples of it, cut off at 2^64, fill the range evenly wherever one stops."""
