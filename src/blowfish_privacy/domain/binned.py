@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from decimal import Decimal
+import decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -184,7 +184,7 @@ class Binned(Attribute):
             return bisect_right(self._float_bounds, value) - 1
         if isinstance(value, Bin):
             value = value.low
-        if not isinstance(value, Rational | Decimal) or isinstance(value, bool):
+        if not isinstance(value, Rational | decimal.Decimal) or isinstance(value, bool):
             raise _not_numbers()
         return bisect_right(self.bounds, Fraction(value)) - 1
 

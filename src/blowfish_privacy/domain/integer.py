@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from decimal import Decimal
+import decimal
 from fractions import Fraction
 from math import inf
 from numbers import Integral
@@ -144,7 +144,7 @@ def _as_whole(value: object) -> int:
     """Return a whole number of whatever type; an infinite one is far outside the bounds."""
     if _whole(value):
         return int(cast(Any, value))
-    if isinstance(value, float | np.floating | Decimal):
+    if isinstance(value, float | np.floating | decimal.Decimal):
         if value in (inf, -inf):
             return 4 * _LARGEST if value > 0 else -4 * _LARGEST
         if value == int(value):

@@ -14,7 +14,7 @@ from blowfish_privacy.known_facts.classes.spans import span_of
 from blowfish_privacy.known_facts.crossed import crosses
 from blowfish_privacy.known_facts.facts import KnownFact, KnownMarginal
 from blowfish_privacy.known_facts.theorems.dispatch import under_facts
-from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.policy import Policy
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import some_edge
 from blowfish_privacy.support.exact import show
