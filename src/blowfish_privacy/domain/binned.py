@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import decimal
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-import decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise

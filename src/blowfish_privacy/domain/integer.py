@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-import decimal
 from fractions import Fraction
 from math import inf
 from numbers import Integral

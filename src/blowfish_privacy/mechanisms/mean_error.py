@@ -8,8 +8,8 @@ from math import inf, sqrt
 
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.error import in_short
+from blowfish_privacy.noise.laplace import both_within, each_within
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE
-from blowfish_privacy.noise.two_draws import both_within, each_within
 from blowfish_privacy.support.exact import Number
 
 _ROUNDS = 60

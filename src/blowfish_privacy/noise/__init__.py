@@ -1,11 +1,14 @@
 """Integer noise: exact discrete Laplace and Gaussian draws, and how large they are."""
 
-from blowfish_privacy.noise.discrete_gaussian import LARGEST_VARIANCE, checked_variance, discrete_gaussian
-from blowfish_privacy.noise.discrete_laplace import LARGEST_SCALE, checked_scale, discrete_laplace
-from blowfish_privacy.noise.gaussian_spread import gaussian_quantile, gaussian_variance
-from blowfish_privacy.noise.simulation import SimulationSource
-from blowfish_privacy.noise.source import BitSource, SystemSource
-from blowfish_privacy.noise.spread import quantile, variance
+from blowfish_privacy.noise.bits import BitSource, SimulationSource, SystemSource
+from blowfish_privacy.noise.gaussian import (
+    LARGEST_VARIANCE,
+    checked_variance,
+    discrete_gaussian,
+    gaussian_quantile,
+    gaussian_variance,
+)
+from blowfish_privacy.noise.laplace import LARGEST_SCALE, checked_scale, discrete_laplace, quantile, variance
 
 __all__ = [
     "LARGEST_SCALE",

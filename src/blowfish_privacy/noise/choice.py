@@ -1,16 +1,86 @@
-"""One of several alternatives, with probabilities exactly proportional to their weights."""
+"""One of several alternatives, with probabilities exactly proportional to their weights, which have proven bounds.
+
+A choice among alternatives compares weights such as ``exp(10^15)`` with each other. A weight is held as two
+integers and a power of two, ``low 2^exponent <= weight <= high 2^exponent``: lower ends are rounded down and upper
+ends up at every step, so the true weight never escapes. See ``docs/proofs/packings.md``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from fractions import Fraction
+from functools import lru_cache, partial
 from itertools import accumulate
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from blowfish_privacy.noise.exponential import Interval
-from blowfish_privacy.noise.source import WORD_BITS, BitSource
-from blowfish_privacy.noise.uniform import Uniform
-from blowfish_privacy.noise.weight import Weight, aligned
+from blowfish_privacy.noise.bits import WORD_BITS, BitSource, Uniform
+from blowfish_privacy.noise.exponential import Interval, ceiling_shift, exp_negative
+
+
+class Weight(NamedTuple):
+    """Two integers and a power of two that enclose a positive number."""
+
+    low: int
+    high: int
+    exponent: int
+
+
+ONE = Weight(1, 1, 0)
+
+
+def exponential_weight(power: Fraction, bits: int) -> Weight:
+    """Enclose ``exp(power)`` with about so many bits: ``2^halvings exp(-rest)``, where the rest is from 0 to 1."""
+    # The whole part of the power needs its own bits; steps of 64 let most calls share one logarithm.
+    working = 64 * (2 + (bits + int(abs(power)).bit_length()) // 64)
+    logarithm = logarithm_of_two(working)
+    scaled = power * 2**working
+    # Rounded up and by the end that makes it largest, so that the rest is never negative.
+    halvings = -int(-scaled // (logarithm.low if power >= 0 else logarithm.high))
+    ends = sorted((halvings * logarithm.low, halvings * logarithm.high))
+    smallest, largest = int((ends[0] - scaled) // 1), -int((scaled - ends[1]) // 1)
+    low, high = exp_negative(Fraction(largest, 2**working), bits)
+    # exp(-x) falls by less than its argument rises.
+    return Weight(low, high + 1 + (largest - smallest >> working - bits), halvings - bits)
+
+
+def product(left: Weight, right: Weight) -> Weight:
+    """Enclose a product; it has the bits of both factors."""
+    return Weight(left.low * right.low, left.high * right.high, left.exponent + right.exponent)
+
+
+def total(weights: Sequence[Weight], bits: int) -> Weight:
+    """Enclose a sum, with so many bits at most."""
+    parts, exponent = aligned(weights, bits)
+    low, high = sum(part.low for part in parts), sum(part.high for part in parts)
+    excess = max(0, high.bit_length() - bits)
+    return Weight(low >> excess, ceiling_shift(high, excess), exponent + excess)
+
+
+def aligned(weights: Sequence[Weight], bits: int) -> tuple[list[Interval], int]:
+    """Enclose weights as multiples of one power of two, which is also returned, at most ``bits`` below the largest."""
+    largest = max(weight.exponent + weight.high.bit_length() for weight in weights)
+    exponent = max(largest - bits, min(weight.exponent for weight in weights))
+    return [_shifted(weight, exponent - weight.exponent) for weight in weights], exponent
+
+
+def _shifted(weight: Weight, shift: int) -> Interval:
+    if shift <= 0:
+        return Interval(weight.low << -shift, weight.high << -shift)
+    # A weight that is far too small for the others, however far, becomes the enclosure from 0 to 1.
+    return Interval(weight.low >> shift, ceiling_shift(weight.high, shift))
+
+
+@lru_cache(maxsize=16)
+def logarithm_of_two(bits: int) -> Interval:
+    """Enclose ``2^bits log(2)``, which is twice the sum of ``1 / (j 3^j)`` over the odd j."""
+    power, odd, low = (2 << bits) // 3, 1, 0
+    while power:
+        low += power // odd
+        power //= 9
+        odd += 2
+    # Each term is rounded down by less than 1, and those left out are less than 2 together.
+    return Interval(low, low + odd // 2 + 2)
+
 
 EncloseWeights: TypeAlias = Callable[[int], Sequence[Weight]]
 """Encloses the weights of all alternatives with about so many bits."""

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from blowfish_privacy.noise.discrete_gaussian import discrete_gaussian
-from blowfish_privacy.noise.discrete_laplace import discrete_laplace
-from blowfish_privacy.noise.gaussian_spread import gaussian_quantile, gaussian_variance
-from blowfish_privacy.noise.spread import quantile, variance
+from blowfish_privacy.noise.gaussian import discrete_gaussian, gaussian_quantile, gaussian_variance
+from blowfish_privacy.noise.laplace import discrete_laplace, quantile, variance
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import Number
 

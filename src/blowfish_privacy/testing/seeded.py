@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from blowfish_privacy.noise.source import Words
+from blowfish_privacy.noise.bits import Words
 
 
 class SeededSource:

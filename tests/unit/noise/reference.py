@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from blowfish_privacy.noise.geometric import GeometricLaw
+from blowfish_privacy.noise.laplace import GeometricLaw
 
 # The decimal module rounds exp correctly, so 200 digits leave an error far below 10^-190 for what follows.
 DIGITS = 200

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.noise.choice import choose, uniform_below
-from blowfish_privacy.noise.weight import Weight, exponential_weight
+from blowfish_privacy.noise.choice import Weight, choose, exponential_weight, uniform_below
 from blowfish_privacy.testing.seeded import SeededSource
 from unit.noise.chi_square import of_cells
 from unit.noise.reference import ScriptedSource

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_privacy.noise.digit import Digit
-from blowfish_privacy.noise.geometric import GeometricLaw
+from blowfish_privacy.noise.laplace import GeometricLaw
 from unit.noise.reference import ScriptedSource, cumulative, floor_times_power_of_two, invert
 
 LAWS = [

@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 from blowfish_privacy import noise
 from blowfish_privacy.errors import BlowfishError, QueryError
 from blowfish_privacy.noise.digit import Digit
-from blowfish_privacy.noise.discrete_gaussian import _append_bits, _bits, _Composed, _exponential_bounds, _sampler
-from blowfish_privacy.noise.half_gaussian import HalfGaussianLaw
+from blowfish_privacy.noise.gaussian import (
+    HalfGaussianLaw,
+    _append_bits,
+    _bits,
+    _Composed,
+    _exponential_bounds,
+    _sampler,
+)
 from blowfish_privacy.testing.seeded import SeededSource
 from unit.noise.reference import ScriptedSource
 
@@ -240,7 +246,7 @@ def test_the_caches_are_bounded() -> None:
     for denominator in range(1, 60):
         noise.discrete_gaussian(Fraction(1, denominator), 1)
         noise.discrete_gaussian(Fraction(10**10, denominator), 1)
-    module = import_module("blowfish_privacy.noise.discrete_gaussian")
+    module = import_module("blowfish_privacy.noise.gaussian")
     for cache in (_sampler, module._leading):
         information = cache.cache_info()
         assert information.currsize <= (information.maxsize or 0) <= 64

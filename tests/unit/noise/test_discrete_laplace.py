@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from blowfish_privacy import noise
 from blowfish_privacy.errors import BlowfishError, QueryError
 from blowfish_privacy.noise.digit import Digit
-from blowfish_privacy.noise.discrete_laplace import _sampler
-from blowfish_privacy.noise.geometric import GeometricLaw
+from blowfish_privacy.noise.laplace import GeometricLaw, _sampler
 from blowfish_privacy.testing.seeded import SeededSource
 from unit.noise.reference import ScriptedSource
 

@@ -11,8 +11,7 @@ import pytest
 
 from blowfish_privacy import noise
 from blowfish_privacy.noise.digit import Digit
-from blowfish_privacy.noise.discrete_laplace import _Sampler, _sampler
-from blowfish_privacy.noise.geometric import GeometricLaw
+from blowfish_privacy.noise.laplace import GeometricLaw, _Sampler, _sampler
 from unit.noise import chi_square
 
 pytestmark = pytest.mark.fresh_bits

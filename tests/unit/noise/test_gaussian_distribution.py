@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from blowfish_privacy import noise
-from blowfish_privacy.noise.discrete_gaussian import _Composed
+from blowfish_privacy.noise.gaussian import _Composed
 from unit.noise import chi_square
 
 FALSE_ALARM = 1e-9

@@ -9,8 +9,8 @@ from scipy import stats
 
 from blowfish_privacy import noise
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.noise import gaussian_spread
-from blowfish_privacy.noise.half_gaussian import HalfGaussianLaw
+from blowfish_privacy.noise import gaussian
+from blowfish_privacy.noise.gaussian import HalfGaussianLaw
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN
 
 levels = st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(10**12 - 1, 10**12))
@@ -69,7 +69,7 @@ def test_the_quantile_is_the_smallest_that_reaches_the_level(sigma_squared: Frac
 def test_the_integral_encloses_the_sum(sigma_squared: Fraction, deviations: float, bits: int) -> None:
     """Two ways to the same probability, which share nothing but the exponential function."""
     bound = int(deviations * math.sqrt(sigma_squared))
-    integral = gaussian_spread._tail_by_integral(bound, sigma_squared, bits)
+    integral = gaussian._tail_by_integral(bound, sigma_squared, bits)
     exact = HalfGaussianLaw(sigma_squared, Fraction(1, 2)).survival(bound, bits + 64)
     assert integral.low <= exact.high >> 64
     assert exact.low >> 64 <= integral.high
@@ -105,7 +105,7 @@ def test_the_quantile_at_known_places() -> None:
 def test_pi_is_enclosed() -> None:
     digits = int("31415926535897932384626433832795028841971693993751")
     for bits in (8, 64, 160):
-        low, high = gaussian_spread._pi(bits)
+        low, high = gaussian._pi(bits)
         assert low <= Fraction(digits + 1, 10**49) * 2**bits
         assert high >= Fraction(digits, 10**49) * 2**bits
         assert high - low <= 3
@@ -117,7 +117,7 @@ def test_the_quantile_does_not_depend_on_where_the_search_starts(
     error: int, sigma: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = noise.gaussian_quantile(sigma**2, "0.95")
-    monkeypatch.setattr(gaussian_spread, "_hint", lambda sigma_squared, miss: max(0, right + error))
+    monkeypatch.setattr(gaussian, "_hint", lambda sigma_squared, miss: max(0, right + error))
     assert noise.gaussian_quantile(sigma**2, "0.95") == right
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_privacy.noise.digit import Digit
-from blowfish_privacy.noise.half_gaussian import HalfGaussianLaw, tail_sums
+from blowfish_privacy.noise.gaussian import HalfGaussianLaw, tail_sums
 from unit.noise.reference import DIGITS, ScriptedSource, floor_times_power_of_two
 
 HALF, WHOLE = Fraction(1, 2), Fraction(1)

@@ -10,8 +10,8 @@ from blowfish_privacy.testing.seeded import SeededSource
 
 pytestmark = pytest.mark.fresh_bits
 
-discrete_laplace = import_module("blowfish_privacy.noise.discrete_laplace")
-discrete_gaussian = import_module("blowfish_privacy.noise.discrete_gaussian")
+discrete_laplace = import_module("blowfish_privacy.noise.laplace")
+discrete_gaussian = import_module("blowfish_privacy.noise.gaussian")
 # Equal arrays by chance: 64 draws at scale 10^9, or sigma^2 10^9, agree with a probability below (1 / 10^4)^64.
 SCALE, COUNT = 10**9, 64
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.noise import two_draws
-from blowfish_privacy.noise.two_draws import both_within
+from blowfish_privacy.noise import laplace
+from blowfish_privacy.noise.laplace import both_within
 
 SCALES = [Fraction(1, 5), Fraction(1), Fraction(7, 2), Fraction(20)]
 FACTORS = [0.0, 0.3, 1.0, 4.5]
@@ -46,7 +46,7 @@ def test_bounds_hold_hardly_more_often_where_the_noise_is_large(level):
 
 def test_noise_of_nearly_equal_scales_is_bounded_alike():
     alike, near, far = (
-        two_draws._added(1000.0, 1000.0 * (1 - share), 0.05) for share in (0.0, 2e-6, 1e-3)
+        laplace._added(1000.0, 1000.0 * (1 - share), 0.05) for share in (0.0, 2e-6, 1e-3)
     )  # fmt: skip
     assert near == pytest.approx(alike, rel=1e-5)
     assert far == pytest.approx(alike, rel=1e-3)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blowfish_privacy.noise.weight import ONE, Weight, aligned, exponential_weight, logarithm_of_two, product, total
+from blowfish_privacy.noise.choice import ONE, Weight, aligned, exponential_weight, logarithm_of_two, product, total
 
 POWERS = st.fractions(min_value=-(10**6), max_value=10**6, max_denominator=10**9)
 WEIGHTS = st.builds(

@@ -14,9 +14,8 @@ from functools import partial, reduce
 from operator import or_
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.noise.choice import choose, uniform_below
-from blowfish_privacy.noise.source import BitSource
-from blowfish_privacy.noise.weight import ONE, Weight, exponential_weight, product, total
+from blowfish_privacy.noise.bits import BitSource
+from blowfish_privacy.noise.choice import ONE, Weight, choose, exponential_weight, product, total, uniform_below
 
 MOST_ATOMS = 16
 """Above, the sums over sets of atoms take seconds: the atoms are split into blocks at random."""

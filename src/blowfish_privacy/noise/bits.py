@@ -1,0 +1,101 @@
+"""Where random bits come from, and uniform numbers of which only as many bits are drawn as a comparison takes.
+
+Noise is only as secret as its bits. The one source for real releases is the operating system's generator; a
+seeded source for tests lives in :mod:`blowfish_privacy.testing.seeded` and marks what it touches.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from hashlib import sha256
+from typing import ClassVar, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.noise.exponential import Interval
+
+WORD_BITS = 32
+Words: TypeAlias = NDArray[np.uint32]
+
+
+class BitSource(Protocol):
+    """Independent, uniformly random 32-bit words.
+
+    ``kind`` is written into every release document. ``private`` is False for a source whose words somebody
+    can predict: a release made with it protects nobody and must say so.
+    """
+
+    kind: ClassVar[str]
+    private: ClassVar[bool]
+
+    def words(self, count: int) -> Words:
+        """Return ``count`` fresh words; no word is ever handed out twice."""
+        ...
+
+
+class SystemSource:
+    """The operating system's generator, ``os.urandom``.
+
+    It keeps no state in this process, so a forked child cannot repeat its parent's noise and threads cannot
+    share a word.
+    """
+
+    kind: ClassVar[str] = "operating system"
+    private: ClassVar[bool] = True
+
+    def words(self, count: int) -> Words:
+        """Return ``count`` fresh words."""
+        return np.frombuffer(os.urandom(count * (WORD_BITS // 8)), dtype=np.uint32)
+
+
+class SimulationSource:
+    """A :class:`BitSource` that everybody can reproduce: for public numbers only, never for a release.
+
+    ``topic`` says what is simulated; different topics have independent sequences.
+    """
+
+    kind: ClassVar[str] = "simulation, not private"
+    private: ClassVar[bool] = False
+
+    def __init__(self, topic: str) -> None:
+        self._generator = np.random.PCG64(int.from_bytes(sha256(topic.encode()).digest(), "big"))
+
+    def words(self, count: int) -> Words:
+        """Return the next ``count`` words of the topic's sequence."""
+        return self._generator.random_raw((count + 1) // 2).astype("<u8").view("<u4")[:count]
+
+
+GUARD_BITS = 64
+# A true uniform number agrees so far with a given one with a probability of 2^-2048.
+_MOST_BITS = 2048
+
+
+class Uniform:
+    """U in [0, 1), known as ``drawn <= 2^bits U < drawn + 1``; further bits come from the source when needed."""
+
+    def __init__(self, drawn: int, bits: int, source: BitSource) -> None:
+        self._drawn = drawn
+        self._bits = bits
+        self._source = source
+
+    def below(self, enclose: Callable[[int], Interval]) -> bool:
+        """Decide U < x, where ``enclose(bits)`` encloses ``2^bits x`` ever more narrowly."""
+        while True:
+            number = enclose(self._bits + GUARD_BITS)
+            if self._drawn + 1 << GUARD_BITS <= number.low:
+                return True
+            if self._drawn << GUARD_BITS >= number.high:
+                return False
+            self._draw_word()
+
+    def _draw_word(self) -> None:
+        if self._bits >= _MOST_BITS:
+            raise QueryError(
+                f"a noise draw is still open after {_MOST_BITS:,} bits.",
+                hint="this has a probability below 2^-2000; check the source of random bits.",
+            )
+        self._drawn = self._drawn << WORD_BITS | int(self._source.words(1)[0])
+        self._bits += WORD_BITS
