@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from blowfish_privacy.domain import Binned, Categorical, Date, Domain, Integer
-from blowfish_privacy.domain.declaring_hints import DATES_HINT, DECIMALS_HINT
+from blowfish_privacy.domain.numbers import DATES_HINT, DECIMALS_HINT
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.engines.sql.undeclared import MOST_SHOWN, YEAR_FIRST
 from blowfish_privacy.errors import DataError

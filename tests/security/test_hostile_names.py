@@ -17,7 +17,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.support import files, yaml_text
-from blowfish_privacy.support.printable import printable
+from blowfish_privacy.support.text import printable
 
 TITLE = "\x1b]0;owned\x07"
 ENEMIES = [TITLE, "\x1b[2J\x1b[8m", "\x9b31m", "\x08\x08\x7f", "\u202eevil\u2066", "a\rError: b", "\u2028c"]

@@ -17,7 +17,7 @@ from blowfish_privacy.errors import BlowfishWarning, LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger, open_ledger
 from blowfish_privacy.release import spec
 from blowfish_privacy.support.postgresql import is_address
-from blowfish_privacy.support.printable import printable
+from blowfish_privacy.support.text import printable
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 file_argument = click.argument("file", type=click.Path(dir_okay=False))

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from blowfish_privacy.support.printable import printable
+from blowfish_privacy.support.text import printable
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True, **style: Any) -> None:

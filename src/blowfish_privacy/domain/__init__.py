@@ -1,19 +1,23 @@
 """The declared domain of a table: its attributes, their product, and choices of their values."""
 
-from blowfish_privacy.domain.attribute import Attribute, Positions
-from blowfish_privacy.domain.binned import Bin, Binned, coarser
-from blowfish_privacy.domain.box import Box, left, narrowed, read_box
+from blowfish_privacy.domain.attribute import Attribute, Numeric, Positions, Spaced, Subset
 from blowfish_privacy.domain.categorical import Categorical
-from blowfish_privacy.domain.choice import BLOCK_FORM, CHOICE_FORM, choice_from_file, choice_to_file
 from blowfish_privacy.domain.date import Date
-from blowfish_privacy.domain.decimal import Decimal
 from blowfish_privacy.domain.hierarchy import AT, Hierarchy, Level
-from blowfish_privacy.domain.integer import Integer
-from blowfish_privacy.domain.marks import Marks
-from blowfish_privacy.domain.product import Cell, Domain
-from blowfish_privacy.domain.quotation import one_line, quoted, worded
-from blowfish_privacy.domain.spaced import Numeric, Spaced
-from blowfish_privacy.domain.subset import Subset
+from blowfish_privacy.domain.numbers import Bin, Binned, Decimal, Integer, Marks, coarser
+from blowfish_privacy.domain.product import (
+    BLOCK_FORM,
+    CHOICE_FORM,
+    Box,
+    Cell,
+    Domain,
+    choice_from_file,
+    choice_to_file,
+    left,
+    narrowed,
+    read_box,
+)
+from blowfish_privacy.support.text import one_line, quoted, worded
 
 __all__ = [
     "AT",

@@ -3,20 +3,89 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import gcd
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain.subset import Subset
 from blowfish_privacy.errors import DataError, DomainError, brief
 from blowfish_privacy.support.exact import show
 from blowfish_privacy.support.file_forms import Wanted
 from blowfish_privacy.support.file_kinds import kind_of, register
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Sorted, disjoint, non-touching half-open runs of positions."""
+
+    runs: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, positions: Iterable[int]) -> Subset:
+        """Collect positions, in any order, into runs."""
+        return cls.union((position, position + 1) for position in positions)
+
+    @classmethod
+    def span(cls, start: int, stop: int) -> Subset:
+        """Return the positions start, start + 1, ..., stop - 1."""
+        return cls(((start, stop),)) if start < stop else cls(())
+
+    @classmethod
+    def union(cls, runs: Iterable[tuple[int, int]]) -> Subset:
+        """Merge half-open runs that may touch, overlap or be out of order."""
+        merged: list[tuple[int, int]] = []
+        for start, stop in sorted(runs):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
+            else:
+                merged.append((start, stop))
+        return cls(tuple(merged))
+
+    def __contains__(self, position: int) -> bool:
+        index = bisect_right(self.runs, position, key=lambda run: run[0]) - 1
+        return index >= 0 and position < self.runs[index][1]
+
+    def __iter__(self) -> Iterator[int]:
+        for start, stop in self.runs:
+            yield from range(start, stop)
+
+    def __len__(self) -> int:
+        return sum(stop - start for start, stop in self.runs)
+
+    @property
+    def first(self) -> int:
+        """The lowest position; the set must not be empty."""
+        return self.runs[0][0]
+
+    @property
+    def last(self) -> int:
+        """The highest position; the set must not be empty."""
+        return self.runs[-1][1] - 1
+
+    def __and__(self, other: Subset) -> Subset:
+        shared: list[tuple[int, int]] = []
+        left, right = 0, 0
+        while left < len(self.runs) and right < len(other.runs):
+            start = max(self.runs[left][0], other.runs[right][0])
+            stop = min(self.runs[left][1], other.runs[right][1])
+            if start < stop:
+                shared.append((start, stop))
+            if self.runs[left][1] <= other.runs[right][1]:
+                left += 1
+            else:
+                right += 1
+        return Subset(tuple(shared))
+
+    def __le__(self, other: Subset) -> bool:
+        return self & other == self
+
 
 Outside: TypeAlias = Literal["error", "clamp"]
 Positions: TypeAlias = npt.NDArray[np.int64]
@@ -246,3 +315,79 @@ def _is_absent(value: object) -> bool:
         return value.is_nan()
     # A number that is not equal to itself is a NaN, whichever library it comes from.
     return isinstance(value, float | np.floating) and value != value
+
+
+class Spaced(Attribute):
+    """Ordered values, every one of them as far from the next."""
+
+    ordered = True
+
+    @property
+    @abstractmethod
+    def spacing(self) -> Fraction:
+        """The distance between neighbouring values, in the units that distances are stated in."""
+
+    def gap(self, first: int, second: int) -> Fraction:
+        """Return the distance between two values."""
+        return abs(first - second) * self.spacing
+
+    def subset(self, chosen: object) -> Subset:
+        """Read one value, an inclusive pair or a list of values."""
+        if isinstance(chosen, tuple):
+            if len(chosen) != 2:
+                raise DomainError(
+                    f"a pair (low, high) is needed, got {len(chosen)} values.", hint="use a list for a set of values."
+                )
+            low, high = self.range_start(chosen[0]), self.range_end(chosen[1])
+            if low > high:
+                raise DomainError(
+                    f"the range from {brief(chosen[0])} to {brief(chosen[1])} is empty: its ends are reversed."
+                )
+            return Subset.span(low, high + 1)
+        if isinstance(chosen, list | set | frozenset):
+            return Subset.of(self.exactly(value) for value in chosen)
+        return Subset.of([self.exactly(chosen)])
+
+    def range_start(self, value: object) -> int:
+        """Return the first position of a range that begins with a value."""
+        return self.position(value)
+
+    def range_end(self, value: object) -> int:
+        """Return the last position of a range that ends with a value."""
+        return self.position(value)
+
+    def range_starts(self, values: npt.NDArray[Any]) -> Positions | None:
+        """Return :meth:`range_start` of a whole array by arithmetic on it; None where each value must be looked at."""
+        return self._at_once(values)
+
+    def range_ends(self, values: npt.NDArray[Any]) -> Positions | None:
+        """Return :meth:`range_end` of a whole array by arithmetic on it; None where each value must be looked at."""
+        return self._at_once(values)
+
+    def _at_once(self, values: npt.NDArray[Any]) -> Positions | None:
+        """Return :meth:`position` of a whole array; None also where one of the values is wrong."""
+        return None
+
+    def exactly(self, value: object) -> int:
+        """Return the position that holds a value and nothing else."""
+        return self.position(value)
+
+
+class Numeric(Spaced):
+    """Numbers that can be added up: the value at a position is ``lowest + position * spacing``."""
+
+    @property
+    @abstractmethod
+    def lowest(self) -> Fraction:
+        """The number at position 0."""
+
+    def number(self, position: int) -> Fraction:
+        """Return the exact number at a position."""
+        return self.lowest + position * self.spacing
+
+    @property
+    def unit(self) -> Fraction:
+        """The largest number of which all values are whole multiples."""
+        low, step = self.lowest, self.spacing
+        shared = low.denominator * step.denominator
+        return Fraction(gcd(low.numerator * step.denominator, step.numerator * low.denominator), shared)

@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Interval, Len
 
-from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, Attribute, Outside, Positions
-from blowfish_privacy.domain.quotation import worded
-from blowfish_privacy.domain.subset import Subset
+from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, Attribute, Outside, Positions, Subset
 from blowfish_privacy.errors import DataError, DomainError, brief, nearest
 from blowfish_privacy.support.file_forms import Form, Published, Wanted
 from blowfish_privacy.support.file_values import listed
+from blowfish_privacy.support.text import worded
 
 _LARGEST = 2**62
 _WHOLE = {"type": "integer", "minimum": -_LARGEST, "maximum": _LARGEST}

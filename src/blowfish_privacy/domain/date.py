@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Len
 
-from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, OUTSIDE_FORM, Outside, Positions
-from blowfish_privacy.domain.spaced import Spaced
+from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, OUTSIDE_FORM, Outside, Positions, Spaced
 from blowfish_privacy.errors import DataError, DomainError, brief
 from blowfish_privacy.support.exact import show
 from blowfish_privacy.support.file_forms import Form, Wanted

@@ -1,21 +1,33 @@
-"""The declared domain of a table: the product of its attributes, whose elements are cells."""
+"""The declared domain of a table: the product of its attributes, and conditions on them.
+
+In Python a tuple is a range and a list is a set of values; a file only has lists. There, two values of an ordered
+attribute stand for the range between them; ``{range: [a, b]}`` and ``{values: [..]}`` say explicitly which is meant.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Len
 
-from blowfish_privacy.domain.attribute import Attribute, Positions, check_positions
+from blowfish_privacy.domain.attribute import Attribute, Positions, Subset, check_positions
 from blowfish_privacy.domain.hierarchy import AT, Hierarchy, Level, levels_of
-from blowfish_privacy.domain.quotation import quoted
-from blowfish_privacy.errors import DataError, DomainError, brief, brief_name, nearest
+from blowfish_privacy.domain.numbers import Bin
+from blowfish_privacy.errors import BlowfishError, DataError, DomainError, SpecError, brief, brief_name, nearest
+from blowfish_privacy.support.exact import exact, plain
+from blowfish_privacy.support.file_forms import Wanted
+from blowfish_privacy.support.file_values import Value
 from blowfish_privacy.support.limits import ATTRIBUTES
+from blowfish_privacy.support.text import quoted
 
 Cell: TypeAlias = tuple[int, ...]
 """A value of the whole domain: one position for each attribute, in the domain's order."""
@@ -253,3 +265,89 @@ class Domain:
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
         raise DomainError(f"an attribute's name must be printable text, got {brief_name(name)}.")
+
+
+Box: TypeAlias = Mapping[str, Subset]
+"""The positions that a record must have to lie inside, by attribute; attributes that are not named do not matter."""
+
+
+def read_box(domain: Domain, where: Mapping[str, Any], *, what: str, error: type[BlowfishError]) -> dict[str, Subset]:
+    """Return a condition as positions; attributes of which every value is selected are dropped.
+
+    A condition on a level of a hierarchy is one on the leaves below it.
+    """
+    box: dict[str, Subset] = {}
+    for name, chosen in where.items():
+        if not domain.resolves(name):
+            raise error(f"{what} names an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain))
+        try:
+            box = narrowed(domain, box, name, domain[name].subset(chosen))
+        except DomainError as problem:
+            raise error(f"{what}: {name}: {problem.message}", hint=problem.hint) from None
+        if not len(box[domain.names[domain.axis(name)]]):
+            raise error(f"{what} selects no value of {name}.", hint="leave it out.")
+    return {name: subset for name, subset in box.items() if len(subset) < domain[name].size}
+
+
+def narrowed(domain: Domain, box: Box, name: str, subset: Subset) -> dict[str, Subset]:
+    """Keep the records inside a box whose values of an attribute, or of a level of one, lie in a set."""
+    attribute, own = domain[name], domain.names[domain.axis(name)]
+    leaves = attribute.leaves(subset) if isinstance(attribute, Level) and name != own else subset
+    return {**box, own: leaves & box[own] if own in box else leaves}
+
+
+def left(domain: Domain, box: Box, name: str) -> Subset:
+    """Return the values of an attribute, or of a level of one, that records inside a box have."""
+    own, view = domain.names[domain.axis(name)], domain.view(name)
+    if own not in box:
+        return Subset.span(0, domain[name].size)
+    return box[own] if view is None else Subset.of(view[[*box[own]]].tolist())
+
+
+_VALUES: TypeAlias = Annotated[list[Value | Annotated[list[Value], Len(2, 2)]], Len(1)]
+_SPELT: TypeAlias = (
+    Annotated[dict[Literal["range"], Annotated[list[Value], Len(2, 2)]], Len(1)]
+    | Annotated[dict[Literal["values"], _VALUES], Len(1)]
+)
+BLOCK_FORM: TypeAlias = _VALUES | _SPELT
+"""Several values."""
+CHOICE_FORM: TypeAlias = Annotated[
+    Value | _VALUES | _SPELT,
+    Wanted("a value, a list of values, {range: [a, b]} or {values: [..]}", "write {age: [17, 25], sex: Female}."),
+]
+"""One value or several."""
+
+
+def choice_from_file(attribute: Attribute, written: Any) -> Any:
+    """Read a choice: ``30``, ``[17, 25]``, ``[a, b, c]``, ``{range: [17, 25]}``, ``{values: [17, 25]}``."""
+    if isinstance(written, Mapping):
+        return tuple(written["range"]) if "range" in written else _values(written["values"])
+    if not isinstance(written, list):
+        return written
+    two_ends = len(written) == 2 and not any(isinstance(part, list) for part in written)
+    return tuple(written) if attribute.ordered and two_ends else _values(written)
+
+
+def choice_to_file(chosen: Any) -> Any:
+    """Write a choice such that :func:`choice_from_file` reads it back unchanged."""
+    if isinstance(chosen, Bin | tuple):
+        return {"range": _value_to_file(chosen)}
+    if isinstance(chosen, list | set | frozenset | range):
+        return {"values": [_value_to_file(part) for part in chosen]}
+    return _value_to_file(chosen)
+
+
+def _values(written: list[Any]) -> list[Any]:
+    return [tuple(part) if isinstance(part, list) else part for part in written]
+
+
+def _value_to_file(value: Any) -> Any:
+    if isinstance(value, Bin):
+        value = (value.low, value.high)
+    if isinstance(value, tuple):
+        return [_value_to_file(end) for end in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, date):
+        return value.isoformat()[:10]
+    return plain(exact(value, "a value", error=SpecError)) if isinstance(value, Fraction | Decimal | float) else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from blowfish_privacy.domain.declaring_hints import DATES, DECIMALS
+from blowfish_privacy.domain.numbers import DATES, DECIMALS
 
 _QUANTILES = "write quantiles: {name}, at: [0.25, 0.5, 0.75], or median: {name}."
 _COUNTS = "write histogram: [{names}], which counts the records of each value."

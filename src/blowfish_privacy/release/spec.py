@@ -20,7 +20,7 @@ from blowfish_privacy.release.file_places import Locator
 from blowfish_privacy.release.planned_release import PlannedRelease, Unplanned, read_release, same_name, same_names
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.limits import FILE_CHARACTERS
-from blowfish_privacy.support.text_files import read_text
+from blowfish_privacy.support.text import read_text
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_line, quoted, worded
-from blowfish_privacy.domain.quotation import LONGEST_NAME
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.policies.name_only import IN_NAME_ONLY
@@ -15,6 +14,7 @@ from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 from blowfish_privacy.privacy.sensitivity import Norm
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.support.exact import rounded_up
+from blowfish_privacy.support.text import LONGEST_NAME
 
 FURTHER_UNDER_FACTS = (
     "No statement is made on values several secret steps apart beyond these: with known facts steps need not add up."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, TypeAlias
 
-from blowfish_privacy.domain.tree import read_levels
+from blowfish_privacy.domain.hierarchy import read_levels
 from blowfish_privacy.errors import DomainError, brief
 
 Kind: TypeAlias = Literal["integer", "decimal", "binned", "date", "categorical", "hierarchy"]

@@ -21,7 +21,7 @@ from blowfish_privacy.studio.moving import moved
 from blowfish_privacy.support import yaml_edit, yaml_text
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.limits import FILE_CHARACTERS
-from blowfish_privacy.support.text_files import decoded
+from blowfish_privacy.support.text import decoded
 
 _STEPS = 200
 """How many steps can be undone."""

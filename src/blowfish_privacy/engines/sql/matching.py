@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from blowfish_privacy.domain import Attribute, Domain, Numeric
-from blowfish_privacy.domain.declaring_hints import DATES_HINT
+from blowfish_privacy.domain.numbers import DATES_HINT
 from blowfish_privacy.engines.check import near_columns
 from blowfish_privacy.engines.sql.columns import MOST_PLACES, ColumnType, accepts, wanted
 from blowfish_privacy.errors import DataError

@@ -1,8 +1,8 @@
 """The position of a number among evenly spaced ones, whatever type of number the column holds.
 
 Whole numbers and decimals are multiplied out and compared as they are. Floats are read as
-:mod:`blowfish_privacy.domain.marks` says, with the same operations in the same order. No cast ever rounds: what is cast
-to a whole number is one already, and lies within the bounds.
+:mod:`blowfish_privacy.domain.numbers` says, with the same operations in the same order. No cast ever rounds: what is
+cast to a whole number is one already, and lies within the bounds.
 """
 
 from __future__ import annotations

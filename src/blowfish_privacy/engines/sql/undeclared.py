@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from blowfish_privacy.domain import Attribute, Categorical, Date, Integer
 from blowfish_privacy.domain.date import DATE_PATTERN
-from blowfish_privacy.domain.declaring_hints import DATES_HINT, DECIMALS_HINT
+from blowfish_privacy.domain.numbers import DATES_HINT, DECIMALS_HINT
 from blowfish_privacy.engines.check import ColumnCheck
 from blowfish_privacy.engines.sources.sources import Opened
 from blowfish_privacy.engines.sql.expressions import column, nested, number, rows_counted

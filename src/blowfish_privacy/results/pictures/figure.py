@@ -17,7 +17,7 @@ from warnings import catch_warnings, simplefilter
 
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.results.pictures.fonts import add_missing_fonts
-from blowfish_privacy.support.printable import printable
+from blowfish_privacy.support.text import printable
 
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "0.55"
 """Colours that are told apart by people who are colour-blind, and by their lightness in print."""

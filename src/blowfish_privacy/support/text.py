@@ -1,7 +1,12 @@
-"""Reading a file that somebody wrote in an editor, or saying what kind of file it is instead."""
+"""Text that users or others wrote: read from files, quoted in sentences, and made safe to show.
+
+Curly quotation marks are used for such names and nowhere else.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from pathlib import Path
 
 from blowfish_privacy.errors import SpecError
@@ -48,3 +53,35 @@ def decoded(content: bytes, path: str | Path) -> str:
         hint="save the file again in the encoding UTF-8.",
         line=line,
     )
+
+
+_CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that make a terminal do something or turn the direction of text, all but the end of a line."""
+
+
+def printable(text: str) -> str:
+    r"""Show control characters as escapes, such as ``\x1b``, so that no text can command what shows it."""
+    return _CONTROLS.sub(lambda control: control[0].encode("unicode_escape").decode(), text)
+
+
+LONGEST_NAME = 80
+
+_WORD = re.compile("[A-Za-zÀ-ɏ0-9_+.-]{1,20}")
+_MARKS = str.maketrans(dict.fromkeys("“”„‟❝❞〝〞", '"'))
+
+
+def quoted(name: str, longest: int | None = LONGEST_NAME) -> str:
+    """Put a name into quotation marks that the name itself cannot close."""
+    return f"“{one_line(name.translate(_MARKS), longest)}”"
+
+
+def worded(text: str) -> str:
+    """Leave a single short word as it is, and put anything that could read like a sentence into quotation marks."""
+    return text if _WORD.fullmatch(text) else quoted(text, None)
+
+
+def one_line(text: str, longest: int | None) -> str:
+    """Put a text on one line, without control characters or characters that change the text direction."""
+    kept = "".join(c if c in "\u200c\u200d" or unicodedata.category(c)[0] not in "CZ" else " " for c in text)
+    line = " ".join(kept.split())
+    return line if longest is None or len(line) <= longest else f"{line[: longest - 3]}..."
