@@ -15,8 +15,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.aggregates import RecordAggregates
 from blowfish_privacy.errors import PolicyError, SpecError
-from blowfish_privacy.graphs.graph import SecretGraph, Secrets
-from blowfish_privacy.graphs.words import Rule, Words
+from blowfish_privacy.graphs.graph import Rule, SecretGraph, Secrets, Words
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.noise import discrete_laplace

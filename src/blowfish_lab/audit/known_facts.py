@@ -30,8 +30,8 @@ from blowfish_privacy.graphs import (
     Partition,
     PerAttribute,
     Secrets,
+    by_value,
     graph,
-    union,
 )
 from blowfish_privacy.known_facts.classes import crossing, spans
 from blowfish_privacy.known_facts.classes.fact_model import fact_model
@@ -135,7 +135,7 @@ def _as_if_large() -> Generator[None]:
         (crossing, "_MOST_PAIRS"): -1,
         (spans, "_FEW_OUTPUTS"): 0,
         (graph, "MOST_LISTED"): -1,
-        (union, "MOST_LISTED"): -1,
+        (by_value, "MOST_LISTED"): -1,
     }
     before = {(module, name): getattr(module, name) for module, name in limits}
     for (module, name), value in limits.items():

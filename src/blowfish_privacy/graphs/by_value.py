@@ -3,15 +3,426 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import inf
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from blowfish_privacy.domain import Attribute, Domain, Subset
+import numpy as np
+
+from blowfish_privacy.domain import Attribute, Cell, Domain, Subset, quoted
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, brief_name, nearest
-from blowfish_privacy.graphs.by_value_graph import by_value
-from blowfish_privacy.graphs.graph import SECRETS_FORM, SecretGraph, Secrets
+from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, EqualBlocks, Pieces, by_any, whole
+from blowfish_privacy.graphs.explicit import graph_of
+from blowfish_privacy.graphs.graph import (
+    MOST_PAIRS,
+    SECRETS_FORM,
+    Edge,
+    Hops,
+    Rows,
+    SecretGraph,
+    Secrets,
+    Steepest,
+    Stretches,
+    Words,
+    merged,
+    steepest_of,
+)
+from blowfish_privacy.graphs.partition import PartitionGraph
+from blowfish_privacy.graphs.per_attribute import CartesianGraph
+from blowfish_privacy.graphs.presence import Public
 from blowfish_privacy.support.file_forms import Form, Wanted
+
+_MOST_VALUES = 1_000_000
+
+
+def union(graphs: Sequence[SecretGraph]) -> SecretGraph:
+    """Return the graph with the edges of all graphs, which are on one domain: one of them if it covers the others."""
+    domain, kept = graphs[0].domain, list[SecretGraph]()
+    for graph in graphs:
+        if not any(other.covers(graph) for other in kept):
+            kept = [*(other for other in kept if not graph.covers(other)), graph]
+    if not any(graph.has_edges for graph in kept):
+        return Public().on(domain)
+    if len(kept) == 1:
+        return kept[0]
+    few = domain.size * (domain.size - 1) // 2 <= MOST_LISTED
+    if few or all(graph.enumerated is not None for graph in kept):
+        return graph_of(domain, frozenset(edge for graph in kept for edge in graph.edges()))
+    return UnionGraph(domain, tuple(kept))
+
+
+def widest_of(edges: Iterable[Edge], axis: int) -> Edge | None:
+    """Return the edge that moves furthest along an axis; None if there is none."""
+    return max(edges, key=lambda edge: abs(edge[0][axis] - edge[1][axis]), default=None)
+
+
+@dataclass(frozen=True)
+class UnionGraph(SecretGraph):
+    """The edges of several graphs; where only some have one, a step may change from one graph to another."""
+
+    domain: Domain
+    graphs: tuple[SecretGraph, ...]
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether every graph is."""
+        return all(graph.homogeneous for graph in self.graphs)
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether every edge of every graph changes a single attribute."""
+        return all(graph.one_at_a_time for graph in self.graphs)
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """Some graph has the edge."""
+        return any(graph.adjacent(x, y) for graph in self.graphs)
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """Count the steps of the graph that takes fewest: never too few, though changing graphs may take fewer."""
+        return min(graph.hops(x, y) for graph in self.graphs)
+
+    @cached_property
+    def _merged(self) -> dict[Hashable, Hashable] | None:
+        """For each component of the first graph, one that stands for all that the others join with it."""
+        if self.domain.size > _MOST_VALUES:
+            return None
+        import networkx as nx
+
+        joined: nx.Graph[Hashable] = nx.Graph()
+        for cell in self.domain.cells():
+            labels = [(number, graph.component(cell)) for number, graph in enumerate(self.graphs)]
+            joined.add_edges_from((labels[0], label) for label in labels)
+        parts = enumerate(nx.connected_components(joined))
+        return {label: number for number, part in parts for label in part}
+
+    def component(self, x: Cell) -> Hashable:
+        """Join what any graph connects; on a large domain, take all values to be connected."""
+        return () if self._merged is None else self._merged[0, self.graphs[0].component(x)]
+
+    @property
+    def connected(self) -> bool:
+        """Whether some graph is, or all are together; on a large domain only the former is known."""
+        together = self._merged is not None and len(set(self._merged.values())) == 1
+        return together or any(graph.connected for graph in self.graphs)
+
+    def project(self, names: Sequence[str]) -> SecretGraph:
+        """Project every graph."""
+        return union([graph.project(names) for graph in self.graphs])
+
+    def changing(self, name: str) -> SecretGraph:
+        """Keep of each graph the edges that change an attribute."""
+        return union([graph.changing(name) for graph in self.graphs])
+
+    def widest_edge(self, name: str) -> Edge | None:
+        """Compare the widest edges of the graphs."""
+        edges = (graph.widest_edge(name) for graph in self.graphs)
+        return widest_of((edge for edge in edges if edge is not None), self.domain.axis(name))
+
+    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
+        """Collect the edges of the graphs."""
+        found = [graph.broadest() for graph in self.graphs]
+        return tuple(edge for edges, _ in found for edge in edges), all(listed for _, listed in found)
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Ask each graph."""
+        pairs = (graph.joins(name, first, second) for graph in self.graphs)
+        return next((pair for pair in pairs if pair is not None), None)
+
+    def stretches(self, name: str) -> tuple[Stretches, ...]:
+        """Cut where no graph has an edge across."""
+        return merged([graph.stretches(name) for graph in self.graphs], self.domain[name].size)
+
+    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
+        """Compare the graphs."""
+        return max(graph.longest_move(prices) for graph in self.graphs)
+
+    def covers(self, other: SecretGraph) -> bool:
+        """Say whether one of the graphs covers another."""
+        return super().covers(other) or any(graph.covers(other) for graph in self.graphs)
+
+    def steepest(self, rows: Rows) -> Steepest | None:
+        """Compare the graphs."""
+        return steepest_of(graph.steepest(rows) for graph in self.graphs)
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Combine what each graph joins."""
+        return by_any(((graph.class_pairs(pieces), 1) for graph in self.graphs), pieces.classes)
+
+    def _canonical(self) -> Any:
+        """List the graphs."""
+        return {
+            "union": sorted(
+                (graph.canonical() for graph in self.graphs), key=lambda form: json.dumps(form, sort_keys=True)
+            )
+        }
+
+    def _words(self) -> Words:
+        """Collect what the graphs protect."""
+        said = [graph.words() for graph in self.graphs]
+        names = " and ".join(map(quoted, self.domain.names))
+        apart = f"{names}: values that no chain of secret pairs connects are not protected from each other."
+        return Words(
+            tuple(rule for words in said for rule in words.protected),
+            () if self.connected else (apart,),
+            tuple(dict.fromkeys(sentence for words in said for sentence in words.added)),
+        )
+
+
+_MOST_NAMED = 6
+
+
+def by_value(domain: Domain, column: str, graphs: Sequence[SecretGraph]) -> SecretGraph:
+    """Return the disjoint union of graphs on the other attributes, one for each position of a column.
+
+    Where all are the same it is their product with a public column, which has a graph of its own.
+    """
+    numbers: dict[str, int] = {}
+    parts: list[SecretGraph] = []
+    known: dict[int, int] = {}
+    for graph in graphs:
+        if id(graph) not in known:
+            known[id(graph)] = numbers.setdefault(json.dumps(graph.canonical(), sort_keys=True), len(parts))
+            parts += [graph] if known[id(graph)] == len(parts) else []
+    if not any(part.has_edges for part in parts):
+        return Public().on(domain)
+    alike = _with_public(domain, column, parts[0]) if len(parts) == 1 else None
+    return alike or ByValueGraph(domain, column, tuple(parts), tuple(known[id(graph)] for graph in graphs))
+
+
+def _with_public(domain: Domain, column: str, part: SecretGraph) -> SecretGraph | None:
+    """Multiply a graph with a public column, if the product is of a kind of its own."""
+    if part.homogeneous and part.one_at_a_time:
+        open_column = Public().on(domain.project([column]))
+        return CartesianGraph(domain, tuple(open_column if name == column else part.project([name]) for name in domain))
+    if isinstance(part, PartitionGraph) or part.complete:
+        cuts = part.cuts if isinstance(part, PartitionGraph) else [whole(each) for each in part.domain.attributes]
+        cut = {**dict(zip(part.domain, cuts, strict=True)), column: EqualBlocks(domain[column].size, 1)}
+        return PartitionGraph(domain, tuple(cut[name] for name in domain))
+    return None
+
+
+@dataclass(frozen=True)
+class ByValueGraph(SecretGraph):
+    """One graph on the other attributes for each value of a column, which no edge changes."""
+
+    domain: Domain
+    column: str
+    parts: tuple[SecretGraph, ...]
+    """The different graphs."""
+    chosen: tuple[int, ...]
+    """The number of the graph that each position of the column chooses."""
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether all values choose the same graph, and that is."""
+        return len(self.parts) == 1 and self.parts[0].homogeneous
+
+    @property
+    def transitive(self) -> bool:
+        """Whether every part is."""
+        return all(part.transitive for part in self.parts)
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether every edge of every part changes a single attribute."""
+        return all(part.one_at_a_time for part in self.parts)
+
+    @property
+    def enumerated(self) -> tuple[Edge, ...] | None:
+        """The edges of all parts, if all parts store a list."""
+        return self._enumerated
+
+    @cached_property
+    def _enumerated(self) -> tuple[Edge, ...] | None:
+        return None if any(part.enumerated is None for part in self.parts) else tuple(self._all_edges())
+
+    @cached_property
+    def _axis(self) -> int:
+        return self.domain.axis(self.column)
+
+    def part(self, position: int) -> SecretGraph:
+        """Return the graph, on the other attributes, that a position of the column chooses."""
+        return self.parts[self.chosen[position]]
+
+    def _split(self, x: Cell) -> tuple[int, Cell]:
+        return x[self._axis], (*x[: self._axis], *x[self._axis + 1 :])
+
+    def _lift(self, edge: Edge, position: int) -> Edge:
+        x, y = ((*end[: self._axis], position, *end[self._axis :]) for end in edge)
+        return x, y
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """The column is the same, and its graph has the edge."""
+        (a, first), (b, second) = self._split(x), self._split(y)
+        return a == b and self.part(a).adjacent(first, second)
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """Count the steps in the part; no chain leads from one part to another."""
+        (a, first), (b, second) = self._split(x), self._split(y)
+        return self.part(a).hops(first, second) if a == b else inf
+
+    def component(self, x: Cell) -> Hashable:
+        """Label with the column's position, and the component of its part."""
+        position, rest = self._split(x)
+        return position, self.part(position).component(rest)
+
+    @property
+    def connected(self) -> bool:
+        """Only if the column has a single value."""
+        return len(self.chosen) == 1 and self.parts[0].connected
+
+    def furthest(self) -> Edge:
+        """Compare the furthest values of the parts."""
+        ends = [(part.hops(*(edge := _furthest(part))), number, edge) for number, part in enumerate(self.parts)]
+        _, number, edge = max(ends)
+        return self._lift(edge, self.chosen.index(number))
+
+    def project(self, names: Sequence[str]) -> SecretGraph:
+        """Project the parts; without the column they are no longer told apart, and any of them may have an edge."""
+        if tuple(names) not in self._projections:
+            self._projections[tuple(names)] = self._project(names)
+        return self._projections[tuple(names)]
+
+    @cached_property
+    def _projections(self) -> dict[tuple[str, ...], SecretGraph]:
+        return {}
+
+    def _project(self, names: Sequence[str]) -> SecretGraph:
+        domain, axes = self.domain.project(names), self.domain.axes(names)
+        others = [name for name, axis in zip(names, axes, strict=True) if axis != self._axis]
+        if not others:
+            return Public().on(domain)
+        parts = [part.project(others) for part in self.parts]
+        if len(others) == len(names):
+            return union(parts)
+        column = names[axes.index(self._axis)]
+        view = self.domain.view(column)
+        if view is None:
+            return by_value(domain, column, [parts[number] for number in self.chosen])
+        below = [frozenset(np.array(self.chosen)[view == value].tolist()) for value in range(domain[column].size)]
+        any_of = {numbers: union([parts[number] for number in sorted(numbers)]) for numbers in {*below}}
+        return by_value(domain, column, [any_of[numbers] for numbers in below])
+
+    def changing(self, name: str) -> SecretGraph:
+        """Keep of each part the edges that change an attribute."""
+        if name == self.column:
+            return Public().on(self.domain)
+        kept = [part.changing(name) for part in self.parts]
+        return by_value(self.domain, self.column, [kept[number] for number in self.chosen])
+
+    def widest_edge(self, name: str) -> Edge | None:
+        """Compare the widest edges of the parts."""
+        if name == self.column:
+            return None
+        edges = ((part.widest_edge(name), self.chosen.index(number)) for number, part in enumerate(self.parts))
+        return widest_of((self._lift(edge, at) for edge, at in edges if edge is not None), self.domain.axis(name))
+
+    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
+        """Collect the edges of the parts."""
+        found = [(part.broadest(), self.chosen.index(number)) for number, part in enumerate(self.parts)]
+        edges = tuple(self._lift(edge, at) for (edges, _), at in found for edge in edges)
+        return edges, all(listed for (_, listed), _ in found)
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Ask each part."""
+        if name == self.column:
+            return None
+        pairs = (part.joins(name, first, second) for part in self.parts)
+        return next((pair for pair in pairs if pair is not None), None)
+
+    def stretches(self, name: str) -> tuple[Stretches, ...]:
+        """Cut where no part has an edge across."""
+        size = self.domain[name].size
+        return merged([] if name == self.column else [part.stretches(name) for part in self.parts], size)
+
+    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
+        """Compare the parts."""
+        others = [*prices[: self._axis], *prices[self._axis + 1 :]]
+        return max(part.longest_move(others) for part in self.parts)
+
+    def covers(self, other: SecretGraph) -> bool:
+        """Compare the parts, if the same column chooses them."""
+        if super().covers(other) or not isinstance(other, ByValueGraph) or other.column != self.column:
+            return super().covers(other)
+        return all(self.parts[a].covers(other.parts[b]) for a, b in {*zip(self.chosen, other.chosen, strict=True)})
+
+    def steepest(self, rows: Rows) -> Steepest | None:
+        """Search each part where it is chosen."""
+        return steepest_of(self._steepest_in(number, rows) for number in range(len(self.parts)))
+
+    def _steepest_in(self, number: int, rows: Rows) -> Steepest | None:
+        positions = [position for position, chosen in enumerate(self.chosen) if chosen == number]
+        slices = np.moveaxis(rows, self._axis + 1, 1)[:, positions]
+        found = self.parts[number].steepest(slices.reshape(-1, *slices.shape[2:]))
+        if found is None or found.edge is None:
+            return found
+        row, at = divmod(found.row, len(positions))
+        return Steepest(found.rise, row, self._lift(found.edge, positions[at]))
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Combine what each part joins where it is chosen: values that differ in the column are different ones."""
+        return by_any(self._class_pairs(pieces), pieces.classes)
+
+    def _class_pairs(self, pieces: Pieces) -> Iterator[tuple[ClassPairs, int]]:
+        others = [*pieces.groups[: self._axis], *pieces.groups[self._axis + 1 :]]
+        for number, group in enumerate(pieces.groups[self._axis]):
+            labels = np.take(pieces.labels, number, axis=self._axis)
+            for part, times in Counter(self.chosen[position] for position in group).items():
+                yield self.parts[part].class_pairs(Pieces(others, labels, pieces.classes)), times
+
+    def edges(self) -> Iterator[Edge]:
+        """Yield the edges of all parts; refused if the parts are large."""
+        size = self.domain.size // len(self.chosen)
+        if self.enumerated is None and len(self.chosen) * size * (size - 1) // 2 > MOST_PAIRS:
+            raise PolicyError(f"a domain of {self.domain.size:,} values has too many pairs to list the secret ones.")
+        return self._all_edges()
+
+    def _all_edges(self) -> Iterator[Edge]:
+        return (self._lift(edge, at) for at, number in enumerate(self.chosen) for edge in self.parts[number].edges())
+
+    def _canonical(self) -> Any:
+        """State the graph of each value."""
+        forms, attribute = [part.canonical() for part in self.parts], self.domain[self.column]
+        values = {repr(attribute.show(at)): forms[number] for at, number in enumerate(self.chosen)}
+        return {"by": self.column, "values": values}
+
+    def _words(self) -> Words:
+        """Say of each part what is protected there, and what the column itself discloses."""
+        column = quoted(self.column)
+        disclosed = (
+            f"{column}: not protected at all. Releases may show exactly who has which, and with it who is protected "
+            f"how: whatever {column} tells about a person is disclosed."
+        )
+        words = Words(unprotected=(disclosed,) if len(self.chosen) > 1 else ())
+        return sum((part.words().about(self._people(number)) for number, part in enumerate(self.parts)), words)
+
+    def _people(self, number: int) -> str:
+        attribute = self.domain[self.column]
+        positions = [position for position, chosen in enumerate(self.chosen) if chosen == number]
+        shown = [attribute.say(position) for position in positions[:_MOST_NAMED]]
+        more = f" or {len(positions) - _MOST_NAMED:,} others" if len(positions) > _MOST_NAMED else ""
+        return f"Where {quoted(self.column)} is {' or '.join(shown)}{more}"
+
+
+def _furthest(part: SecretGraph) -> Edge:
+    """Return two values of a part as many steps apart as a chain can be long, attribute by attribute where it can."""
+    first, last = part.furthest()
+    if not part.homogeneous and part.hops(first, last) < inf:
+        return first, last
+    x, y = list(first), list(first)
+    for axis, name in enumerate(part.domain.names):
+        along = part.project([name])
+        ends = along.furthest()
+        if along.hops(*ends) == inf:
+            ends = along.widest_edge(name) or (ends[0], ends[0])
+        x[axis], y[axis] = ends[0][0], ends[1][0]
+    return tuple(x), tuple(y)
+
 
 _EXAMPLE = "{by: consent, strict: full, open: public}"
 

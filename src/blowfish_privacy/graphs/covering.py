@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from blowfish_privacy.graphs.by_value_graph import ByValueGraph
+from blowfish_privacy.graphs.by_value import ByValueGraph
 from blowfish_privacy.graphs.graph import Hops, SecretGraph
 
 _MOST_EDGES = 5_000

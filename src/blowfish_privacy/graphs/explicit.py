@@ -2,22 +2,292 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Annotated, Any
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+from typing import Annotated, Any, TypeAlias
 
 from annotated_types import Len
 
-from blowfish_privacy.domain import Bin, Cell, Domain, choice_to_file
+from blowfish_privacy.domain import Bin, Cell, Domain, Subset, choice_to_file, quoted
 from blowfish_privacy.errors import DomainError, PolicyError, brief, brief_kind
-from blowfish_privacy.graphs.explicit_edges import graph_of
+from blowfish_privacy.graphs.class_pairs import ClassPairs, ListedBlocks, Pieces, listed
+from blowfish_privacy.graphs.full_domain import FullDomainGraph
 from blowfish_privacy.graphs.graph import (
+    MOST_PAIRS,
     Edge,
+    Hops,
+    Rule,
     SecretGraph,
     Secrets,
+    Stretches,
+    Words,
+    differing,
+    joined,
 )
+from blowfish_privacy.graphs.partition import PartitionGraph
+from blowfish_privacy.graphs.per_attribute import CartesianGraph
+from blowfish_privacy.graphs.threshold import ThresholdGraph, within
 from blowfish_privacy.support.file_forms import Form, Wanted
 from blowfish_privacy.support.file_values import Value
+
+GraphOf: TypeAlias = Callable[[Domain, frozenset[Edge]], SecretGraph]
+
+_MOST_VALUES = 100_000
+"""Blocks are only listed if there are at most this many values."""
+
+
+def recognised(domain: Domain, pairs: frozenset[Edge], graph_of: GraphOf) -> SecretGraph | None:
+    """Return a structured graph with exactly these edges; None if there is none, or it takes long to tell.
+
+    ``graph_of`` builds the graphs of single attributes.
+    """
+    if not pairs:
+        return None
+    if len(pairs) == domain.size * (domain.size - 1) // 2:
+        return FullDomainGraph(domain)
+    if len(domain.names) > 1:
+        return _product(domain, pairs, graph_of)
+    return _threshold(domain, pairs) or _partition(domain, pairs)
+
+
+def _product(domain: Domain, pairs: frozenset[Edge], graph_of: GraphOf) -> SecretGraph | None:
+    """Recognise a product: along each attribute, the same edges for all values of the other attributes."""
+    along: list[set[tuple[int, int]]] = [set() for _ in domain.names]
+    for x, y in pairs:
+        axes = differing(x, y)
+        if len(axes) > 1:
+            return None
+        along[axes[0]].add((x[axes[0]], y[axes[0]]))
+    if sum(len(edges) * (domain.size // size) for edges, size in zip(along, domain.shape, strict=True)) != len(pairs):
+        return None
+    singles = (frozenset(((min(a, b),), (max(a, b),)) for a, b in edges) for edges in along)
+    graphs = (graph_of(domain.project([name]), edges) for name, edges in zip(domain.names, singles, strict=True))
+    return CartesianGraph(domain, tuple(graphs))
+
+
+def _threshold(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph | None:
+    (attribute,) = domain.attributes
+    # Neighbouring values are within every threshold that has edges at all.
+    if not attribute.ordered or len(pairs) < attribute.size - 1:
+        return None
+    theta = max(attribute.gap(x[0], y[0]) for x, y in pairs)
+    # Neighbouring bins have distance 0: any theta below the narrowest bin joins them and nothing else.
+    theta = theta or min(attribute.gap(first, first + 2) for first in range(attribute.size - 2)) / 2
+    if sum(last - first for first, last in within(attribute, theta)) != len(pairs):
+        return None
+    return ThresholdGraph(domain, theta, (Fraction(1),))
+
+
+def _partition(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph | None:
+    if domain.size > _MOST_VALUES:
+        return None
+    import networkx as nx
+
+    joined: nx.Graph[int] = nx.Graph()
+    joined.add_nodes_from(range(domain.size))
+    joined.add_edges_from((x[0], y[0]) for x, y in pairs)
+    blocks = [Subset.of(block) for block in nx.connected_components(joined)]
+    if sum(len(block) * (len(block) - 1) // 2 for block in blocks) != len(pairs):
+        return None
+    return PartitionGraph(domain, (ListedBlocks(tuple(sorted(blocks, key=lambda block: block.first))),))
+
+
+_MOST_COMPARED = 20_000
+
+
+def graph_of(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph:
+    """Return the graph with these edges, as another kind of graph if they have its structure."""
+    return recognised(domain, pairs, graph_of) or ExplicitEdges(domain, pairs)
+
+
+@dataclass(frozen=True)
+class ExplicitEdges(SecretGraph):
+    """A graph stored as its set of edges, each with the smaller cell first."""
+
+    domain: Domain
+    pairs: frozenset[Edge]
+
+    @property
+    def homogeneous(self) -> bool:
+        """Only with one attribute: else an edge may exist for one value of the other attributes and not for another."""
+        return len(self.domain.names) == 1 or not self.pairs
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether every edge changes a single attribute."""
+        return self._one_at_a_time
+
+    @cached_property
+    def _one_at_a_time(self) -> bool:
+        return all(len(differing(*edge)) == 1 for edge in self.pairs)
+
+    @property
+    def enumerated(self) -> frozenset[Edge]:
+        """The set of edges."""
+        return self.pairs
+
+    @cached_property
+    def _neighbours(self) -> dict[Cell, list[Cell]]:
+        neighbours: defaultdict[Cell, list[Cell]] = defaultdict(list)
+        for x, y in self.pairs:
+            neighbours[x].append(y)
+            neighbours[y].append(x)
+        return dict(neighbours)
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """Look the pair up."""
+        return (min(x, y), max(x, y)) in self.pairs
+
+    def _steps_from(self, x: Cell) -> Iterator[tuple[Cell, int]]:
+        """Yield the values that chains connect with x, nearest first, with their steps.
+
+        Written by hand because networkx takes twice as long to build and search a graph of 100,000 pairs.
+        """
+        steps = {x: 0}
+        queue = deque([x])
+        while queue:
+            cell = queue.popleft()
+            yield cell, steps[cell]
+            for neighbour in self._neighbours.get(cell, ()):
+                if neighbour not in steps:
+                    steps[neighbour] = steps[cell] + 1
+                    queue.append(neighbour)
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """Count steps by breadth-first search."""
+        return next((steps for cell, steps in self._steps_from(x) if cell == y), inf)
+
+    @cached_property
+    def _labels(self) -> dict[Cell, Cell]:
+        labels: dict[Cell, Cell] = {}
+        for start in sorted(self._neighbours):
+            if start not in labels:
+                labels.update((cell, start) for cell, _ in self._steps_from(start))
+        return labels
+
+    def furthest(self) -> Edge:
+        """Search from every value that has an edge; return the ends of the domain if that takes too long."""
+        if len(self._neighbours) * len(self.pairs) > MOST_PAIRS:
+            return super().furthest()
+        ends = ((x, *max(self._steps_from(x), key=lambda reached: reached[1])) for x in sorted(self._neighbours))
+        x, y, _ = max(ends, key=lambda end: end[2], default=(*super().furthest(), 0))
+        return x, y
+
+    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
+        """Look for the largest sets of attributes that an edge changes."""
+        changed = {frozenset(differing(*edge)): edge for edge in sorted(self.pairs)}
+        return tuple(edge for axes, edge in changed.items() if not any(axes < larger for larger in changed)), True
+
+    def component(self, x: Cell) -> Hashable:
+        """Label with the first value of the component."""
+        return self._labels.get(x, x)
+
+    @property
+    def connected(self) -> bool:
+        """Whether one component covers the domain."""
+        return self.domain.size == 1 or (len(self._labels) == self.domain.size and len(set(self._labels.values())) == 1)
+
+    def project(self, names: Sequence[str]) -> SecretGraph:
+        """Project each edge; edges that become loops are dropped."""
+        if tuple(names) not in self._projections:
+            seen = self.domain.seen(names)
+            projected = ((seen(x), seen(y)) for x, y in self.pairs)
+            pairs = frozenset((min(x, y), max(x, y)) for x, y in projected if x != y)
+            self._projections[tuple(names)] = graph_of(self.domain.project(names), pairs)
+        return self._projections[tuple(names)]
+
+    @cached_property
+    def _projections(self) -> dict[tuple[str, ...], SecretGraph]:
+        return {}
+
+    def stretches(self, name: str) -> tuple[Stretches, ...]:
+        """Cut wherever no edge crosses."""
+        axis = self.domain.axis(name)
+        ends = (sorted((x[axis], y[axis])) for x, y in self.pairs if x[axis] != y[axis])
+        return joined(((low, high) for low, high in ends), self.domain[name].size)
+
+    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
+        """Compare all edges, unless there are too many."""
+        if len(self.pairs) > _MOST_COMPARED:
+            return super().longest_move(prices)
+        lengths = (sum(price * abs(a - b) for price, a, b in zip(prices, x, y, strict=True)) for x, y in self.pairs)
+        return Fraction(max(lengths, default=0))
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Examine each edge."""
+        return listed(self.pairs, pieces)
+
+    def widest_edge(self, name: str) -> Edge | None:
+        """Compare all edges that change the attribute."""
+        axis = self.domain.axis(name)
+        changing = [edge for edge in self.pairs if axis in differing(*edge)]
+        return max(sorted(changing), key=lambda edge: abs(edge[0][axis] - edge[1][axis]), default=None)
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Look for an edge between the two sets."""
+        axis = self.domain.axis(name)
+        for x, y in self.pairs:
+            for a, b in ((x[axis], y[axis]), (y[axis], x[axis])):
+                if a != b and a in first and b in second:
+                    return a, b
+        return None
+
+    def edges(self) -> Iterator[Edge]:
+        """Yield the listed edges in order, however large the domain."""
+        return iter(sorted(self.pairs))
+
+    def _canonical(self) -> Any:
+        """List the edges in value order; the complete graph is ``full`` and the empty one ``public``."""
+        size = self.domain.size
+        if not self.pairs:
+            return "public"
+        if len(self.pairs) == size * (size - 1) // 2:
+            return "full"
+        return {"edges": sorted(sorted([_spelt(self.domain, x), _spelt(self.domain, y)]) for x, y in self.pairs)}
+
+    def _words(self) -> Words:
+        """Give an example of a listed pair, and of two values that no chain connects."""
+        names = " and ".join(map(quoted, self.domain.names))
+        if not self.pairs:
+            return Words((), (f"{names}: not protected at all. Releases may show it exactly.",))
+        x, y = min(self.pairs)
+        many = Rule(f"{names}: {len(self.pairs):,} pairs are listed as secret", self._pair(x, y))
+        protected = (many if len(self.pairs) > 1 else Rule(f"{names}: the secret pair is {self._pair(x, y)}"),)
+        apart = self._unconnected()
+        if apart is None:
+            return Words(protected)
+        exposed = (
+            f"{names}: values that no chain of listed pairs connects are not protected from each other, such as "
+            f"{self._pair(*apart)}."
+        )
+        return Words(protected, (exposed,))
+
+    def _pair(self, x: Cell, y: Cell) -> str:
+        single = len(self.domain.names) == 1
+        say = self.domain.attributes[0].say if single else None
+        return f"{say(x[0])} and {say(y[0])}" if say else f"({self.domain.say(x)}) and ({self.domain.say(y)})"
+
+    def _unconnected(self) -> Edge | None:
+        if self.connected:
+            return None
+        first = self.domain.unflat(0)
+        return next((first, cell) for cell in self.domain.cells() if self.component(cell) != self.component(first))
+
+
+def _spelt(domain: Domain, cell: Cell) -> str:
+    parts = sorted(
+        (name, _text(domain[name].value(position))) for name, position in zip(domain.names, cell, strict=True)
+    )
+    return repr(parts)
+
+
+def _text(value: object) -> str:
+    return str(value) if isinstance(value, Bin) else repr(value)
 
 
 class ExplicitGraph(Secrets):

@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from blowfish_privacy.domain import Cell, Domain, Subset, quoted
-from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, cliques
-from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph, Secrets, two_different
-from blowfish_privacy.graphs.meetings import Meetings, meetings_along
-from blowfish_privacy.graphs.steepest import Rows, Steepest, among_all
-from blowfish_privacy.graphs.words import Rule, Words
+from blowfish_privacy.graphs.class_pairs import ClassPairs, Meetings, Pieces, cliques, meetings_along
+from blowfish_privacy.graphs.graph import (
+    Edge,
+    Hops,
+    Rows,
+    Rule,
+    SecretGraph,
+    Secrets,
+    Steepest,
+    Words,
+    among_all,
+    two_different,
+)
 from blowfish_privacy.support.file_forms import Bare
 
 

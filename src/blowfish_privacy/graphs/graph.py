@@ -1,4 +1,7 @@
-"""The interface of secret graphs, with defaults that are right for any graph.
+"""The interface of secret graphs, with defaults that are right for any graph, and what they answer with.
+
+Numbers come as rows, one array in the shape of the domain after the other, and all rows are searched together: the sum
+of several absolute changes is the largest of the changes of their signed sums, which are such rows.
 
 A user writes :class:`Secrets` (``DistanceThreshold(5)``); a policy binds it to a domain, and the bound
 :class:`SecretGraph` answers questions. An edge (x, y) means: nobody may tell whether a person's value is x or y
@@ -8,18 +11,280 @@ A user writes :class:`Secrets` (``DistanceThreshold(5)``); a policy binds it to 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, Pieces, everything, joined_along, listed
-from blowfish_privacy.graphs.steepest import Rows, Steepest, among_listed
-from blowfish_privacy.graphs.stretches import Stretches
-from blowfish_privacy.graphs.words import Words
 from blowfish_privacy.support.file_kinds import Anything, OneOf, kind_of, register
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which pairs are secret: a sentence for readers who are not privacy experts, with an example if there is one."""
+
+    said: str
+    example: str | None = None
+    more: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.said}{f', such as {self.example}' if self.example else ''}{self.more}."
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a graph protects and what it does not, in sentences."""
+
+    protected: tuple[Rule, ...] = ()
+    unprotected: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    """Statements beyond the rules that must not be omitted, even if there are many rules."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Every sentence about what is protected."""
+        return (*map(str, self.protected), *self.added)
+
+    def about(self, people: str) -> Words:
+        """Say the same of some people only."""
+        return Words(
+            tuple(replace(rule, said=_about(people, rule.said)) for rule in self.protected),
+            tuple(_about(people, sentence) for sentence in self.unprotected),
+            tuple(_about(people, sentence) for sentence in self.added),
+        )
+
+    def __add__(self, other: Words) -> Words:
+        return Words(self.protected + other.protected, self.unprotected + other.unprotected, self.added + other.added)
+
+
+def _about(people: str, sentence: str) -> str:
+    return f"{people}: {sentence[0].lower()}{sentence[1:]}"
+
+
+Move: TypeAlias = tuple[int, int]
+"""The positions of a secret pair along an attribute, the smaller one first."""
+
+
+_MOST_MERGED = 100_000
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """``count`` consecutive stretches of ``width`` positions each, starting at position ``start``."""
+
+    start: int
+    width: int
+    count: int
+    reach: int
+    """The largest number of positions that a secret pair moves inside one of them."""
+
+    @property
+    def stop(self) -> int:
+        """The position after the last."""
+        return self.start + self.width * self.count
+
+
+def joined(moves: Iterable[Move], size: int) -> tuple[Stretches, ...]:
+    """Cut ``size`` positions into the shortest stretches that none of the moves leaves.
+
+    Overlapping moves are joined even if they share no end: a stretch is a range.
+    """
+    return _cut(((low, high, high - low) for low, high in moves), size)
+
+
+def merged(cuts: Sequence[tuple[Stretches, ...]], size: int) -> tuple[Stretches, ...]:
+    """Cut ``size`` positions where all of several cuts do; into one stretch if that would take long."""
+    moving = [*dict.fromkeys(cut for cut in cuts if any(run.reach for run in cut))]
+    if len(moving) == 1:
+        return moving[0]
+    runs = [run for cut in moving for run in cut if run.reach]
+    if sum(run.count for run in runs) > _MOST_MERGED:
+        return (Stretches(0, size, 1, max(run.reach for run in runs)),)
+    starts = ((run, run.start + run.width * number) for run in runs for number in range(run.count))
+    return _cut(((start, start + run.width - 1, run.reach) for run, start in starts), size)
+
+
+def _cut(ranges: Iterable[tuple[int, int, int]], size: int) -> tuple[Stretches, ...]:
+    """Join ranges that overlap, each with its ends and its reach, and cut between them."""
+    apart: list[tuple[int, int, int]] = []
+    for low, high, reach in sorted(ranges):
+        if apart and low <= apart[-1][1]:
+            start, end, widest = apart.pop()
+            low, high, reach = start, max(high, end), max(reach, widest)
+        apart.append((low, high, reach))
+    return tuple(_together(_filled(apart, size)))
+
+
+def _filled(ranges: Iterable[tuple[int, int, int]], size: int) -> Iterator[Stretches]:
+    """Make every position outside the ranges a stretch of its own."""
+    position = 0
+    for low, high, reach in [*ranges, (size, size, 0)]:
+        if low > position:
+            yield Stretches(position, 1, low - position, 0)
+        if low < size:
+            yield Stretches(low, high - low + 1, 1, reach)
+        position = high + 1
+
+
+def _together(single: Iterable[Stretches]) -> list[Stretches]:
+    """Merge neighbours of equal width and reach into one entry."""
+    runs: list[Stretches] = []
+    for each in single:
+        if runs and (runs[-1].width, runs[-1].reach) == (each.width, each.reach):
+            before = runs.pop()
+            each = Stretches(before.start, each.width, before.count + each.count, each.reach)
+        runs.append(each)
+    return runs
+
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+Cells: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+
+_MOST_SHIFTED = 400_000_000
+"""Numbers that are compared with others a few positions away, in all."""
+
+
+@dataclass(frozen=True)
+class Steepest:
+    """An edge along which the numbers of a row change most, and by how much; no edge if none changes any."""
+
+    rise: int
+    row: int = 0
+    edge: Cells | None = None
+
+
+FLAT = Steepest(0)
+
+
+def steepest_of(found: Iterable[Steepest | None]) -> Steepest | None:
+    """Return the steepest of several; None if one of them is not known."""
+    best = FLAT
+    for each in found:
+        if each is None:
+            return None
+        best = max(best, each, key=lambda steepest: steepest.rise)
+    return best
+
+
+def among_all(rows: Rows) -> Steepest:
+    """Compare every two values."""
+    flat = rows.reshape(len(rows), -1)
+    rises = flat.max(axis=1) - flat.min(axis=1)
+    row = int(rises.argmax())
+    return _between(rows, row, int(flat[row].argmin()), int(flat[row].argmax()))
+
+
+def inside_blocks(rows: Rows, labels: npt.NDArray[np.intp]) -> Steepest:
+    """Compare every two values with the same label; labels have the shape of the domain."""
+    order = np.argsort(labels, axis=None, kind="stable")
+    ordered, flat = labels.reshape(-1)[order], rows.reshape(len(rows), -1)[:, order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    rises = np.maximum.reduceat(flat, starts, axis=1) - np.minimum.reduceat(flat, starts, axis=1)
+    row, block = divmod(int(rises.argmax()), len(starts))
+    ends = [*starts[1:], len(order)]
+    members = order[starts[block] : ends[block]]
+    heights = rows[row].reshape(-1)[members]
+    return _between(rows, row, int(members[heights.argmin()]), int(members[heights.argmax()]))
+
+
+def inside_windows(rows: Rows, last: npt.NDArray[np.intp]) -> Steepest:
+    """Compare every position of one attribute with those after it, up to the last that is a secret pair with it.
+
+    The highest and the lowest number of a window are those of two shorter windows, of a power of two each.
+    """
+    size, lengths = rows.shape[1], last - np.arange(rows.shape[1]) + 1
+    levels = np.frexp(lengths)[1] - 1
+    highest, lowest, best = rows.copy(), rows.copy(), FLAT
+    for level in range(int(levels.max()) + 1):
+        span = 2**level
+        own = np.flatnonzero(levels == level)
+        if len(own):
+            second = last[own] - span + 1
+            up = np.maximum(highest[:, own], highest[:, second]) - rows[:, own]
+            down = rows[:, own] - np.minimum(lowest[:, own], lowest[:, second])
+            rises = np.maximum(up, down)
+            row, at = divmod(int(rises.argmax()), len(own))
+            if rises[row, at] > best.rise:
+                best = _within_window(rows, row, int(own[at]), int(last[own[at]]))
+        if span < size:
+            highest[:, :-span] = np.maximum(highest[:, :-span], highest[:, span:])
+            lowest[:, :-span] = np.minimum(lowest[:, :-span], lowest[:, span:])
+    return best
+
+
+def _within_window(rows: Rows, row: int, first: int, last: int) -> Steepest:
+    changes = np.abs(rows[row, first : last + 1] - rows[row, first])
+    return Steepest(int(changes.max()), row, ((first,), (first + int(changes.argmax()),)))
+
+
+def shifted(rows: Rows, reaches: Iterable[int], near: Callable[[tuple[int, ...]], bool]) -> Steepest | None:
+    """Compare values some positions apart; ``near`` says whether so many positions are, whatever the values.
+
+    None if that would take long.
+    """
+    shape = rows.shape[1:]
+    sides = [min(reach, size - 1) for reach, size in zip(reaches, shape, strict=True)]
+    if rows.size * np.prod([2 * side + 1 for side in sides], dtype=float) > _MOST_SHIFTED:
+        return None
+    return steepest_of(_shifts(rows, sides, near))
+
+
+def _shifts(rows: Rows, sides: list[int], near: Callable[[tuple[int, ...]], bool]) -> Iterator[Steepest]:
+    zero = tuple(0 for _ in sides)
+    for offset in product(*(range(-side, side + 1) for side in sides)):
+        if offset <= zero or not near(offset):
+            continue
+        ahead = tuple(
+            slice(max(step, 0), size + min(step, 0)) for step, size in zip(offset, rows.shape[1:], strict=True)
+        )
+        behind = tuple(
+            slice(max(-step, 0), size - max(step, 0)) for step, size in zip(offset, rows.shape[1:], strict=True)
+        )
+        changes = np.abs(rows[:, *ahead] - rows[:, *behind])
+        row, *at = (int(each) for each in np.unravel_index(int(changes.argmax()), changes.shape))
+        start = tuple(position + part.start for position, part in zip(at, behind, strict=True))
+        end = tuple(position + step for position, step in zip(start, offset, strict=True))
+        yield Steepest(int(changes[row, *at]), row, (start, end))
+
+
+def along_axis(rows: Rows, axis: int, search: Callable[[Rows], Steepest | None]) -> Steepest | None:
+    """Search along one attribute, whatever the values of the others are."""
+    lines = np.moveaxis(rows, axis + 1, -1)
+    outer = lines.shape[:-1]
+    found = search(np.ascontiguousarray(lines.reshape(-1, lines.shape[-1])))
+    if found is None or found.edge is None:
+        return found
+    row, *others = (int(each) for each in np.unravel_index(found.row, outer))
+    x, y = ((*others[:axis], end[0], *others[axis:]) for end in found.edge)
+    return Steepest(found.rise, row, (x, y))
+
+
+def among_listed(rows: Rows, edges: Iterable[Cells]) -> Steepest:
+    """Compare the ends of listed edges."""
+    listed = [*edges]
+    if not listed:
+        return FLAT
+    ends: Any = np.array(listed, dtype=np.intp)
+    first, second = (rows[:, *ends[:, side].T] for side in (0, 1))
+    changes = np.abs(first - second)
+    row, edge = divmod(int(changes.argmax()), len(listed))
+    rise = int(changes[row, edge])
+    return Steepest(rise, row, listed[edge] if rise else None)
+
+
+def _between(rows: Rows, row: int, first: int, second: int) -> Steepest:
+    flat, shape = rows[row].reshape(-1), rows.shape[1:]
+    rise = int(flat[second] - flat[first])
+    x, y = (tuple(int(each) for each in np.unravel_index(number, shape)) for number in (first, second))
+    return Steepest(rise, row, (min(x, y), max(x, y)) if rise else None)
+
 
 Edge: TypeAlias = tuple[Cell, Cell]
 """A secret pair of values."""

@@ -1,10 +1,15 @@
-"""Partition secrets: values inside one block are secret pairs; which block a person is in is not secret."""
+"""Partition secrets: values inside one block are secret pairs; which block a person is in is not secret.
+
+Two values of a level are joined if some block has leaves below both. The values that a block meets are a clique, so
+these are blocks again wherever no two cliques overlap, as when the blocks are subtrees; elsewhere the pairs are listed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import combinations
 from math import inf, prod
 from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
@@ -16,23 +21,82 @@ from blowfish_privacy.domain import (
     Attribute,
     Cell,
     Domain,
+    Hierarchy,
+    Positions,
     Subset,
     choice_from_file,
     choice_to_file,
     quoted,
 )
 from blowfish_privacy.errors import BlowfishError, PolicyError, brief, brief_name, nearest
-from blowfish_privacy.graphs import blocks as cutting
-from blowfish_privacy.graphs import levels
-from blowfish_privacy.graphs.blocks import Blocks, EqualBlocks
-from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, cliques
-from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph, Secrets, two_different
-from blowfish_privacy.graphs.meetings import meetings, meetings_along
-from blowfish_privacy.graphs.steepest import Rows, Steepest, inside_blocks
-from blowfish_privacy.graphs.stretches import Stretches, joined
-from blowfish_privacy.graphs.words import Rule, Words
-from blowfish_privacy.support.file_forms import Form, Wanted
+from blowfish_privacy.graphs import class_pairs as cutting
+from blowfish_privacy.graphs.class_pairs import (
+    Blocks,
+    ClassPairs,
+    EqualBlocks,
+    ListedBlocks,
+    Pieces,
+    cliques,
+    meetings,
+    meetings_along,
+    whole,
+)
+from blowfish_privacy.graphs.graph import (
+    MOST_PAIRS,
+    Edge,
+    Hops,
+    Rows,
+    Rule,
+    SecretGraph,
+    Secrets,
+    Steepest,
+    Stretches,
+    Words,
+    inside_blocks,
+    joined,
+    two_different,
+)
+from blowfish_privacy.support.file_forms import Form, Published, Wanted
 from blowfish_privacy.support.file_values import Above0
+
+Cliques: TypeAlias = Collection[frozenset[int]]
+
+
+def cliques_on(cut: Blocks, view: Positions | None) -> Cliques:
+    """Return the sets of values of a level that blocks meet, without those that others contain."""
+    blocks = (cut.block(label) for label in range(cut.count))
+    met = {frozenset(block) if view is None else frozenset(view[[*block]].tolist()) for block in blocks}
+    largest: list[frozenset[int]] = []
+    containing: dict[int, list[frozenset[int]]] = {}
+    for clique in sorted(met, key=lambda clique: (-len(clique), sorted(clique))):
+        if not any(clique <= larger for larger in containing.get(min(clique), ())):
+            largest.append(clique)
+            for value in clique:
+                containing.setdefault(value, []).append(clique)
+    return largest
+
+
+def as_blocks(cliques: Cliques, size: int) -> Blocks | None:
+    """Return cliques that together hold each of so many values as blocks; None if two of them overlap."""
+    if sum(map(len, cliques)) > size:
+        return None
+    return ListedBlocks(tuple(sorted(map(Subset.of, cliques), key=lambda block: block.first)))
+
+
+def pairs_on(domain: Domain, along: Sequence[Cliques]) -> frozenset[Edge]:
+    """List the pairs of cells that share a clique along every attribute."""
+    size = domain.size
+    if size * (size - 1) // 2 > MOST_PAIRS:
+        raise PolicyError(
+            "the blocks of the partition lie across the levels of a hierarchy, in more values than can be compared.",
+            hint="ask for the lowest level, and add up; or choose blocks that are subtrees.",
+        )
+    joined = [{(a, b) for clique in cliques for a in clique for b in clique} for cliques in along]
+    pairs = combinations(domain.cells(), 2)
+    return frozenset(
+        (x, y) for x, y in pairs if all(pair in own for pair, own in zip(zip(x, y, strict=True), joined, strict=True))
+    )
+
 
 _BLOCKS: TypeAlias = Annotated[list[BLOCK_FORM], Len(1)]
 _CUTS = Form(
@@ -202,14 +266,14 @@ class PartitionGraph(SecretGraph):
         views = [self.domain.view(name) for name in names]
         if all(view is None for view in views):
             return PartitionGraph(domain, tuple(cuts))
-        cliques = [levels.cliques_on(cut, view) for cut, view in zip(cuts, views, strict=True)]
-        blocks = [levels.as_blocks(along, size) for along, size in zip(cliques, domain.shape, strict=True)]
+        cliques = [cliques_on(cut, view) for cut, view in zip(cuts, views, strict=True)]
+        blocks = [as_blocks(along, size) for along, size in zip(cliques, domain.shape, strict=True)]
         nested = tuple(cut for cut in blocks if cut is not None)
         if len(nested) == len(blocks):
             return PartitionGraph(domain, nested)
-        from blowfish_privacy.graphs.explicit_edges import graph_of  # listed pairs may turn out to be a partition
+        from blowfish_privacy.graphs.explicit import graph_of  # listed pairs may turn out to be a partition
 
-        return graph_of(domain, levels.pairs_on(domain, cliques))
+        return graph_of(domain, pairs_on(domain, cliques))
 
     def steepest(self, rows: Rows) -> Steepest:
         """Compare the highest number of each block with the lowest."""
@@ -288,3 +352,88 @@ class PartitionGraph(SecretGraph):
             f"{quoted(name)}: every two values of the same block are a secret pair",
             f"{attribute.say(block.first)} and {attribute.say(block.last)}",
         )
+
+
+_LEVEL = {"type": "string"}
+
+
+class Within(Secrets):
+    """Nobody may tell apart two values that lie below the same value of a level: ``Within("state")``.
+
+    Two leaves are a secret pair if their lowest common ancestor is at the level or below it. This is the partition into
+    the subtrees of the level: which state a person is in is not protected at all. With several attributes, say which of
+    them has the level, ``Within({"place": "state"})``; one that is not named is one block: all its changes are secret.
+    """
+
+    keyword = "within"
+    file_form = Form(
+        {
+            "within": Annotated[
+                Annotated[
+                    str | dict[str, str],
+                    Published(
+                        {"anyOf": [_LEVEL, {"type": "object", "additionalProperties": _LEVEL, "minProperties": 1}]}
+                    ),
+                ],
+                Wanted("the name of a level, or a mapping from attributes to levels", "write within: state."),
+            ]
+        },
+        example="{within: state}",
+    )
+
+    def __init__(self, level: str | Mapping[str, str]) -> None:
+        if not isinstance(level, str | Mapping) or not level:
+            raise PolicyError(f"secrets lie within a level, got {brief(level)}.", hint='Within("state").')
+        self.level: str | Mapping[str, str] = level if isinstance(level, str) else MappingProxyType(dict(level))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Within, (self._plain,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Within) and self.level == other.level
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"Within({self._plain!r})"
+
+    @property
+    def _plain(self) -> str | dict[str, str]:
+        return self.level if isinstance(self.level, str) else dict(self.level)
+
+    def on(self, domain: Domain) -> PartitionGraph:
+        """Bind to a domain, as the partition into subtrees."""
+        if isinstance(self.level, str) and len(domain.names) > 1:
+            raise PolicyError(
+                f"the secrets must say which attribute has the level {brief(self.level)}.",
+                hint=f"{{within: {{place: {self.level}}}}}, or per_attribute.",
+            )
+        levels = {next(iter(domain)): self.level} if isinstance(self.level, str) else self.level
+        for name in levels:
+            if name not in domain:
+                raise PolicyError(
+                    f"secrets name an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain)
+                )
+        cuts = ((name, attribute, levels.get(name)) for name, attribute in zip(domain, domain.attributes, strict=True))
+        return PartitionGraph(domain, tuple(_cut_at(*each) for each in cuts))
+
+    def to_file(self) -> dict[str, Any]:
+        """Write ``{within: level}`` or ``{within: {attribute: level}}``."""
+        return {"within": self._plain}
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> Within:
+        """Read ``{within: level}`` or ``{within: {attribute: level}}``."""
+        return cls(body["within"])
+
+
+def _cut_at(name: str, attribute: Attribute, level: str | None) -> Blocks:
+    if level is None:
+        return whole(attribute)
+    if not isinstance(attribute, Hierarchy):
+        raise PolicyError(f"{name} is not a hierarchy, so it has no level {brief(level)}.", hint="use partition.")
+    try:
+        return ListedBlocks(tuple(Subset((run,)) for run in attribute.at(level).subtrees))
+    except BlowfishError as error:
+        raise PolicyError(f"{name}: {error.message}", hint=error.hint) from None

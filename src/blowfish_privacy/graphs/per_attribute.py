@@ -16,10 +16,20 @@ from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, brief_name, nearest
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, across
 from blowfish_privacy.graphs.full_domain import FullDomain
-from blowfish_privacy.graphs.graph import SECRETS_FORM, Edge, Hops, SecretGraph, Secrets, differing
-from blowfish_privacy.graphs.steepest import Rows, Steepest, along_axis, steepest_of
-from blowfish_privacy.graphs.stretches import Stretches
-from blowfish_privacy.graphs.words import Words
+from blowfish_privacy.graphs.graph import (
+    SECRETS_FORM,
+    Edge,
+    Hops,
+    Rows,
+    SecretGraph,
+    Secrets,
+    Steepest,
+    Stretches,
+    Words,
+    along_axis,
+    differing,
+    steepest_of,
+)
 from blowfish_privacy.support.file_forms import Bare, Form, Several
 
 
@@ -149,7 +159,7 @@ class CartesianGraph(SecretGraph):
 
     def changing(self, name: str) -> SecretGraph:
         """Keep the graph of that attribute alone."""
-        from blowfish_privacy.graphs.public import Public  # listed pairs may turn out to be a product
+        from blowfish_privacy.graphs.presence import Public  # listed pairs may turn out to be a product
 
         axis, public = self.domain.axis(name), Public()
         kept = (graph if at == axis else public.on(graph.domain) for at, graph in enumerate(self.graphs))

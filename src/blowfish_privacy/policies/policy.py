@@ -12,8 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import BlowfishWarning, PolicyError, brief, brief_kind
-from blowfish_privacy.graphs.graph import Hops, SecretGraph, Secrets
-from blowfish_privacy.graphs.words import Words
+from blowfish_privacy.graphs.graph import Hops, SecretGraph, Secrets, Words
 from blowfish_privacy.known_facts.facts.assumptions import Compensation
 from blowfish_privacy.known_facts.facts.consistency import check_facts
 from blowfish_privacy.known_facts.facts.known_count import KnownCount

@@ -14,8 +14,7 @@ from annotated_types import Len
 
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import QueryError, brief
-from blowfish_privacy.graphs.graph import MOST_PAIRS, Edge, SecretGraph
-from blowfish_privacy.graphs.steepest import among_all, steepest_of
+from blowfish_privacy.graphs.graph import MOST_PAIRS, Edge, SecretGraph, among_all, steepest_of
 from blowfish_privacy.queries.contributions import in_common_unit, tabulated, weights_of
 from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Query, named
 from blowfish_privacy.queries.selection import checked_attribute

@@ -17,11 +17,10 @@ import blowfish_privacy as bp
 from blowfish_lab.audit import known_facts
 from blowfish_privacy.cli import main
 from blowfish_privacy.domain import Subset
-from blowfish_privacy.graphs import covering, union
-from blowfish_privacy.graphs.by_value_graph import ByValueGraph
+from blowfish_privacy.graphs import by_value, covering
+from blowfish_privacy.graphs.by_value import ByValueGraph, UnionGraph
 from blowfish_privacy.graphs.covering import steps_covering
 from blowfish_privacy.graphs.graph import differing
-from blowfish_privacy.graphs.union import UnionGraph
 from blowfish_privacy.release import spec, verification
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown
@@ -278,7 +277,7 @@ def test_a_union_is_what_its_graphs_have_together(data):
     graph = UnionGraph(domain, tuple(graphs))
     edges = {frozenset(edge) for each in graphs for edge in each.edges()}
     assert {frozenset(edge) for edge in graph.edges()} == edges
-    assert {frozenset(edge) for edge in union.union(graphs).edges()} == edges
+    assert {frozenset(edge) for edge in by_value.union(graphs).edges()} == edges
     pairs = [tuple(sorted(edge)) for edge in edges]
     for axis, name in enumerate(domain.names):
         moves = [abs(x[axis] - y[axis]) for x, y in pairs]

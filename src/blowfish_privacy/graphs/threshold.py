@@ -1,0 +1,811 @@
+"""Distance-threshold secrets: values at most theta apart are secret pairs.
+
+Every step must land on declared values, so ``ceil(distance / theta)`` is only a lower bound: with scale 3 and theta 4
+a move of 12 takes 4 steps, not 3. Turning back never helps, so a step along several attributes is a choice of how
+many positions to advance along each, and the question becomes: pack the advances into as few steps as possible.
+
+- one attribute: advance as far as theta allows, again and again;
+- whole numbers whose units divide one another (all equal, in particular): a closed form, proved below;
+- whole numbers in general: an integer program over the maximal steps (cutting stock);
+- bins: a search over the furthest positions reachable. If that search grows too large, the count of a greedy walk is
+  used: it is never too small, so every promise made from it still holds.
+
+A secret pair may spend a distance of at most theta on moves along the attributes. The total price of the dearest one
+bounds the privacy loss of a strategy whose rows change with the positions.
+
+Along each attribute the runs of all groups tile the positions, so the pieces of a class are cells of a grid. Merged
+into rectangles they are few (for disjoint boxes in a plane: one each, and about three times as many for what lies
+outside), and the distance between two rectangles is the sum of the gaps along the attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, islice, pairwise
+from math import gcd, inf, lcm
+from types import MappingProxyType
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Attribute, Binned, Cell, Domain, Subset, quoted
+from blowfish_privacy.errors import PolicyError, brief, brief_name, nearest
+from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, everything, keys_of
+from blowfish_privacy.graphs.graph import (
+    Edge,
+    Hops,
+    Rows,
+    Rule,
+    SecretGraph,
+    Secrets,
+    Steepest,
+    Words,
+    along_axis,
+    inside_windows,
+    shifted,
+    steepest_of,
+)
+from blowfish_privacy.support.arrays import Integers
+from blowfish_privacy.support.exact import Number, plain, positive, show
+from blowfish_privacy.support.file_forms import Form, Wanted
+from blowfish_privacy.support.file_values import Above0, Positive
+
+
+def within(attribute: Attribute, distance: Fraction) -> Iterator[tuple[int, int]]:
+    """Yield every position with the last position that is at most ``distance`` above it."""
+    last = 0
+    for first in range(attribute.size):
+        last = max(last, first)
+        while last + 1 < attribute.size and attribute.gap(first, last + 1) <= distance:
+            last += 1
+        yield first, last
+
+
+def widest(attribute: Attribute, distance: Fraction) -> tuple[int, int]:
+    """Return two positions at most ``distance`` apart, with as many positions as possible between them."""
+    if not isinstance(attribute, Binned):
+        return 0, min(int(distance / attribute.gap(0, 1)), attribute.size - 1)
+    return max(within(attribute, distance), key=lambda pair: pair[1] - pair[0])
+
+
+def largest_gap(attribute: Attribute, distance: Fraction) -> Fraction:
+    """Return the largest distance between two bins up to ``distance``: thresholds in between are equivalent."""
+    return max(attribute.gap(first, last) for first, last in within(attribute, distance))
+
+
+def narrowest(attribute: Attribute) -> Fraction:
+    """Return the least distance that one more position costs; for bins the first position is free."""
+    if not isinstance(attribute, Binned):
+        return attribute.gap(0, 1)
+    return min(high - low for low, high in pairwise(attribute.bounds))
+
+
+_MOST_STATES = 2_000
+_MOST_PATTERNS = 5_000
+
+
+@dataclass(frozen=True)
+class Stride:
+    """A move along one attribute: ``length`` positions of equal ``unit`` cost, or across bins with these bounds."""
+
+    length: int
+    unit: Fraction | None
+    bounds: tuple[Fraction, ...] | None
+
+    def cost(self, start: int, end: int) -> Fraction:
+        """Return the distance between two positions of the move."""
+        if self.unit is not None:
+            return self.unit * (end - start)
+        if self.bounds is None or start == end:
+            return Fraction(0)
+        return self.bounds[end] - self.bounds[start + 1]
+
+    def furthest(self, start: int, budget: Fraction) -> int:
+        """Return the furthest position within a budget."""
+        if self.unit is not None:
+            return min(self.length, start + int(budget / self.unit))
+        end = start
+        while end < self.length and self.cost(start, end + 1) <= budget:
+            end += 1
+        return end
+
+
+def fewest_steps(theta: Fraction, strides: Sequence[Stride]) -> int | float:
+    """Return the smallest number of steps that make all the moves together."""
+    units = [stride.unit for stride in strides if stride.unit is not None]
+    if any(unit > theta for unit in units):
+        return inf
+    if not strides:
+        return 0
+    if len(strides) == 1:
+        return _walk(theta, strides)
+    if len(units) == len(strides):
+        # In whole multiples of a common unit the question is about integers only.
+        common = lcm(*(unit.denominator for unit in units), theta.denominator)
+        return _pack(
+            int(theta * common),
+            [(int(unit * common), s.length) for unit, s in zip(units, strides, strict=True)],
+        )
+    steps = _search(theta, strides)
+    return _walk(theta, strides) if steps is None else steps
+
+
+def _walk(theta: Fraction, strides: Sequence[Stride]) -> int:
+    """Advance greedily, the first attribute first; exact for one attribute, never too few steps for more."""
+    positions = [0] * len(strides)
+    steps = 0
+    while left := [axis for axis, stride in enumerate(strides) if positions[axis] < stride.length]:
+        budget = theta
+        ends = list(positions)
+        for axis in left:
+            ends[axis] = strides[axis].furthest(positions[axis], budget)
+            budget -= strides[axis].cost(positions[axis], ends[axis])
+        moved = [axis for axis in left if ends[axis] > positions[axis]]
+        # Along whole numbers the same step can be repeated.
+        again = min((strides[axis].length - positions[axis]) // (ends[axis] - positions[axis]) for axis in moved)
+        again = again if all(strides[axis].unit is not None for axis in left) else 1
+        positions = [start + again * (end - start) for start, end in zip(positions, ends, strict=True)]
+        steps += again
+    return steps
+
+
+def _pack(capacity: int, items: Sequence[tuple[int, int]]) -> int:
+    """Pack ``count`` items of each ``size`` into as few steps of a capacity as possible.
+
+    Where sizes divide one another, put the largest in first. When a step is opened for an item of size s, every
+    earlier step is filled to the last multiple of s that fits, so the largest of the bounds below is attained.
+    """
+    items = sorted(items, reverse=True)
+    sizes = [size for size, _ in items]
+    if all(large % small == 0 for large, small in pairwise(sizes)):
+        total = most = 0
+        for size, count in items:
+            total += size * count
+            most = max(most, -(-total // (capacity // size * size)))
+        return most
+    return _cutting_stock(capacity, items)
+
+
+def _cutting_stock(capacity: int, items: Sequence[tuple[int, int]]) -> int:
+    patterns = list(_maximal_patterns(capacity, items))
+    greedy = _walk(Fraction(capacity), [Stride(count, Fraction(size), None) for size, count in items])
+    if len(patterns) > _MOST_PATTERNS:
+        return greedy
+    import numpy as np
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    needed: Any = np.array([count for _, count in items])
+    solved = milp(
+        np.ones(len(patterns)),
+        constraints=LinearConstraint(np.array(patterns).T, lb=needed),
+        integrality=np.ones(len(patterns)),
+        bounds=Bounds(0, np.inf),
+        options={"mip_rel_gap": 0.0},
+    )
+    if solved.status != 0:
+        return greedy
+    # The solver works in floating point: accept a packing only if an exact count confirms it.
+    times = [round(value) for value in solved.x]
+    held = [sum(n * pattern[kind] for n, pattern in zip(times, patterns, strict=True)) for kind in range(len(items))]
+    return sum(times) if all(have >= need for have, (_, need) in zip(held, items, strict=True)) else greedy
+
+
+def _maximal_patterns(capacity: int, items: Sequence[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
+    """Yield the steps to which nothing can be added, stopping soon after there are too many."""
+    (size, count), rest = items[0], items[1:]
+    if not rest:
+        yield (min(count, capacity // size),)
+        return
+    produced = 0
+    for taken in range(min(count, capacity // size), -1, -1):
+        for tail in _maximal_patterns(capacity - taken * size, rest):
+            yield (taken, *tail)
+            produced += 1
+            if produced > _MOST_PATTERNS:
+                return
+
+
+def _search(theta: Fraction, strides: Sequence[Stride]) -> int | None:
+    """Keep, after each step, the reachable positions that no other is ahead of in every attribute."""
+    goal = tuple(stride.length for stride in strides)
+    frontier = {(0,) * len(strides)}
+    steps = visited = 0
+    while goal not in frontier:
+        ahead = (reached for positions in frontier for reached in _advances(theta, strides, positions))
+        reached = set(islice(ahead, _MOST_STATES + 1))
+        visited += len(reached)
+        if visited > _MOST_STATES:
+            return None
+        frontier = _undominated(reached)
+        steps += 1
+    return steps
+
+
+def _advances(theta: Fraction, strides: Sequence[Stride], positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    stride, start = strides[0], positions[0]
+    if len(strides) == 1:
+        yield (stride.furthest(start, theta),)
+        return
+    for end in range(stride.furthest(start, theta), start - 1, -1):
+        for tail in _advances(theta - stride.cost(start, end), strides[1:], positions[1:]):
+            yield (end, *tail)
+
+
+def _undominated(candidates: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    kept: list[tuple[int, ...]] = []
+    for candidate in sorted(candidates, reverse=True):
+        if not any(all(a >= b for a, b in zip(other, candidate, strict=True)) for other in kept):
+            kept.append(candidate)
+    return set(kept)
+
+
+_MOST_MOVES = 4_096
+
+
+@dataclass(frozen=True)
+class PricedAxis:
+    """An attribute along which an edge can move."""
+
+    price: Fraction
+    """The price of one position."""
+    distance: Fraction
+    """How much of theta one position uses up; for bins, at least this much, and the first is free."""
+    most: int
+    """The largest number of positions that an edge moves along the attribute."""
+    binned: bool
+
+
+def furthest(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
+    """Bound the largest total price of a move of at most theta; exact for whole numbers of equal weight."""
+    if any(axis.binned for axis in axes):
+        return _linear(axes, theta)
+    if len({axis.distance for axis in axes}) == 1:
+        return _greedy(axes, theta)
+    if len(axes) == 2 and axes[0].most <= _MOST_MOVES:
+        return _enumerated(axes[0], axes[1], theta)
+    return _linear(axes, theta)
+
+
+def _greedy(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
+    """Take the dearest positions first: all use up the same distance."""
+    left, total = int(theta / axes[0].distance), Fraction(0)
+    for axis in sorted(axes, key=lambda axis: axis.price, reverse=True):
+        taken = min(left, axis.most)
+        total, left = total + taken * axis.price, left - taken
+    return total
+
+
+def _enumerated(first: PricedAxis, second: PricedAxis, theta: Fraction) -> Fraction:
+    """Combine every move along one attribute with the longest that theta still allows along the other."""
+    rests = ((move, int((theta - first.distance * move) / second.distance)) for move in range(first.most + 1))
+    return max(first.price * move + second.price * min(rest, second.most) for move, rest in rests)
+
+
+def _linear(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
+    """Allow fractions of positions; neighbouring bins have distance 0."""
+    free = sum((axis.price for axis in axes if axis.binned), Fraction(0))
+    return free + theta * max((axis.price / axis.distance for axis in axes), default=Fraction(0))
+
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+_CHUNK = 1_000_000
+_MOST_PAIRS = 200_000_000
+_LARGEST = 2**60
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """The pairs of classes within theta of each other, and the classes of which at least two values are involved."""
+
+    first: Integers
+    second: Integers
+    ends: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class _Axis:
+    """The runs along one attribute; distances are whole multiples of a unit shared by all attributes."""
+
+    starts: Integers
+    stops: Integers
+    left: Integers
+    """Where the first position of each run begins: two positions p < q are left(q) - right(p) apart."""
+    right: Integers
+    """Where the last position of each run ends."""
+    inner_left: Integers
+    """Where the second position of each run begins."""
+    inner_right: Integers
+    """Where the second-last position of each run ends."""
+    step: int
+    """The gap between neighbouring positions."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Rectangles:
+    low: Integers
+    """The first run along each attribute."""
+    high: Integers
+    """The run after the last one."""
+    label: Integers
+
+
+def near(domain: Domain, theta: Fraction, weights: Sequence[Fraction], pieces: Pieces) -> Near | None:
+    """Compare the rectangles of all classes; None if the numbers are too large or there are too many pairs."""
+    weighted = [*zip(domain.attributes, weights, strict=True)]
+    unit = _unit(theta, weighted)
+    cuts = [_runs(groups) for groups in pieces.groups]
+    if any(weight * unit * _extent(attribute) > _LARGEST for attribute, weight in weighted):
+        return None
+    axes = [
+        _axis(attribute, weight * unit, starts, stops)
+        for (attribute, weight), (starts, stops, _) in zip(weighted, cuts, strict=True)
+    ]
+    rectangles = _merged(pieces.labels[np.ix_(*(group for _, _, group in cuts))])
+    return _compare(axes, rectangles, int(theta * unit), pieces.classes)
+
+
+def _unit(theta: Fraction, weighted: Sequence[tuple[Attribute, Fraction]]) -> int:
+    denominators = [theta.denominator]
+    for attribute, weight in weighted:
+        bounds = attribute.bounds if isinstance(attribute, Binned) else (attribute.gap(0, 1),)
+        denominators += [(weight * bound).denominator for bound in bounds]
+    return lcm(*denominators)
+
+
+def _extent(attribute: Attribute) -> Fraction:
+    if isinstance(attribute, Binned):
+        return max(abs(bound) for bound in attribute.bounds) + 1
+    return attribute.size * attribute.gap(0, 1)
+
+
+def _runs(groups: Sequence[Subset]) -> tuple[Integers, Integers, Integers]:
+    runs = sorted((start, stop, number) for number, group in enumerate(groups) for start, stop in group.runs)
+    starts, stops, numbers = np.array(runs, dtype=np.int64).T
+    return starts, stops, numbers
+
+
+def _axis(attribute: Attribute, weight: Fraction, starts: Integers, stops: Integers) -> _Axis:
+    if isinstance(attribute, Binned):
+        bounds = np.array([int(bound * weight) for bound in attribute.bounds], dtype=np.int64)
+        return _Axis(starts, stops, bounds[starts], bounds[stops], bounds[starts + 1], bounds[stops - 1], 0)
+    step = int(weight * attribute.gap(0, 1))
+    left, right = starts * step, (stops - 1) * step
+    return _Axis(starts, stops, left, right, left + step, right - step, step)
+
+
+def _merged(labels: Integers) -> _Rectangles:
+    """Merge cells of the same class along the last attribute, then equal strips along the others."""
+    flat = labels.reshape(-1)
+    width = labels.shape[-1]
+    fresh = np.ones(len(flat), dtype=bool)
+    fresh[1:] = flat[1:] != flat[:-1]
+    fresh[::width] = True
+    first = np.flatnonzero(fresh)
+    last = np.append(first[1:], len(flat)) - 1
+    low = np.stack(np.unravel_index(first, labels.shape), axis=1).astype(np.int64)
+    high = np.stack(np.unravel_index(last, labels.shape), axis=1).astype(np.int64) + 1
+    merged = _Rectangles(low, high, flat[first])
+    for axis in reversed(range(labels.ndim - 1)):
+        merged = _merged_along(merged, axis)
+    return merged
+
+
+def _merged_along(rectangles: _Rectangles, axis: int) -> _Rectangles:
+    others = [other for other in range(rectangles.low.shape[1]) if other != axis]
+    sides = np.column_stack([rectangles.label, rectangles.low[:, others], rectangles.high[:, others]])
+    order = np.lexsort([rectangles.low[:, axis], *sides.T])
+    sides, low, high = sides[order], rectangles.low[order], rectangles.high[order]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (sides[1:] != sides[:-1]).any(axis=1) | (low[1:, axis] != high[:-1, axis])
+    first = np.flatnonzero(fresh)
+    last = np.append(first[1:], len(order)) - 1
+    return _Rectangles(low[first], high[last], sides[first, 0])
+
+
+def _compare(axes: Sequence[_Axis], rectangles: _Rectangles, theta: int, classes: int) -> Near | None:
+    order = np.argsort(axes[0].left[rectangles.low[:, 0]], kind="stable")
+    low, high, label = rectangles.low[order], rectangles.high[order], rectangles.label[order]
+    lefts = axes[0].left[low[:, 0]]
+    reach = np.searchsorted(lefts, axes[0].right[high[:, 0] - 1] + theta, side="right")
+    counts = reach - np.arange(len(order)) - 1
+    if int(counts.sum()) > _MOST_PAIRS:
+        return None
+    pairs: list[Integers] = []
+    ends = np.zeros(classes, dtype=bool)
+    touched: list[Integers] = []
+    for one, two in _candidates(counts):
+        differ = label[one] != label[two]
+        one, two = one[differ], two[differ]
+        gaps = [_gap(axis, low[:, a], high[:, a], one, two) for a, axis in enumerate(axes)]
+        distance = np.sum(gaps, axis=0)
+        close = distance <= theta
+        one, two, distance = one[close], two[close], distance[close]
+        pairs.append(np.unique(label[one] * classes + label[two]))
+        for side, other in ((one, two), (two, one)):
+            several, points = _touched(axes, low, high, side, other, theta - distance)
+            ends[label[side[several]]] = True
+            touched.append(np.unique(np.column_stack([label[side], points])[~several], axis=0))
+    points = np.unique(np.concatenate(touched), axis=0) if touched else np.zeros((0, 1), dtype=np.int64)
+    ends |= np.bincount(points[:, 0], minlength=classes) >= 2
+    keys = np.unique(np.concatenate(pairs)) if pairs else np.zeros(0, dtype=np.int64)
+    return Near(keys // classes, keys % classes, ends)
+
+
+def _candidates(counts: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """Yield pairs of a rectangle and one of the next ``counts`` ones, in chunks."""
+    totals = np.cumsum(counts)
+    start = 0
+    while start < len(counts):
+        before = int(totals[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(totals, before + _CHUNK, side="right")))
+        chunk = counts[start:stop]
+        one = np.repeat(np.arange(start, stop), chunk)
+        offset = np.arange(len(one)) - np.repeat(np.cumsum(chunk) - chunk, chunk)
+        yield one, one + 1 + offset
+        start = stop
+
+
+def _gap(axis: _Axis, low: Integers, high: Integers, one: Integers, two: Integers) -> Integers:
+    before = axis.left[low[two]] - axis.right[high[one] - 1]
+    after = axis.left[low[one]] - axis.right[high[two] - 1]
+    return np.maximum(np.maximum(before, after), 0)
+
+
+def _touched(
+    axes: Sequence[_Axis], low: Integers, high: Integers, side: Integers, other: Integers, slack: Integers
+) -> tuple[Bools, Integers]:
+    """Say whether at least two values of one rectangle are within theta of the other; if not, which one is."""
+    several = np.zeros(len(side), dtype=bool)
+    points = np.zeros((len(side), len(axes)), dtype=np.int64)
+    for a, axis in enumerate(axes):
+        lo, hi, lo2, hi2 = low[side, a], high[side, a] - 1, low[other, a], high[other, a] - 1
+        start, stop, start2, stop2 = axis.starts[lo], axis.stops[hi], axis.starts[lo2], axis.stops[hi2]
+        before, after = stop <= start2, start >= stop2
+        common = np.minimum(stop, stop2) - np.maximum(start, start2)
+        # The extra cost of the second-closest position.
+        more = np.where(common >= 2, 0, axis.step)
+        more = np.where(before, axis.right[hi] - axis.inner_right[hi], more)
+        more = np.where(after, axis.inner_left[lo] - axis.left[lo], more)
+        several |= (stop - start >= 2) & (more <= slack)
+        points[:, a] = np.where(before, stop - 1, np.maximum(start, start2))
+    return several, points
+
+
+_MOST_FREE = 10
+"""Of more attributes that may move, the sets that may move together are not listed."""
+
+
+@dataclass(frozen=True)
+class ThresholdGraph(SecretGraph):
+    """Pairs with weighted L1 distance at most theta."""
+
+    domain: Domain
+    theta: Fraction
+    weights: tuple[Fraction, ...]
+
+    @property
+    def homogeneous(self) -> bool:
+        """Always: distances along the attributes add up."""
+        return True
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether the shortest moves along two attributes together exceed theta."""
+        parts = zip(self.domain.attributes, self.weights, self._frozen, strict=True)
+        shortest = sorted(weight * attribute.gap(0, 1) for attribute, weight, frozen in parts if not frozen)
+        return sum(shortest[:2]) > self.theta or len(shortest) < 2
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        """Compare theta with the distance of the closest members."""
+        parts = zip(self.domain.attributes, self.weights, x, y, strict=True)
+        return x != y and sum(weight * attribute.gap(a, b) for attribute, weight, a, b in parts) <= self.theta
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        """Count the fewest steps that each land on declared values; see :mod:`.stepping`."""
+        parts = zip(self.domain.attributes, self.weights, x, y, strict=True)
+        return fewest_steps(self.theta, [_stride(attribute, w, a, b) for attribute, w, a, b in parts if a != b])
+
+    @cached_property
+    def _frozen(self) -> tuple[bool, ...]:
+        """For each attribute, whether even its shortest move exceeds theta."""
+        parts = zip(self.domain.attributes, self.weights, strict=True)
+        return tuple(attribute.size == 1 or weight * attribute.gap(0, 1) > self.theta for attribute, weight in parts)
+
+    def component(self, x: Cell) -> Hashable:
+        """Label with the positions of the attributes that no edge changes: along the others steps lead everywhere."""
+        return tuple(position for position, frozen in zip(x, self._frozen, strict=True) if frozen)
+
+    @property
+    def connected(self) -> bool:
+        """Whether some edge changes every attribute that has several values."""
+        return all(size == 1 or not frozen for size, frozen in zip(self.domain.shape, self._frozen, strict=True))
+
+    def project(self, names: Sequence[str]) -> ThresholdGraph:
+        """Keep theta and the weights: moves along the other attributes could only use up distance."""
+        return ThresholdGraph(
+            self.domain.project(names), self.theta, tuple(self.weights[self.domain.axis(n)] for n in names)
+        )
+
+    def widest_edge(self, name: str) -> Edge | None:
+        """Spend all of theta along one attribute."""
+        axis = self.domain.axis(name)
+        if self._frozen[axis]:
+            return None
+        first, last = widest(self.domain[name], self.theta / self.weights[axis])
+        origin = (0,) * len(self.weights)
+        return (*origin[:axis], first, *origin[axis + 1 :]), (*origin[:axis], last, *origin[axis + 1 :])
+
+    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
+        """Take the shortest moves along as many attributes together as theta allows."""
+        free = [axis for axis, frozen in enumerate(self._frozen) if not frozen]
+        shortest = {axis: self.weights[axis] * self.domain.attributes[axis].gap(0, 1) for axis in free}
+        if sum(shortest.values()) > self.theta and len(free) > _MOST_FREE:
+            return super().broadest()
+        together: list[set[int]] = []
+        for many in range(len(free), 0, -1):
+            for axes in combinations(free, many):
+                if sum(shortest[axis] for axis in axes) <= self.theta and not any(
+                    larger.issuperset(axes) for larger in together
+                ):
+                    together.append({*axes})
+        x = tuple(0 for _ in self.weights)
+        return tuple((x, tuple(int(axis in axes) for axis in range(len(x)))) for axes in together), True
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        """Compare the closest positions: neighbouring runs of different sets, or neighbours in one set."""
+        axis = self.domain.axis(name)
+        attribute, weight = self.domain[name], self.weights[axis]
+        for pair in _closest(first, second):
+            if weight * attribute.gap(*pair) <= self.theta:
+                return pair
+        return None
+
+    def largest_move(self, name: str) -> int:
+        """Spend all of theta along one attribute."""
+        return self._moves[self.domain.axis(name)]
+
+    @cached_property
+    def _moves(self) -> tuple[int, ...]:
+        return tuple(super(ThresholdGraph, self).largest_move(name) for name in self.domain.names)
+
+    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
+        """Spend all of theta where it leads furthest."""
+        alone = super().longest_move(prices)
+        return alone if self.one_at_a_time else min(alone, furthest(self._axes(prices), self.theta))
+
+    def _axes(self, prices: Sequence[Fraction | int]) -> list[PricedAxis]:
+        parts = zip(self.domain.attributes, self.weights, self._moves, prices, strict=True)
+        return [
+            PricedAxis(Fraction(price), weight * narrowest(attribute), move, binned=not attribute.gap(0, 1))
+            for attribute, weight, move, price in parts
+            if move and price
+        ]
+
+    def covers(self, other: SecretGraph) -> bool:
+        """Compare the weights in units of theta.
+
+        If weight / theta is at most the other's for each attribute, then so is distance / theta, which is at most 1 on
+        an edge of the other graph.
+        """
+        if super().covers(other) or not isinstance(other, ThresholdGraph):
+            return super().covers(other)
+        pairs = zip(self.weights, other.weights, strict=True)
+        return all(new / self.theta <= old / other.theta for new, old in pairs)
+
+    def steps_along(self, other: SecretGraph) -> Hops | None:
+        """Count the steps along the other graph's widest edge, or from end to end.
+
+        Steps between whole numbers depend on the distance only and grow with it, so the widest edge is the worst. The
+        furthest bin within reach grows with the bin one starts from, so no walk takes longer than from end to end.
+        """
+        (attribute,) = self.domain.attributes
+        widest = other.widest_edge(self.domain.names[0]) if attribute.gap(0, 1) else None
+        return self.hops(*(widest or ((0,), (attribute.size - 1,))))
+
+    def edges(self) -> Iterator[Edge]:
+        """Yield the edges from windows where there is one attribute; refused if the domain is large."""
+        listed = super().edges()
+        if len(self.domain.names) > 1:
+            return listed
+        windows = _windows(self.domain.attributes[0], self.theta / self.weights[0])
+        return (((first,), (other,)) for first, last in windows for other in range(first + 1, last + 1))
+
+    def steepest(self, rows: Rows) -> Steepest | None:
+        """Search windows of an attribute; where several move at once, shift by all the moves that theta allows."""
+        if len(self.weights) == 1:
+            (attribute,), (weight,) = self.domain.attributes, self.weights
+            ends = [last for _, last in _windows(attribute, self.theta / weight)]
+            return inside_windows(rows, np.array(ends, dtype=np.intp))
+        if self.one_at_a_time:
+            alone = [self.project([name]) for name in self.domain.names]
+            return steepest_of(along_axis(rows, axis, graph.steepest) for axis, graph in enumerate(alone))
+        if any(isinstance(attribute, Binned) for attribute in self.domain.attributes):
+            return None
+        prices = [
+            weight * a.gap(0, 1) if a.size > 1 else Fraction(0)
+            for a, weight in zip(self.domain.attributes, self.weights, strict=True)
+        ]
+        return shifted(
+            rows,
+            self._moves,
+            lambda offset: sum(price * abs(step) for price, step in zip(prices, offset, strict=True)) <= self.theta,
+        )
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        """Compare the distances of the rectangles that make up the classes."""
+        close = near(self.domain, self.theta, self.weights, pieces)
+        if close is None:
+            return everything(pieces)
+        return ClassPairs(keys_of(close.first, close.second, pieces.classes), close.ends)
+
+    def _canonical(self) -> Any:
+        """State how far an edge reaches along each attribute; ``full`` if anywhere, ``public`` if nowhere."""
+        if not self.has_edges:
+            return "public"
+        diameter = sum(w * a.gap(0, a.size - 1) for a, w in zip(self.domain.attributes, self.weights, strict=True))
+        if diameter <= self.theta:
+            return "full"
+        if self.one_at_a_time and len(self.domain.names) > 1:
+            return {"per_attribute": {name: self.project([name]).canonical() for name in self.domain.names}}
+        parts = [*zip(self.domain.names, self.domain.attributes, self.weights, strict=True)]
+        theta = self.theta
+        if not any(isinstance(attribute, Binned) for _, attribute, _ in parts):
+            # Distances are multiples of the greatest common divisor of the weighted steps.
+            steps = [weight * attribute.gap(0, 1) for _, attribute, weight in parts]
+            denominator = lcm(*(step.denominator for step in steps))
+            common = Fraction(gcd(*(int(step * denominator) for step in steps)), denominator)
+            theta = theta // common * common
+        elif len(self.domain.names) == 1:
+            theta = largest_gap(self.domain.attributes[0], theta / self.weights[0]) * self.weights[0]
+        return {"threshold": {name: str(theta / weight) for name, _, weight in parts}}
+
+    def _words(self) -> Words:
+        """State the threshold of each attribute in its own units, with an example."""
+        protected: list[Rule] = []
+        unprotected: list[str] = []
+        for name, frozen in zip(self.domain.names, self._frozen, strict=True):
+            if self.domain[name].size == 1:
+                continue
+            if frozen:
+                unprotected.append(
+                    f"{quoted(name)}: not protected at all: its values are further apart than the threshold allows."
+                )
+            else:
+                protected.append(self._rule(name))
+        added = "A change of several attributes at once counts with the sum of their distances, each in its unit."
+        return Words(tuple(protected), tuple(unprotected), (added,) if len(protected) > 1 else ())
+
+    def _rule(self, name: str) -> Rule:
+        axis, attribute = self.domain.axis(name), self.domain[name]
+        edge = self.widest_edge(name)
+        first, last = (0, 0) if edge is None else (edge[0][axis], edge[1][axis])
+        if last - first >= attribute.size - 1:
+            return Rule(f"{quoted(name)}: every two values are a secret pair")
+        reach = attribute.distance(self.theta / self.weights[axis])
+        return Rule(
+            f"{quoted(name)}: values at most {reach} apart are secret pairs",
+            f"{attribute.say(first)} and {attribute.say(last)}",
+            "; values further apart take several steps",
+        )
+
+
+def _windows(attribute: Attribute, distance: Fraction) -> Iterable[tuple[int, int]]:
+    """Yield every position with the last one that is near enough."""
+    if isinstance(attribute, Binned):
+        return within(attribute, distance)
+    first, last = widest(attribute, distance)
+    return ((start, min(start + last - first, attribute.size - 1)) for start in range(attribute.size))
+
+
+def _closest(first: Subset, second: Subset) -> Iterator[tuple[int, int]]:
+    """Yield pairs of positions, one from each set, that include a closest pair."""
+    if first == second:
+        yield from ((start, start + 1) for start, stop in first.runs if stop - start > 1)
+        yield from ((before[1] - 1, after[0]) for before, after in pairwise(first.runs))
+        return
+    runs = sorted([*((run, 0) for run in first.runs), *((run, 1) for run in second.runs)])
+    for (before, one), (after, other) in pairwise(runs):
+        if one != other:
+            low, high = before[1] - 1, after[0]
+            yield (low, high) if one == 0 else (high, low)
+
+
+def _stride(attribute: Attribute, weight: Fraction, start: int, end: int) -> Stride:
+    low, high = min(start, end), max(start, end)
+    if not isinstance(attribute, Binned):
+        return Stride(high - low, weight * attribute.gap(0, 1), None)
+    crossed = [weight * bound for bound in attribute.bounds[low : high + 2]]
+    # The order of the bins matters when several attributes move at once, so a move down is mirrored, not reversed.
+    return Stride(high - low, None, tuple(crossed if start < end else [-bound for bound in reversed(crossed)]))
+
+
+class DistanceThreshold(Secrets):
+    """Nobody may tell apart two values that are at most ``theta`` apart, in the units of the values.
+
+    With several attributes the distance is the sum of the distances along each, weighted by ``scale``:
+    ``DistanceThreshold(10, scale={"lat": 1, "lon": 1})``. Bins are as far apart as their closest members.
+    """
+
+    keyword = "threshold"
+    file_form = Form(
+        {"threshold": Positive},
+        {
+            "scale": Annotated[
+                dict[str, Above0] | None, Wanted("a number for each attribute", "write scale: {lat: 1, lon: 2}.")
+            ]
+        },
+        example="{threshold: 5}",
+    )
+
+    def __init__(self, theta: Number, *, scale: Mapping[str, Number] | None = None) -> None:
+        self.theta: Fraction = positive(theta, "the threshold theta", error=PolicyError)
+        if scale is not None and not isinstance(scale, Mapping):
+            raise PolicyError(
+                f"scale must map attributes to numbers, got {brief(scale)}.", hint="scale={'lat': 1, 'lon': 1}."
+            )
+        strange = next((name for name in scale or () if not isinstance(name, str)), None)
+        if strange is not None:
+            raise PolicyError(f"scale names attributes by text, got {brief_name(strange)}.")
+        self.scale: Mapping[str, Fraction] | None = (
+            None
+            if scale is None
+            else MappingProxyType(
+                {name: positive(weight, f"the scale of {name}", error=PolicyError) for name, weight in scale.items()}
+            )
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _threshold, (self.theta, None if self.scale is None else dict(self.scale))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DistanceThreshold) and (self.theta, self.scale) == (other.theta, other.scale)
+
+    def __hash__(self) -> int:
+        return hash((self.theta, None if self.scale is None else frozenset(self.scale.items())))
+
+    def __repr__(self) -> str:
+        scale = "" if self.scale is None else f", scale={ {name: show(w) for name, w in self.scale.items()} }"
+        return f"DistanceThreshold({show(self.theta)}{scale})"
+
+    def on(self, domain: Domain) -> ThresholdGraph:
+        """Bind to a domain; every attribute must have distances."""
+        for name in domain:
+            if not domain[name].ordered:
+                raise PolicyError(
+                    f"{name} is categorical, and categories have no distance.",
+                    hint="use per_attribute, with full, partition or edges for the categories.",
+                )
+        for name in self.scale or ():
+            if name not in domain:
+                raise PolicyError(
+                    f"scale names an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain)
+                )
+        lacking = [] if self.scale is None else [name for name in domain if name not in self.scale]
+        if lacking:
+            raise PolicyError(
+                f"scale has no entry for {', '.join(lacking)}.",
+                hint="give every attribute a scale, or none.",
+            )
+        weights = (Fraction(1) if self.scale is None else self.scale[name] for name in domain)
+        return ThresholdGraph(domain, self.theta, tuple(weights))
+
+    def to_file(self) -> dict[str, Any]:
+        """Write ``{threshold: theta, scale: {..}}``."""
+        written: dict[str, Any] = {"threshold": plain(self.theta)}
+        if self.scale is not None:
+            written["scale"] = {name: plain(weight) for name, weight in self.scale.items()}
+        return written
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> DistanceThreshold:
+        """Read ``{threshold: theta, scale: {..}}``."""
+        return cls(body["threshold"], scale=body.get("scale"))
+
+
+def _threshold(theta: Fraction, scale: dict[str, Number] | None) -> DistanceThreshold:
+    return DistanceThreshold(theta, scale=scale)
