@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 import blowfish_privacy as bp
-import blowfish_privacy.known_facts.theorems.dispatch  # before anything is timed
+import blowfish_privacy.known_facts.theorems  # before anything is timed
 from blowfish_privacy.known_facts.classes.fact_model import fact_model
 from report import AHEAD, Row
 

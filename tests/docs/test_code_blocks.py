@@ -149,14 +149,17 @@ def test_shell_blocks_name_targets_and_commands_that_exist(page):
             assert program in ("#", "pip", "."), f"nobody checks {line}"
 
 
-def _parse(command: click.Command, called: str, arguments: list[str]) -> None:
-    """Parse a command line without running it."""
-    context = command.make_context(called, arguments)
+def _parse(command: click.Command, called: str, arguments: list[str], parent: click.Context | None = None) -> None:
+    """Parse a command line without running it.
+
+    A command keeps the option ``--help`` that its first context makes, and spells it as that context's parents say.
+    """
+    context = command.make_context(called, arguments, parent)
     if isinstance(command, click.Group) and context._protected_args:
         first, *rest = [*context._protected_args, *context.args]
         found = command.get_command(context, first)
         assert found is not None, arguments
-        _parse(found, first, rest)
+        _parse(found, first, rest, context)
 
 
 def test_the_errors_in_the_readme_are_those_that_the_demo_plans(tmp_path):
