@@ -133,9 +133,7 @@ def test_the_docstring_has_its_lines_and_the_proof_exists(kind):
 def test_calibrated_certifies_exactly_what_was_asked(kind, policy, epsilon):
     query = query_for(kind, policy.domain)
     assume(query is not None)
-    assume(
-        kind.name not in (*FLOWS, "soft-mesh", "adaptive-leaves") or policy.graph.project(query.attributes).has_edges
-    )
+    assume(kind.name not in (*FLOWS, "soft-mesh") or policy.graph.project(query.attributes).has_edges)
     mechanism = calibrated(kind, query, policy, epsilon, 5)
     assume(mechanism is not None)
     found = mechanism.certify(policy)
@@ -269,12 +267,6 @@ def check_draws(mechanism, policy, counts):
         assert mechanism.fits(written)
         assert drawn == [step.scale for step in mechanism.steps(written) if isinstance(step, Look) and step.scale]
         return len(drawn)
-    if mechanism.name == "adaptive-leaves":
-        ends = mechanism.leaves(measured_with(zeros, mechanism, counts))
-        second = mechanism.hierarchy(ends)
-        assert second.most(len(ends) - 1) == (2 / mechanism.scale if len(ends) > 1 else 0)
-        assert drawn == [level.scale for level in (*mechanism.look, *second.levels)]
-        return len(drawn)
     rounds = getattr(mechanism, "rounds", 1)
     stated = iter(mechanism.certify(policy).scales * rounds)
     # What is not needed is not drawn: the depths that a mesh has not, hats on a short line, noise in empty blocks.
@@ -317,14 +309,13 @@ def test_the_noise_drawn_on_a_larger_domain_is_the_noise_certified(kind, policy)
         "soft-mesh": 2,
         "lloyd": 10,
         "counted-grid": 2,
-        "adaptive-leaves": 2,
         "adaptive-grid": 3 + (policy.size == "unknown"),
     }
     # In rounds, both attributes twice, at the first and at the last, and their table as often as it is chosen.
     assert made >= 4 if kind.name in IN_ROUNDS else made == many[kind.name]
 
 
-STEPS = {"lloyd": 2, "soft-mesh": 1, "counted-grid": 1, "adaptive-leaves": 1, "adaptive-grid": 1}
+STEPS = {"lloyd": 2, "soft-mesh": 1, "counted-grid": 1, "adaptive-grid": 1}
 """How many draws belong to a step of those whose next question depends on noisy numbers."""
 
 

@@ -77,7 +77,6 @@ OPTIONS_OF = {"epsilon": [*OPTIONS], "rho": ["plain", "unknown"], "delta": ["pla
 
 ONE_OF_EACH = {
     "adaptive-grid": "plane full plain grid epsilon",
-    "adaptive-leaves": "line full plain cumulative epsilon",
     "counted-grid": "plane presence plain plane-clusters epsilon",
     "gaussian": "mixed product plain table rho",
     "gaussian-flow": "plane threshold plain grid rho",

@@ -222,12 +222,6 @@ NAMED: dict[str, Callable[[], str]] = {
     "synthetic records of nobody": lambda: resealed(
         bp.Synthetic(["x", "g"]), lambda body: body.update(records=0), epsilon=1
     ),
-    "bins of 2^27 values": lambda: resealed(
-        bp.Cumulative("x"),
-        lambda body: body["mechanism"].update(look=[{"width": 2**27, "scale": "1", "limit": 1}]),
-        mechanism="adaptive-leaves",
-        epsilon=1,
-    ),
 }
 
 

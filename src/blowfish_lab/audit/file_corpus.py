@@ -119,7 +119,6 @@ CORPUS: tuple[dict[str, Any], ...] = (
     },
     _file(_GRID, "full", [{"range_grid": ["lat", "lon"], "mechanism": "grid-hierarchy"}], size=5000),
     _file(_GRID, "full", [{"range_grid": ["lat", "lon"], "mechanism": "adaptive-grid"}], size=5000),
-    _file(_GRID, "full", [{"cumulative": "lat", "mechanism": "adaptive-leaves"}], size=5000),
     _file(
         _GRID,
         {"per_attribute": {"lat": {"threshold": 2}, "lon": "full"}},

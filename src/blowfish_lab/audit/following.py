@@ -21,7 +21,6 @@ from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
 from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid
 from blowfish_privacy.mechanisms.grid.blocks import Blocks
-from blowfish_privacy.mechanisms.ordered.adaptive_leaves import AdaptiveLeaves
 from blowfish_privacy.mechanisms.synthetic.steps.transcript import Look
 from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
@@ -70,8 +69,6 @@ def follower(mechanism: Mechanism, case: Case) -> Follow | None:
         return _looks(mechanism, case.aggregates)
     if isinstance(mechanism, CountedGrid):
         return _counted(mechanism, case.aggregates)
-    if isinstance(mechanism, AdaptiveLeaves):
-        return _leaves(mechanism, case.aggregates)
     if isinstance(mechanism, AdaptiveGrid):
         return _blocks(mechanism, case.aggregates)
     return _mesh(mechanism, case.aggregates) if isinstance(mechanism, SoftMesh) else None
@@ -136,24 +133,6 @@ def _mesh(mechanism: SoftMesh, tables: tuple[Remembered, ...]) -> Follow:
         )
         scales = np.repeat([float(mechanism.first.scale), float(level.scale)], [mechanism.rows, len(nodes)])
         return Followed(np.concatenate([row[: mechanism.rows], nodes]), (first, second), scales)
-
-    return follow
-
-
-def _leaves(mechanism: AdaptiveLeaves, tables: tuple[Remembered, ...]) -> Follow:
-    counts = [table.counts()[0] for table in tables]
-    looks = [np.concatenate(mechanism.roughness(each)) for each in counts]
-    look_scales = [np.full(level.rows(mechanism.size), float(level.scale)) for level in mechanism.look]
-
-    def follow(row: Numbers) -> Followed:
-        ends = mechanism.leaves(row)
-        levels = mechanism.hierarchy(ends).levels
-        first, second = (
-            np.concatenate([look, *(level.answer(mechanism.sums(each, ends)) for level in levels)])
-            for look, each in zip(looks, counts, strict=True)
-        )
-        scales = [np.full(level.rows(len(ends)), float(level.scale)) for level in levels]
-        return Followed(row, (first, second), np.concatenate([*look_scales, *scales]))
 
     return follow
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from blowfish_privacy.mechanisms.grid.product_family import ProductFamily
     from blowfish_privacy.mechanisms.laplace import Laplace
     from blowfish_privacy.mechanisms.mean_offsets import MeanOffsets
-    from blowfish_privacy.mechanisms.ordered.adaptive_leaves import AdaptiveLeaves
     from blowfish_privacy.mechanisms.ordered.gaussian_hierarchy import GaussianHierarchy, GaussianOrdered
     from blowfish_privacy.mechanisms.ordered.ordered import Ordered
     from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
@@ -78,7 +77,6 @@ __getattr__ = attributes_of(
         "grid.product_family": ["ProductFamily"],
         "laplace": ["Laplace"],
         "mean_offsets": ["MeanOffsets"],
-        "ordered.adaptive_leaves": ["AdaptiveLeaves"],
         "ordered.gaussian_hierarchy": ["GaussianHierarchy", "GaussianOrdered"],
         "ordered.ordered": ["Ordered"],
         "ordered.ordered_family": ["OrderedFamily"],
@@ -94,7 +92,6 @@ __getattr__ = attributes_of(
 __all__ = [
     "MECHANISMS",
     "AdaptiveGrid",
-    "AdaptiveLeaves",
     "CountedGrid",
     "Error",
     "ExpectedError",

@@ -21,7 +21,6 @@ GIVING = {
     "numbers": {**ALIKE, "mean-offsets": "mean_offsets", "weighted-offsets": "weighted_mean"},
     "cumulative": {
         **ALIKE,
-        "adaptive-leaves": "ordered.adaptive_leaves",
         "gaussian-hierarchy": "ordered.gaussian_hierarchy",
         "gaussian-ordered": "ordered.gaussian_hierarchy",
         "smooth-hierarchy": "ordered.smooth_hierarchy",

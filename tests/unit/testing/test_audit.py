@@ -31,7 +31,6 @@ SAMPLES = {
     "lloyd": 3_000,
     "soft-mesh": 3_000,
     "counted-grid": 3_000,
-    "adaptive-leaves": 6_000,
     "adaptive-grid": 6_000,
     "synthetic-laplace": 800,
     "synthetic": 800,
@@ -212,9 +211,7 @@ def test_no_more_outputs_are_drawn_than_asked_for():
     assert found.samples == 10
 
 
-@pytest.mark.parametrize(
-    "name", ["lloyd", "soft-mesh", "counted-grid", "adaptive-leaves", "adaptive-grid", "synthetic-laplace"]
-)
+@pytest.mark.parametrize("name", ["lloyd", "soft-mesh", "counted-grid", "adaptive-grid", "synthetic-laplace"])
 def test_an_output_without_noise_is_followed_exactly(name):
     case = next(case for seed in SEEDS if (case := make_case(name, seed)) is not None and case.sharp)
     follow = follower(case.mechanism, case)
