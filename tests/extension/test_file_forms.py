@@ -14,8 +14,7 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.graphs.graph import Secrets
 from blowfish_privacy.release import spec
 from blowfish_privacy.support import yaml_text
-from blowfish_privacy.support.file_forms import Form, Wanted
-from blowfish_privacy.support.file_values import Name
+from blowfish_privacy.support.file_forms import Form, Name, Wanted
 from registries import forgotten
 
 FILE = """

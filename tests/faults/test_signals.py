@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from blowfish_privacy.support.temporary import PREFIX, PrivateFolder, sweep
+from blowfish_privacy.support.files import PREFIX, PrivateFolder, sweep
 from faults.child import MAIN, Release, kill
 
 VALUES = 30_000_000

@@ -15,7 +15,7 @@ from time import monotonic, sleep
 import pytest
 
 from blowfish_privacy.errors import DataError
-from blowfish_privacy.support.workers import finished
+from blowfish_privacy.support.progress import finished
 
 
 def test_all_tasks_are_worked_off():
@@ -42,7 +42,7 @@ def test_a_worker_that_vanishes_is_an_error_of_ours():
 PROGRAM = """
 import sys, time
 from contextlib import closing
-from blowfish_privacy.support.workers import finished
+from blowfish_privacy.support.progress import finished
 
 def slow(seconds):
     time.sleep(seconds)

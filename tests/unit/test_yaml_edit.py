@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.support import yaml_text
-from blowfish_privacy.support.yaml_edit import edited
-from blowfish_privacy.support.yaml_pairing import same
+from blowfish_privacy.support.yaml_edit import edited, same
 from effort import examples
 
 TEXT = """# above

@@ -30,7 +30,7 @@ from blowfish_lab.audit.cases import IN_ROUNDS, Case, make_case, parts, weakened
 from blowfish_lab.audit.report import FALSE_ALARMS, PARTS, WHOLE, WHOLE_WITH_FACTS, Finding, report, verdict
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.support.files import write_atomically
-from blowfish_privacy.support.workers import finished
+from blowfish_privacy.support.progress import finished
 
 SAMPLES = 20_000
 _SEEDS = 80

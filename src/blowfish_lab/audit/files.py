@@ -34,7 +34,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries.overview import overview
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import make_plan
-from blowfish_privacy.support.workers import finished
+from blowfish_privacy.support.progress import finished
 
 MOST_SECONDS = 10
 MOST_BYTES = 2 * 2**30

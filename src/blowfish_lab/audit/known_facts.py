@@ -40,7 +40,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Cumulative, Histogram, Linear, Query, Sum
 from blowfish_privacy.queries.query import LinearForm
-from blowfish_privacy.support.workers import finished
+from blowfish_privacy.support.progress import finished
 from blowfish_privacy.testing.oracle import Contribution, largest_changes, move_together
 
 _SHAPES = [(2,), (3,), (4,), (5,), (6,), (2, 2), (2, 3), (3, 2), (2, 2, 2), (1, 4), (4, 2)]

@@ -18,7 +18,7 @@ from blowfish_lab.paper.figures import FIGURES
 from blowfish_lab.paper.run import Run
 from blowfish_privacy.results.pictures.figure import png
 from blowfish_privacy.support.files import csv_table, make_folder, write_atomically
-from blowfish_privacy.support.workers import finished
+from blowfish_privacy.support.progress import finished
 
 
 @dataclass(frozen=True)

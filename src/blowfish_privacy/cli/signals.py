@@ -13,7 +13,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any, NoReturn
 
-from blowfish_privacy.support import temporary
+from blowfish_privacy.support import files
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _PATIENCE = 5.0
@@ -67,13 +67,13 @@ def _disregard(number: int, frame: Any) -> None:
 def _watch(signals: int) -> None:
     """Remove at the first signal what is private; end at a second one, or when the work does not stop."""
     _received.append(os.read(signals, 1)[0])
-    temporary.remove_private()
+    files.remove_private()
     select.select([signals], [], [], _PATIENCE)
     _end()
 
 
 def _end() -> NoReturn:
-    temporary.remove_everything()
+    files.remove_everything()
     with suppress(OSError):
         if os.isatty(2):
             os.write(2, _SHOW_CURSOR)

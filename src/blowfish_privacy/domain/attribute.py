@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import DataError, DomainError, brief
 from blowfish_privacy.support.exact import show
-from blowfish_privacy.support.file_forms import Wanted
-from blowfish_privacy.support.file_kinds import kind_of, register
+from blowfish_privacy.support.file_forms import Wanted, kind_of, register
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from annotated_types import Interval, Len
 
 from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, Attribute, Outside, Positions, Subset
 from blowfish_privacy.errors import DataError, DomainError, brief, nearest
-from blowfish_privacy.support.file_forms import Form, Published, Wanted
-from blowfish_privacy.support.file_values import listed
+from blowfish_privacy.support.file_forms import Form, Published, Wanted, listed
 from blowfish_privacy.support.text import worded
 
 _LARGEST = 2**62

@@ -37,8 +37,7 @@ from blowfish_privacy.domain.attribute import (
 from blowfish_privacy.errors import DataError, DomainError, brief
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.exact import Number, exact, plain, positive, show
-from blowfish_privacy.support.file_forms import Form, Wanted
-from blowfish_privacy.support.file_values import Exact, Positive
+from blowfish_privacy.support.file_forms import Exact, Form, Positive, Wanted
 
 DATES = "day: {date: [2020-01-01, 2020-12-31], step: day}"
 """How dates are declared."""

@@ -24,8 +24,7 @@ from blowfish_privacy.domain.hierarchy import AT, Hierarchy, Level, levels_of
 from blowfish_privacy.domain.numbers import Bin
 from blowfish_privacy.errors import BlowfishError, DataError, DomainError, SpecError, brief, brief_name, nearest
 from blowfish_privacy.support.exact import exact, plain
-from blowfish_privacy.support.file_forms import Wanted
-from blowfish_privacy.support.file_values import Value
+from blowfish_privacy.support.file_forms import Value, Wanted
 from blowfish_privacy.support.limits import ATTRIBUTES
 from blowfish_privacy.support.text import quoted
 

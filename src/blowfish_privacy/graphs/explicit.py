@@ -32,8 +32,7 @@ from blowfish_privacy.graphs.graph import (
 from blowfish_privacy.graphs.partition import PartitionGraph
 from blowfish_privacy.graphs.per_attribute import CartesianGraph
 from blowfish_privacy.graphs.threshold import ThresholdGraph, within
-from blowfish_privacy.support.file_forms import Form, Wanted
-from blowfish_privacy.support.file_values import Value
+from blowfish_privacy.support.file_forms import Form, Value, Wanted
 
 GraphOf: TypeAlias = Callable[[Domain, frozenset[Edge]], SecretGraph]
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, Pieces, everything, joined_along, listed
-from blowfish_privacy.support.file_kinds import Anything, OneOf, kind_of, register
+from blowfish_privacy.support.file_forms import Anything, OneOf, kind_of, register
 
 
 @dataclass(frozen=True)

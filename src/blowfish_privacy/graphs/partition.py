@@ -56,8 +56,7 @@ from blowfish_privacy.graphs.graph import (
     joined,
     two_different,
 )
-from blowfish_privacy.support.file_forms import Form, Published, Wanted
-from blowfish_privacy.support.file_values import Above0
+from blowfish_privacy.support.file_forms import Above0, Form, Published, Wanted
 
 Cliques: TypeAlias = Collection[frozenset[int]]
 

@@ -51,8 +51,7 @@ from blowfish_privacy.graphs.graph import (
 )
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import Number, plain, positive, show
-from blowfish_privacy.support.file_forms import Form, Wanted
-from blowfish_privacy.support.file_values import Above0, Positive
+from blowfish_privacy.support.file_forms import Above0, Form, Positive, Wanted
 
 
 def within(attribute: Attribute, distance: Fraction) -> Iterator[tuple[int, int]]:

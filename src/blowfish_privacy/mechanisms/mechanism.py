@@ -30,7 +30,7 @@ from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import LARGEST_ANSWER as LARGEST_ANSWER
 from blowfish_privacy.support.exact import Number
-from blowfish_privacy.support.file_kinds import enter
+from blowfish_privacy.support.file_forms import enter
 from blowfish_privacy.support.on_demand import KindsOnDemand
 from blowfish_privacy.support.progress import task
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import exp, isqrt, log, log1p
 
-from blowfish_privacy.support.logarithm import enclosed_log
+from blowfish_privacy.support.exact import enclosed_log
 
 _DIGITS = 6
 """How many digits results have."""

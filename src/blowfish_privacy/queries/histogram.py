@@ -15,8 +15,7 @@ from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import CountingForm, Pattern, Query, named, some_edge
 from blowfish_privacy.queries.selection import checked_attribute
-from blowfish_privacy.support.file_forms import Form
-from blowfish_privacy.support.file_values import Name, Names
+from blowfish_privacy.support.file_forms import Form, Name, Names
 
 
 @dataclass(frozen=True, init=False)

@@ -14,8 +14,7 @@ from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import Query, named
 from blowfish_privacy.queries.selection import checked_attribute
-from blowfish_privacy.support.file_forms import Form, Wanted
-from blowfish_privacy.support.file_values import Names
+from blowfish_privacy.support.file_forms import Form, Names, Wanted
 
 
 @dataclass(frozen=True, init=False)

@@ -19,8 +19,7 @@ from blowfish_privacy.queries.contributions import in_common_unit, tabulated, we
 from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Query, named
 from blowfish_privacy.queries.selection import checked_attribute
 from blowfish_privacy.support.exact import plain
-from blowfish_privacy.support.file_forms import Form, Wanted
-from blowfish_privacy.support.file_values import Exact
+from blowfish_privacy.support.file_forms import Exact, Form, Wanted
 from blowfish_privacy.support.progress import task
 
 _MOST_SIGNS = 10

@@ -8,8 +8,7 @@ from typing import Any
 
 from blowfish_privacy.domain import Domain, quoted
 from blowfish_privacy.queries.quantiles import Quantiles
-from blowfish_privacy.support.file_forms import Form
-from blowfish_privacy.support.file_values import Name
+from blowfish_privacy.support.file_forms import Form, Name
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from blowfish_privacy.domain import Domain, quoted
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.queries.cumulative import Cumulative
 from blowfish_privacy.support.exact import exact, plain, show
-from blowfish_privacy.support.file_forms import Form, Published, Wanted
-from blowfish_privacy.support.file_values import EXACT_SCHEMA, Exact, Name
+from blowfish_privacy.support.file_forms import EXACT_SCHEMA, Exact, Form, Name, Published, Wanted
 
 _SHARE: TypeAlias = Annotated[Exact, Published({**EXACT_SCHEMA, "minimum": 0, "maximum": 1})]
 

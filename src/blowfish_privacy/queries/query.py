@@ -20,7 +20,7 @@ from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import DomainError, QueryError, RefusalError
 from blowfish_privacy.graphs.graph import MOST_PAIRS, Edge, SecretGraph
 from blowfish_privacy.queries.selection import Selected, Selection, checked_condition, checked_groups
-from blowfish_privacy.support.file_kinds import kind_of, register
+from blowfish_privacy.support.file_forms import kind_of, register
 
 LARGEST_ANSWER = 2**61
 """Noise is below 2^62 in size, so an exact answer below this cannot overflow 64 bits when it is added."""

@@ -13,8 +13,7 @@ from blowfish_privacy.errors import QueryError
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import Query, named
 from blowfish_privacy.queries.selection import checked_attribute
-from blowfish_privacy.support.file_forms import Form, Published, Wanted
-from blowfish_privacy.support.file_values import listed
+from blowfish_privacy.support.file_forms import Form, Published, Wanted, listed
 
 _TWO_NAMES: TypeAlias = Annotated[
     list[str],

@@ -11,8 +11,7 @@ from annotated_types import Len
 from blowfish_privacy.domain import Domain, choice_to_file, quoted
 from blowfish_privacy.errors import DomainError, QueryError, brief
 from blowfish_privacy.queries.cumulative import Cumulative, CumulativeForm
-from blowfish_privacy.support.file_forms import Form, Wanted
-from blowfish_privacy.support.file_values import Name, Value
+from blowfish_privacy.support.file_forms import Form, Name, Value, Wanted
 
 
 @dataclass(frozen=True)

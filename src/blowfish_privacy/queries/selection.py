@@ -23,8 +23,7 @@ from blowfish_privacy.domain import (
     read_box,
 )
 from blowfish_privacy.errors import QueryError, brief, brief_name
-from blowfish_privacy.support.file_forms import Several
-from blowfish_privacy.support.file_values import Names
+from blowfish_privacy.support.file_forms import Names, Several
 
 if TYPE_CHECKING:
     from blowfish_privacy.queries.query import Query

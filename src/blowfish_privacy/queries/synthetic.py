@@ -22,8 +22,7 @@ from blowfish_privacy.queries.impossible import (
 from blowfish_privacy.queries.query import Query, named
 from blowfish_privacy.queries.selection import checked_attribute
 from blowfish_privacy.queries.tables_form import Block, TablesForm
-from blowfish_privacy.support.file_forms import Form, Published, Several, Wanted
-from blowfish_privacy.support.file_values import Names, listed
+from blowfish_privacy.support.file_forms import Form, Names, Published, Several, Wanted, listed
 from blowfish_privacy.support.limits import (
     IMPOSSIBLE_COMBINATIONS,
     SYNTHETIC_ATTRIBUTES,

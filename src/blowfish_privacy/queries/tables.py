@@ -16,8 +16,7 @@ from blowfish_privacy.queries.query import Query, named
 from blowfish_privacy.queries.tables_form import Block, TablesForm, View
 from blowfish_privacy.queries.tables_names import NAMES_FORM, NAMES_SCHEMA, checked_range, read_names, written_names
 from blowfish_privacy.support.exact import positive
-from blowfish_privacy.support.file_forms import Form, Published, Wanted
-from blowfish_privacy.support.file_values import EXACT_SCHEMA, listed
+from blowfish_privacy.support.file_forms import EXACT_SCHEMA, Form, Published, Wanted, listed
 
 MOST_CELLS = 10_000_000
 """The largest table of a set."""

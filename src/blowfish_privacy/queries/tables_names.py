@@ -10,7 +10,7 @@ from annotated_types import Len
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError, brief, brief_kind
 from blowfish_privacy.queries.selection import checked_attribute
-from blowfish_privacy.support.file_values import listed
+from blowfish_privacy.support.file_forms import listed
 
 _AS_RANGES = {
     "type": "object",

@@ -23,9 +23,19 @@ from blowfish_privacy.queries.selection import SELECTION_FORM
 from blowfish_privacy.release.file_places import Path, at_line, dotted, no_line, part_of
 from blowfish_privacy.release.other_words import ATTRIBUTE_ADVICE, QUERY_ADVICE
 from blowfish_privacy.release.spending import Noise
-from blowfish_privacy.support.file_forms import OUR_ERROR, TAG, Form, Published, Several, Wanted, wrong
-from blowfish_privacy.support.file_kinds import OneOf
-from blowfish_privacy.support.file_values import EXACT_SCHEMA, Above0, Positive
+from blowfish_privacy.support.file_forms import (
+    EXACT_SCHEMA,
+    OUR_ERROR,
+    TAG,
+    Above0,
+    Form,
+    OneOf,
+    Positive,
+    Published,
+    Several,
+    Wanted,
+    wrong,
+)
 from blowfish_privacy.support.limits import ATTRIBUTES, RECORDS, RELEASES
 
 if TYPE_CHECKING:

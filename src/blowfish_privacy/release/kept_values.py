@@ -22,8 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import DataError, SpecError
-from blowfish_privacy.support.files import make_durable
-from blowfish_privacy.support.temporary import unfinished
+from blowfish_privacy.support.files import make_durable, unfinished
 
 MOST_IN_DOCUMENT = 5_000_000
 """Above so many values, a mechanism that draws them in pieces has them kept in a file."""

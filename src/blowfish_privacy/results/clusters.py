@@ -21,8 +21,7 @@ from blowfish_privacy.queries.kmeans import clusters_asked
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.pictures.clusters import draw_pair, draw_pairs
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.arrays import Floats
-from blowfish_privacy.support.columns import estimates
+from blowfish_privacy.support.arrays import Floats, estimates
 from blowfish_privacy.support.exact import exact
 from blowfish_privacy.support.progress import task
 

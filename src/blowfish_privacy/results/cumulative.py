@@ -23,7 +23,7 @@ from blowfish_privacy.results.pictures.errors import draw_error_by_width
 from blowfish_privacy.results.pictures.figure import ending_of, picture, start_figure
 from blowfish_privacy.results.range_ends import range_ends, range_starts
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.columns import Columns, Labels, estimates, standard_errors
+from blowfish_privacy.support.arrays import Columns, Labels, estimates, standard_errors
 from blowfish_privacy.support.exact import Number, exact
 from blowfish_privacy.support.files import write_atomically
 

@@ -13,7 +13,7 @@ from blowfish_privacy.results.cumulative import CumulativeResult
 from blowfish_privacy.results.pictures.distribution import Mark
 from blowfish_privacy.results.pictures.figure import start_figure
 from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals
-from blowfish_privacy.support.columns import estimates
+from blowfish_privacy.support.arrays import estimates
 from blowfish_privacy.support.exact import show
 
 _MOST_RANGES = 40

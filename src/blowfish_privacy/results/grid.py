@@ -24,7 +24,7 @@ from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.map import draw_squares
 from blowfish_privacy.results.pictures.ticks import label_values
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.columns import Columns, Labels, estimates
+from blowfish_privacy.support.arrays import Columns, Labels, estimates
 from blowfish_privacy.support.exact import Number, about
 
 

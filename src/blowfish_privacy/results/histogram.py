@@ -17,8 +17,7 @@ from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.tables import draw_table, table_figure
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.arrays import Floats
-from blowfish_privacy.support.columns import Columns, Labels, estimates, standard_errors
+from blowfish_privacy.support.arrays import Columns, Floats, Labels, estimates, standard_errors
 from blowfish_privacy.support.exact import Number, about
 
 

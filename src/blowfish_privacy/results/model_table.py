@@ -16,7 +16,7 @@ from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.pictures.figure import plain_text
 from blowfish_privacy.results.pictures.tables import table_figure
 from blowfish_privacy.results.result import frame
-from blowfish_privacy.support.columns import rounded_column
+from blowfish_privacy.support.arrays import rounded_column
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
 NO_FORMULA = "No formula states the error of these counts: they come from a model that was fitted to noisy tables."

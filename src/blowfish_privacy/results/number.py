@@ -12,7 +12,7 @@ from blowfish_privacy.domain import Subset
 from blowfish_privacy.mechanisms import Error, MeanOffsets, WeightedOffsets
 from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals, interval_figure
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.columns import single_estimates, standard_errors
+from blowfish_privacy.support.arrays import single_estimates, standard_errors
 from blowfish_privacy.support.exact import with_error
 
 

@@ -21,7 +21,7 @@ from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.parquet import columns_of, parquet
 from blowfish_privacy.results.pictures.figure import shorten, start_figure, state_below, title_above
 from blowfish_privacy.results.pictures.intervals import Interval
-from blowfish_privacy.support.file_kinds import enter
+from blowfish_privacy.support.file_forms import enter
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 from blowfish_privacy.support.on_demand import KindsOnDemand
 

@@ -19,8 +19,7 @@ from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.pictures.figure import plain_text
 from blowfish_privacy.results.pictures.tables import draw_table, table_figure
 from blowfish_privacy.results.result import frame
-from blowfish_privacy.support.arrays import Floats
-from blowfish_privacy.support.columns import estimates, standard_errors
+from blowfish_privacy.support.arrays import Floats, estimates, standard_errors
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 

@@ -19,7 +19,7 @@ from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals
 from blowfish_privacy.results.pictures.steps import draw_steps
 from blowfish_privacy.results.pictures.ticks import label_numbers, label_values
 from blowfish_privacy.results.result import Result, as_float
-from blowfish_privacy.support.columns import Columns, Labels, estimates, standard_errors
+from blowfish_privacy.support.arrays import Columns, Labels, estimates, standard_errors
 from blowfish_privacy.support.exact import Number
 
 _MOST_NAMED = 30

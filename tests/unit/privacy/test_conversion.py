@@ -20,7 +20,7 @@ from blowfish_privacy.privacy.conversion import (
     round_down,
     round_up,
 )
-from blowfish_privacy.support.logarithm import enclosed_log
+from blowfish_privacy.support.exact import enclosed_log
 
 POSITIVE = st.fractions(min_value=Fraction(1, 10**9), max_value=10**6, max_denominator=10**9)
 EPSILONS = st.fractions(min_value=Fraction(1, 1000), max_value=50, max_denominator=1000)

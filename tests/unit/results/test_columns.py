@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.support.columns import Columns, Labels, estimates, rounded_column, single_estimates
+from blowfish_privacy.support.arrays import Columns, Labels, estimates, rounded_column, single_estimates
 from blowfish_privacy.support.files import csv_table
 
 TEXTS = ["plain", "", "two words", 'a "quote"', "a,comma", "=1+1", "-5", "'", "line\nbreak", "é", "1e5", "+x"]

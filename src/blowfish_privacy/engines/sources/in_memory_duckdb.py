@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sqlglot import exp
 
 from blowfish_privacy.engines.sources.interrupts import interruptible
-from blowfish_privacy.support.temporary import PrivateFolder
+from blowfish_privacy.support.files import PrivateFolder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation

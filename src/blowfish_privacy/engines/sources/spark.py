@@ -30,7 +30,7 @@ from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.dialect import SPARK
 from blowfish_privacy.engines.sql.rows import SOURCE
 from blowfish_privacy.errors import DataError
-from blowfish_privacy.support.temporary import PrivateFolder
+from blowfish_privacy.support.files import PrivateFolder
 
 # Under other settings the same text means something else: overflow wraps, GROUP BY 1 groups by the number 1, ...
 _REQUIRED = {

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 from annotated_types import Interval
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.support.file_kinds import OneOf, kind_of, register
+from blowfish_privacy.support.file_forms import OneOf, kind_of, register
 from blowfish_privacy.support.limits import RECORDS
 
 COUNT_FORM: TypeAlias = Annotated[int, Interval(ge=0, le=RECORDS)]

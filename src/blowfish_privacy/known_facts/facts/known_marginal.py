@@ -13,8 +13,7 @@ from blowfish_privacy.domain import Domain, Subset, quoted
 from blowfish_privacy.errors import DomainError, PolicyError, brief, brief_name, nearest
 from blowfish_privacy.known_facts.facts.fact import COUNT_FORM, Fact
 from blowfish_privacy.known_facts.facts.known_count import CountedBox, checked_count
-from blowfish_privacy.support.file_forms import Form, Published, Wanted
-from blowfish_privacy.support.file_values import Names
+from blowfish_privacy.support.file_forms import Form, Names, Published, Wanted
 from blowfish_privacy.support.limits import MARGINAL_CELLS, RECORDS
 
 _NESTED = {"anyOf": [{"type": "integer", "minimum": 0, "maximum": RECORDS}, {"type": "array"}]}
