@@ -1,0 +1,340 @@
+"""The policy graph of the paper [he2014, Definition 8.3], for ``compensation="secret-moves"``.
+
+Its nodes are the known counts and two special ones, v+ and v-. A secret move that lowers one count and lifts another
+is an arc between them; one that only lifts a count comes from v+, one that only lowers it goes to v-. Where every
+secret move lifts at most one count and lowers at most one (the facts are *sparse*), records that move together form a
+cycle or a path from v+ to v-, so at most max(alpha, xi) records move, and the histogram changes by at most twice that.
+Proof, and which part of the printed theorem fails: ``docs/proofs/policy_graph.md``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import TypeAlias
+
+from blowfish_privacy.domain import Attribute, Subset
+from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.known_facts import atoms
+from blowfish_privacy.known_facts.atoms import Move
+from blowfish_privacy.known_facts.changes import LargestChange, Moves, Scalar, Span, change
+from blowfish_privacy.known_facts.classes import Arc, Classes, classes_of, fact_names, joined_classes
+from blowfish_privacy.known_facts.cycles import Cycle, heaviest_cycle
+from blowfish_privacy.known_facts.fact_model import FactModel
+from blowfish_privacy.known_facts.facts import Assumptions, KnownMarginal
+from blowfish_privacy.queries.query import LinearForm
+
+_SECONDS = 20.0
+_MOST_RUNS = 4
+
+
+@dataclass(frozen=True)
+class PolicyGraph:
+    """Which known counts secret moves lift and lower together."""
+
+    nodes: tuple[str, ...]
+    """The known counts in words, then ``v+`` and ``v-``."""
+    arcs: tuple[tuple[int, int], ...]
+    """From the count lowered to the count lifted, sorted; the arc from v+ to v- is always present."""
+    sparse: bool
+    """Whether each secret move lifts at most one count and lowers at most one [he2014, Definition 8.2]."""
+    exact: bool
+    """Whether every arc belongs to a secret move; if not, some may not exist, and alpha and xi are upper bounds."""
+
+    @property
+    def counts(self) -> int:
+        """The number of known counts."""
+        return len(self.nodes) - 2
+
+    @property
+    def alpha(self) -> int:
+        """The length of a longest cycle, 0 if there is none; see :attr:`proven`."""
+        return 0 if self._cycle is None else self._cycle.weight
+
+    @property
+    def xi(self) -> int:
+        """The length of a longest path from v+ to v-; see :attr:`proven`."""
+        # A path is a cycle once v+ and v- are one node, which weighs so much that the heaviest cycle has it if any has.
+        return max(1, self._path.weight - self.counts) if self._path is not None else 1
+
+    @property
+    def proven(self) -> bool:
+        """Whether alpha and xi are exact; otherwise they are proven upper bounds."""
+        return self.exact and all(cycle is None or cycle.exact for cycle in (self._cycle, self._path))
+
+    @property
+    def bound(self) -> int | None:
+        """The most that the histogram changes under ``secret-moves``, 2 max(alpha, xi); None if not sparse."""
+        return 2 * max(self.alpha, self.xi) if self.sparse else None
+
+    @cached_property
+    def _cycle(self) -> Cycle | None:
+        arcs = {arc: 0 for arc in self.arcs if max(arc) < self.counts}
+        return heaviest_cycle(self.counts, arcs, [1] * self.counts, seconds=_SECONDS)
+
+    @cached_property
+    def _path(self) -> Cycle | None:
+        outside = self.counts
+        arcs = {(min(a, outside), min(b, outside)): 0 for a, b in self.arcs if a < outside or b < outside}
+        return heaviest_cycle(outside + 1, arcs, [1] * outside + [outside + 1], seconds=_SECONDS)
+
+
+def policy_graph(policy: Assumptions) -> PolicyGraph:
+    """Build the policy graph; if it is not sparse, with an arc from every count lowered to every count lifted."""
+    names = [name for name in policy.domain if name in set(fact_names(policy.known))]
+    if not names:
+        return PolicyGraph(("v+", "v-"), ((0, 1),), sparse=True, exact=True)
+    classes = classes_of(policy.domain.project(names), policy.known)
+    joined = joined_classes(policy.graph.project(names), classes)
+    rows = _different(classes)
+    counted = _counting(classes, rows)
+    above, below = len(rows), len(rows) + 1
+    arcs = {(above, below)}
+    sparse = True
+    for pair in joined.pairs:
+        for source, target in (pair, pair[::-1]):
+            lowered, lifted = counted[source] - counted[target], counted[target] - counted[source]
+            sparse &= len(lowered) <= 1 and len(lifted) <= 1
+            arcs |= {(a, b) for a in lowered or {above} for b in lifted or {below}}
+    said = list(_names(policy, classes))
+    named = (*(said[row] for row in rows), "v+", "v-")
+    return PolicyGraph(named, tuple(sorted(arcs)), sparse=sparse, exact=joined.exact)
+
+
+def _different(classes: Classes) -> list[int]:
+    """List the known counts; of those that count the same values, only the first."""
+    first: dict[bytes, int] = {}
+    for row, members in enumerate(classes.incidence.members):
+        first.setdefault(members.tobytes(), row)
+    return sorted(first.values())
+
+
+def _counting(classes: Classes, rows: Sequence[int]) -> list[frozenset[int]]:
+    """Return the known counts that count each class."""
+    counting: list[set[int]] = [set() for _ in range(classes.size)]
+    for number, row in enumerate(rows):
+        for member in classes.incidence.members[row].tolist():
+            counting[member].add(number)
+    return [frozenset(numbers) for numbers in counting]
+
+
+def _names(policy: Assumptions, classes: Classes) -> Iterator[str]:
+    """Describe the values that each known count counts."""
+    next_cell: Counter[int] = Counter()
+    for row in classes.rows:
+        fact = policy.known[row.fact]
+        if isinstance(fact, KnownMarginal):
+            marginal = classes.domain.project([name for name in classes.domain if name in fact.attributes])
+            yield marginal.show(marginal.unflat(next_cell[row.fact]))
+            next_cell[row.fact] += 1
+        else:
+            yield ", ".join(
+                f"{name} {_shown(policy.domain[name], subset)}" for name, subset in fact.box(policy.domain).items()
+            )
+
+
+def _shown(attribute: Attribute, chosen: Subset) -> str:
+    singles = ((position, position + 1) for position in islice(chosen, _MOST_RUNS + 1))
+    runs = chosen.runs if attribute.ordered else tuple(singles)
+    ends = [(attribute.show(start), attribute.show(stop - 1)) for start, stop in runs[:_MOST_RUNS]]
+    said = [low if low == high else f"{low} to {high}" for low, high in ends]
+    return " or ".join(said) + (" or .." if len(runs) > _MOST_RUNS else "")
+
+
+# Under ``secret-moves`` every moving record follows a secret pair: a weaker promise, which a policy has to ask for.
+#
+# Then classes are joined only by secret pairs. At nullity 0 records move around a simple cycle of classes that secret
+# pairs join, so the heaviest cycle bounds the change: arcs weigh what a query changes along them, or, for a histogram,
+# classes weigh 2 where a record can enter and another leave at different values. With few independent counts all sets
+# of secret moves are searched. Neighbours under this relation are neighbours under the default one too, so its bound
+# holds in every case.
+
+METHOD = "secret moves only: cycles of classes that secret pairs join"
+SPARSE = "secret moves only: cycles and paths of the policy graph [he2014, Theorem 8.2, corrected]"
+Bound: TypeAlias = Callable[[], LargestChange]
+Weigh: TypeAlias = Callable[[Arc], int]
+
+_MOST_EDGES = 40
+
+
+def largest_change(model: FactModel, form: LinearForm, span: Span, *, widest: int, anywhere: Bound) -> LargestChange:
+    """Find the largest change of a query when all records that move follow secret pairs."""
+    largest = _around(model, form, span, widest) if model.incidence.nullity == 0 else _searched(model, form, span)
+    if largest is None:
+        largest = _sparse(model, widest)
+    if largest is None:
+        return _bound(anywhere())
+    try:
+        other = _bound(anywhere()) if not largest.exact else largest
+    except RefusalError:
+        return largest
+    return other if other.value < largest.value else largest
+
+
+def most_moves(model: FactModel) -> int | None:
+    """Return how many records move together at most; None if no theorem bounds them."""
+    if model.incidence.nullity == 0:
+        try:
+            joined = joined_classes(model.crossing.graph, model.classes).pairs
+        except RefusalError:
+            return None
+        both = [pair for a, b in joined if model.live[a] and model.live[b] for pair in ((a, b), (b, a))]
+        cycle = _cycle(model, dict.fromkeys(both, 1), {})
+        return 1 if cycle is None else max(1, cycle.weight)
+    signs = atoms.signatures(model.incidence)
+    if signs is None or model.crossing.listed is None:
+        return None
+    atom = atoms.search(_secret_moves(model, lambda _: 1), records=model.records)
+    return None if atom is None else max(1, atom.longest)
+
+
+def _sparse(model: FactModel, widest: int) -> LargestChange | None:
+    """Bound how many records move by cycles and paths of the policy graph; None if the facts are not sparse."""
+    try:
+        bound = policy_graph(model.policy).bound
+    except RefusalError:
+        return None
+    return None if bound is None else LargestChange(bound // 2 * widest, exact=False, method=SPARSE)
+
+
+def _bound(largest: LargestChange) -> LargestChange:
+    """Reuse a bound for the default relation: it holds here too, but may not be attained."""
+    return LargestChange(largest.value, largest.value == 0, largest.method)
+
+
+def _around(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange | None:
+    if model.inner is None:
+        return _unlisted(model, form, span, widest)
+    if span.scalars:
+        tried = [_listed(model, form, _weigh(scalar)) for scalar in span.scalars]
+        return max(tried, key=lambda each: each.value)
+    return _listed(model, form, _changed(model, form), by_class=span.injective)
+
+
+def _changed(model: FactModel, form: LinearForm) -> Weigh:
+    return lambda arc: change(form, model.classes, [(arc.x, arc.y)])
+
+
+def _weigh(scalar: Scalar) -> Weigh:
+    return lambda arc: scalar.value(arc.y) - scalar.value(arc.x)
+
+
+def _listed(model: FactModel, form: LinearForm, weigh: Weigh, *, by_class: bool = False) -> LargestChange:
+    """Weigh every secret pair, or, for a histogram, every class."""
+    neutral = max(model.inner or (), key=weigh, default=None)
+    inside = 0 if neutral is None else max(0, weigh(neutral))
+    best: dict[tuple[int, int], Arc] = {}
+    for arc in model.arcs:
+        key = (arc.source, arc.target)
+        if key not in best or weigh(arc) > weigh(best[key]):
+            best[key] = arc
+    if by_class:
+        cycle = _cycle(model, dict.fromkeys(best, 0), _touched_twice(model.arcs))
+    else:
+        cycle = _cycle(model, {key: weigh(arc) for key, arc in best.items()}, {})
+    if cycle is None or cycle.weight <= inside:
+        moves = None if neutral is None or not inside else ((neutral.x, neutral.y),)
+        return LargestChange(
+            inside, model.decided and (cycle is None or cycle.exact or cycle.weight <= inside), METHOD, moves
+        )
+    chosen = _spread(model.arcs, cycle) if by_class else tuple(best[pair] for pair in _pairs(cycle))
+    moves = tuple((arc.x, arc.y) for arc in chosen)
+    exact = model.decided and change(form, model.classes, moves) == cycle.weight
+    return LargestChange(cycle.weight, exact, METHOD, moves if exact else None)
+
+
+def _unlisted(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange | None:
+    """Bound the change where there are too many secret pairs to list; None if they join too many classes."""
+    try:
+        joined = joined_classes(model.crossing.graph, model.classes)
+    except RefusalError:
+        return None
+    both = [pair for a, b in joined.pairs if model.live[a] and model.live[b] for pair in ((a, b), (b, a))]
+    labels = model.live_classes.tolist()
+    inside = min(widest, max((int(span.diameters[label]) for label in labels), default=0))
+    if span.injective:
+        cycle = _cycle(model, dict.fromkeys(both, 0), {c: int(span.diameters[c]) for c in labels if joined.ends[c]})
+    else:
+        across = 0 if model.crossing.unchanged(form.domain.names) else widest
+        cycle = _cycle(model, dict.fromkeys(both, across), {})
+    return LargestChange(max(inside, 0 if cycle is None else cycle.weight), exact=False, method=METHOD)
+
+
+def _cycle(model: FactModel, arcs: dict[tuple[int, int], int], nodes: dict[int, int]) -> Cycle | None:
+    """Find the heaviest cycle over the live classes."""
+    index = {label: number for number, label in enumerate(model.live_classes.tolist())}
+    cycle = heaviest_cycle(
+        len(index),
+        {(index[a], index[b]): weight for (a, b), weight in arcs.items()},
+        [nodes.get(label, 0) for label in index],
+        longest=model.records,
+    )
+    if cycle is None:
+        return None
+    return Cycle(cycle.weight, cycle.exact, tuple(int(model.live_classes[number]) for number in cycle.nodes))
+
+
+def _pairs(cycle: Cycle) -> Iterator[tuple[int, int]]:
+    return pairwise((*cycle.nodes, cycle.nodes[0]))
+
+
+def _touched_twice(arcs: tuple[Arc, ...]) -> dict[int, int]:
+    """Give weight 2 to the classes that secret pairs leave or enter at two different values."""
+    ends: dict[int, set[object]] = {}
+    for arc in arcs:
+        ends.setdefault(arc.source, set()).add(arc.x)
+    return {label: 2 for label, values in ends.items() if len(values) > 1}
+
+
+def _spread(arcs: tuple[Arc, ...], cycle: Cycle) -> tuple[Arc, ...]:
+    """Choose secret pairs along a cycle so that few classes are left at the value at which they were entered."""
+    choices = [[a for a in arcs if (a.source, a.target) == pair][:_MOST_EDGES] for pair in _pairs(cycle)]
+    best: tuple[int, tuple[Arc, ...]] = (-1, ())
+    for first in choices[0]:
+        paths = {first: (0, (first,))}
+        for options in choices[1:]:
+            grown: dict[Arc, tuple[int, tuple[Arc, ...]]] = {}
+            for arc in options:
+                grown[arc] = max(
+                    ((count + (last.y != arc.x), (*path, arc)) for last, (count, path) in paths.items()),
+                    key=lambda each: each[0],
+                )
+            paths = grown
+        for last, (count, path) in paths.items():
+            best = max(best, (count + (last.y != first.x), path), key=lambda each: each[0])
+    return best[1]
+
+
+def _secret_moves(model: FactModel, weigh: Weigh, alone: Sequence[int] | None = None) -> Iterator[Move]:
+    """Yield all secret moves; for a histogram, with their effect on the single-valued classes ``alone``."""
+    signs = atoms.signatures(model.incidence)
+    number = {int(label): index for index, label in enumerate(model.live_classes)}
+    for arc in model.crossing.listed or ():
+        if signs is not None and arc.source in number and arc.target in number:
+            effect = tuple((signs[number[arc.target]] - signs[number[arc.source]]).tolist())
+            ends = (arc.source, arc.target)
+            if alone is None or arc.source == arc.target:
+                yield Move(effect, (0,) * len(alone or ()), weigh(arc), ends, (arc.x, arc.y))
+            else:
+                single = tuple((c == arc.target) - (c == arc.source) for c in alone)
+                yield Move(effect, single, sum(end not in alone for end in ends), ends, (arc.x, arc.y))
+
+
+def _searched(model: FactModel, form: LinearForm, span: Span) -> LargestChange | None:
+    """Search all sets of secret moves; None if they are not listed or too many counts are independent."""
+    signs = atoms.signatures(model.incidence)
+    if signs is None or model.crossing.listed is None:
+        return None
+    alone = [int(label) for label in model.live_classes if span.injective and not span.diameters[label]]
+    weights = [_weigh(scalar) for scalar in span.scalars] or [_changed(model, form)]
+    counted = alone if span.injective else None
+    tried = [atoms.search(_secret_moves(model, weigh, counted), records=model.records) for weigh in weights]
+    if any(atom is None for atom in tried):
+        return None
+    best = max((atom for atom in tried if atom is not None), key=lambda atom: atom.value)
+    chosen: Moves = tuple(move.secret for move in best.moves if move.secret is not None)
+    exact = best.value == 0 or (model.free and change(form, model.classes, chosen) == best.value)
+    return LargestChange(best.value, exact, atoms.METHOD, chosen if exact else None)
