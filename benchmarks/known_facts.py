@@ -18,7 +18,7 @@ import numpy as np
 
 import blowfish_privacy as bp
 import blowfish_privacy.known_facts.theorems  # before anything is timed
-from blowfish_privacy.known_facts.classes.fact_model import fact_model
+from blowfish_privacy.known_facts.fact_model import fact_model
 from report import AHEAD, Row
 
 REPEATS = 3

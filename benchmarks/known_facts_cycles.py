@@ -17,9 +17,8 @@ from time import perf_counter
 from ortools.sat.python import cp_model
 
 import blowfish_privacy as bp
-from blowfish_privacy.known_facts.classes.classes import Classes, classes_of
-from blowfish_privacy.known_facts.classes.joined_classes import JoinedClasses, joined_classes
-from blowfish_privacy.known_facts.search.cycles import heaviest_cycle
+from blowfish_privacy.known_facts.classes import Classes, JoinedClasses, classes_of, joined_classes
+from blowfish_privacy.known_facts.cycles import heaviest_cycle
 from report import AHEAD, Row
 
 SIDE = 1000

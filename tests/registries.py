@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from blowfish_privacy.domain import Attribute
 from blowfish_privacy.graphs.graph import Secrets
-from blowfish_privacy.known_facts.facts.fact import Fact
+from blowfish_privacy.known_facts.facts import Fact
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.queries.query import Query
 from blowfish_privacy.results import Result

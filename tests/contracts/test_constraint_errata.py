@@ -10,9 +10,8 @@ import networkx as nx
 
 import blowfish_privacy as bp
 from blowfish_lab.paper.neighbour_repairs import Repair, neighbours_of
-from blowfish_privacy.known_facts.classes.classes import classes_of
-from blowfish_privacy.known_facts.classes.joined_classes import joined_classes
-from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
+from blowfish_privacy.known_facts.classes import classes_of, joined_classes
+from blowfish_privacy.known_facts.secret_moves import policy_graph
 from blowfish_privacy.testing import oracle
 
 

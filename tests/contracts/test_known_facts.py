@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_lab.audit.known_facts import Tally, check, instances, report
-from blowfish_privacy.known_facts.theorems import simple_cycles
+from blowfish_privacy.known_facts import theorems
 from blowfish_privacy.privacy.population import Populations
 from blowfish_privacy.queries import Selection
 from blowfish_privacy.testing import oracle
@@ -128,8 +128,8 @@ def test_the_exhaustive_search_notices_a_class_forgotten(monkeypatch):
     def one_short(self):
         return sum(sorted(int(self._spans[label]) for label in self._head)[1:])
 
-    monkeypatch.setattr(simple_cycles._LargestSpans, "all", one_short)
-    monkeypatch.setattr(simple_cycles._LargestSpans, "others", lambda self, arc: 0)
+    monkeypatch.setattr(theorems._LargestSpans, "all", one_short)
+    monkeypatch.setattr(theorems._LargestSpans, "others", lambda self, arc: 0)
     tally = Tally()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

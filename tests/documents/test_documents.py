@@ -9,7 +9,7 @@ import yaml
 
 from blowfish_privacy.domain import Attribute
 from blowfish_privacy.graphs import Secrets
-from blowfish_privacy.known_facts.facts.fact import Fact
+from blowfish_privacy.known_facts.facts import Fact
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.queries import Query
 from documents.journeys import FILES

@@ -53,7 +53,7 @@ def test_checking_a_document_loads_neither_engines_nor_mechanisms_nor_searches()
 import sys
 import blowfish_privacy.cli.verify
 for name in ("duckdb", "sqlglot", "scipy", "networkx", "sklearn", "matplotlib", "rich", "blowfish_privacy.session",
-             "blowfish_privacy.mechanisms.laplace", "blowfish_privacy.known_facts.theorems.dispatch"):
+             "blowfish_privacy.mechanisms.laplace", "blowfish_privacy.known_facts.theorems"):
     if name in sys.modules:
         print(name)
 """

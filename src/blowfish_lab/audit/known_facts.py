@@ -33,8 +33,8 @@ from blowfish_privacy.graphs import (
     by_value,
     graph,
 )
-from blowfish_privacy.known_facts.classes import crossing, spans
-from blowfish_privacy.known_facts.classes.fact_model import fact_model
+from blowfish_privacy.known_facts import changes, classes
+from blowfish_privacy.known_facts.fact_model import fact_model
 from blowfish_privacy.known_facts.facts import KnownCount, KnownFact, KnownMarginal
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import sensitivity
@@ -132,8 +132,8 @@ def check(instance: Instance, tally: Tally) -> None:
 def _as_if_large() -> Generator[None]:
     """Let geometry decide, as on a domain too large to go through."""
     limits = {
-        (crossing, "_MOST_PAIRS"): -1,
-        (spans, "_FEW_OUTPUTS"): 0,
+        (classes, "_MOST_PAIRS"): -1,
+        (changes, "_FEW_OUTPUTS"): 0,
         (graph, "MOST_LISTED"): -1,
         (by_value, "MOST_LISTED"): -1,
     }

@@ -14,7 +14,7 @@ from blowfish_lab.paper.run import Run
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
 from blowfish_privacy.known_facts.facts import KnownMarginal
-from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
+from blowfish_privacy.known_facts.secret_moves import policy_graph
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.policy import Compensation
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity

@@ -11,7 +11,7 @@ from blowfish_lab.paper.run import Run
 from blowfish_privacy.domain import Categorical, Domain
 from blowfish_privacy.graphs import FullDomain
 from blowfish_privacy.known_facts.facts import KnownMarginal
-from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
+from blowfish_privacy.known_facts.secret_moves import policy_graph
 
 
 class PolicyGraphExample(Examples):

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 # Phi is the 0/1 matrix of known counts by classes, with a row of ones on top for the public number of records. Its
 # *nullity* is the number of classes minus its rank; at nullity 0 every class's count follows from the known counts. A
 # count that covers a single class settles that class, which can then be removed from all others: peeling. What remains
-# is eliminated modulo a prime. The rank found there is never larger than the true one, so a nullity of 0 is certain; for
+# is eliminated modulo a prime. The rank found there is never larger than the true one, so a nullity of 0 is certain;
+# for
 # nullity 1 a kernel vector is reconstructed in whole numbers and checked exactly.
 
 PRIME = 2_147_483_629

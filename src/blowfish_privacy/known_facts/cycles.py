@@ -271,9 +271,11 @@ def _walk(following: Mapping[int, int], through: int | None) -> tuple[int, ...]:
 # The heaviest cycle through one vertex, the hub.
 #
 # Without the hub the cycle is a path. Ignoring directions, the rest of the graph is a tree of biconnected blocks that
-# meet in single vertices, and a path crosses each block at most once. From the leaves of this tree to its root, the best
+# meet in single vertices, and a path crosses each block at most once. From the leaves of this tree to its root, the
+# best
 # *legs* are kept for each vertex where blocks meet: from the hub to it, and from it to the hub, inside the subtree. A
-# block then sees the hub as close to each of its vertices as their legs say; a path that turns where several blocks hang
+# block then sees the hub as close to each of its vertices as their legs say; a path that turns where several blocks
+# hang
 # is found in the last of them. A leg's weight is a proven bound, so what is put together from legs is one too.
 
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.known_facts.facts.known_fact import KnownFact
-from blowfish_privacy.known_facts.facts.known_marginal import KnownMarginal
+from blowfish_privacy.known_facts.facts import KnownFact, KnownMarginal
 from blowfish_privacy.policies.policy import Policy
 
 Counter: TypeAlias = Callable[[tuple[str, ...]], npt.NDArray[np.int64]]

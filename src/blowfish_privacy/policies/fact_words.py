@@ -8,12 +8,10 @@ from warnings import catch_warnings, simplefilter
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
-from blowfish_privacy.known_facts.classes.change import LargestChange
-from blowfish_privacy.known_facts.classes.fact_model import fact_model
-from blowfish_privacy.known_facts.classes.spans import span_of
-from blowfish_privacy.known_facts.crossed import crosses
-from blowfish_privacy.known_facts.facts import KnownFact, KnownMarginal
-from blowfish_privacy.known_facts.theorems.dispatch import under_facts
+from blowfish_privacy.known_facts.changes import LargestChange, span_of
+from blowfish_privacy.known_facts.fact_model import fact_model
+from blowfish_privacy.known_facts.facts import KnownFact, KnownMarginal, crosses
+from blowfish_privacy.known_facts.theorems import under_facts
 from blowfish_privacy.policies.policy import Policy
 from blowfish_privacy.queries.histogram import HistogramForm
 from blowfish_privacy.queries.query import some_edge

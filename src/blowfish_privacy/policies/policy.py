@@ -13,11 +13,7 @@ from typing import Any, Literal, TypeAlias
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import BlowfishWarning, PolicyError, brief, brief_kind
 from blowfish_privacy.graphs.graph import Hops, SecretGraph, Secrets, Words
-from blowfish_privacy.known_facts.facts.assumptions import Compensation
-from blowfish_privacy.known_facts.facts.consistency import check_facts
-from blowfish_privacy.known_facts.facts.known_count import KnownCount
-from blowfish_privacy.known_facts.facts.known_fact import KnownFact
-from blowfish_privacy.known_facts.facts.known_marginal import KnownMarginal
+from blowfish_privacy.known_facts.facts import Compensation, KnownCount, KnownFact, KnownMarginal, check_facts
 from blowfish_privacy.policies.options import check_options, whole
 
 Size: TypeAlias = Literal["known", "unknown"] | int
@@ -108,7 +104,7 @@ class Policy:
     def apart(self, x: Cell, y: Cell) -> Hops:
         """Count the steps between two cells."""
         if self.known:
-            from blowfish_privacy.known_facts.steps import steps
+            from blowfish_privacy.known_facts.fact_model import steps
 
             return steps(self, x, y)
         hops = self.graph.hops(x, y)
@@ -127,7 +123,7 @@ class Policy:
         """
         if not self.known:
             return True
-        from blowfish_privacy.known_facts.steps import steps_add_up
+        from blowfish_privacy.known_facts.fact_model import steps_add_up
 
         return steps_add_up(self)
 

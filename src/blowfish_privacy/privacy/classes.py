@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from blowfish_privacy.known_facts.crossed import crosses
+from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.regions import EVERYWHERE, Region
 

@@ -18,7 +18,7 @@ from itertools import product
 
 from blowfish_privacy.domain import Box, Cell, Subset, left, narrowed
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
-from blowfish_privacy.known_facts.crossed import crosses
+from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, changing, one_attribute_at_a_time

@@ -21,7 +21,7 @@ from blowfish_privacy.privacy.classes import ALL, PRESENCE, PairClass, classes_m
 from blowfish_privacy.queries.query import LinearForm, Query
 
 if TYPE_CHECKING:
-    from blowfish_privacy.known_facts.classes.change import LargestChange
+    from blowfish_privacy.known_facts.changes import LargestChange
 
 Records: TypeAlias = tuple[dict[str, Any], ...]
 """Values of the attributes that matter, one for each record."""
@@ -61,7 +61,7 @@ def sensitivity(query: Query, policy: Policy) -> Sensitivity:
 def sensitivity_of(form: LinearForm, policy: Policy) -> Sensitivity:
     """Derive the sensitivity of a linear form on some attributes of a policy's domain."""
     if policy.known:
-        from blowfish_privacy.known_facts.theorems.dispatch import under_facts
+        from blowfish_privacy.known_facts.theorems import under_facts
 
         together = under_facts(form, policy)
         if together is not None:
@@ -106,7 +106,7 @@ def sensitivity_by_class(form: LinearForm, policy: Policy, largest: Fraction) ->
 
 def witness_of(form: LinearForm, policy: Policy, change: LargestChange) -> tuple[Records, Records] | None:
     """Write what moves together as records, before and after."""
-    from blowfish_privacy.known_facts.classes.fact_model import relevant_domain
+    from blowfish_privacy.known_facts.fact_model import relevant_domain
 
     if not change.moves or not change.value:
         return None

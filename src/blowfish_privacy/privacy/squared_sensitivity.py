@@ -17,13 +17,13 @@ from blowfish_privacy.privacy.sensitivity import Norm, Sensitivity, witness_of
 from blowfish_privacy.queries.query import LinearForm, Pattern
 
 if TYPE_CHECKING:
-    from blowfish_privacy.known_facts.classes.change import LargestChange
+    from blowfish_privacy.known_facts.changes import LargestChange
 
 
 def squared_sensitivity(form: LinearForm, policy: Policy) -> Sensitivity:
     """Derive the largest sum of squared changes of a linear form between neighbours."""
     if policy.known:
-        from blowfish_privacy.known_facts.theorems.dispatch import under_facts
+        from blowfish_privacy.known_facts.theorems import under_facts
 
         together = under_facts(form, policy)
         if together is not None and (together.together or not together.value):
@@ -81,7 +81,7 @@ def _together(form: LinearForm, policy: Policy, change: LargestChange) -> Sensit
 
 def _once(form: LinearForm, policy: Policy) -> bool:
     """Say whether one record leaves each class and one enters it, and the cells counted lie in one class each."""
-    from blowfish_privacy.known_facts.classes.fact_model import fact_model, relevant_domain
+    from blowfish_privacy.known_facts.fact_model import fact_model, relevant_domain
 
     names = form.domain.names
     settled = fact_model(policy, names).incidence.nullity == 0

@@ -30,7 +30,7 @@ def steps(policy: Policy, names: tuple[str, ...]) -> Steps:
     graph = policy.graph.project(names)
     if not policy.known:
         return Steps(graph, policy.rows_per_person, forced=False)
-    from blowfish_privacy.known_facts.theorems.dispatch import most_secret_moves, under_facts
+    from blowfish_privacy.known_facts.theorems import most_secret_moves, under_facts
 
     form = HistogramForm(policy.domain.project(names))
     change = under_facts(form, policy)

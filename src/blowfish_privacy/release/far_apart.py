@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.graphs.graph import Hops
-from blowfish_privacy.known_facts.crossed import crosses
+from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import furthest, furthest_together, pair_words
 from blowfish_privacy.policies.name_only import name_only, presence_in_name_only

@@ -16,7 +16,7 @@ from annotated_types import Interval
 from blowfish_privacy.domain import Attribute
 from blowfish_privacy.errors import SpecError, brief, nearest
 from blowfish_privacy.graphs.graph import SECRETS_FORM, Secrets
-from blowfish_privacy.known_facts.facts.fact import FACT_FORM, Fact
+from blowfish_privacy.known_facts.facts import FACT_FORM, Fact
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import WEIGHABLE
 from blowfish_privacy.queries.selection import SELECTION_FORM

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from blowfish_privacy.domain import quoted
-from blowfish_privacy.known_facts.crossed import crosses
+from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.support.exact import about
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.aggregates.attribute_sets import AttributeSets
 from blowfish_privacy.domain import Box, Domain, Level
 from blowfish_privacy.errors import DataError, UnconfirmedServerError
-from blowfish_privacy.known_facts.crossed import crosses
+from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Asked
 from blowfish_privacy.queries.asked import split

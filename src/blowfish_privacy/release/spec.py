@@ -11,7 +11,7 @@ from typing import Any
 from blowfish_privacy.domain import Attribute, Domain
 from blowfish_privacy.errors import BlowfishError, SpecError, brief, nearest
 from blowfish_privacy.graphs import Secrets
-from blowfish_privacy.known_facts.facts.fact import Fact
+from blowfish_privacy.known_facts.facts import Fact
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.release.file_form import check_policy, schema

@@ -12,11 +12,9 @@ from math import prod
 import networkx as nx
 
 from blowfish_privacy.graphs import Attributes
-from blowfish_privacy.known_facts.classes.classes import classes_of, fact_names
-from blowfish_privacy.known_facts.classes.joined_classes import joined_classes
-from blowfish_privacy.known_facts.facts import KnownCount, KnownMarginal
-from blowfish_privacy.known_facts.facts.assumptions import Assumptions
-from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
+from blowfish_privacy.known_facts.classes import classes_of, fact_names, joined_classes
+from blowfish_privacy.known_facts.facts import Assumptions, KnownCount, KnownMarginal
+from blowfish_privacy.known_facts.secret_moves import policy_graph
 
 
 def one_marginal_full_domain(policy: Assumptions) -> int | None:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.graphs.graph import Hops
-from blowfish_privacy.known_facts.facts.known_count import CountedBox
+from blowfish_privacy.known_facts.facts import CountedBox
 from blowfish_privacy.policies import Policy
 
 ABSENT: Cell = ()

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from blowfish_privacy.known_facts.search import atoms
-from blowfish_privacy.known_facts.search.atoms import Move
+from blowfish_privacy.known_facts import atoms
+from blowfish_privacy.known_facts.atoms import Move
 
 EDGE = ((0,), (1,))
 

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blowfish_privacy.known_facts.search import cycles, hubs, paths
-from blowfish_privacy.known_facts.search.cycles import heaviest_cycle
+from blowfish_privacy.known_facts import cycles
+from blowfish_privacy.known_facts import cycles as hubs
+from blowfish_privacy.known_facts import cycles as paths
+from blowfish_privacy.known_facts.cycles import heaviest_cycle
 from effort import examples
 
 

@@ -14,8 +14,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.graph import SecretGraph
 from blowfish_privacy.graphs.per_attribute import CartesianGraph
-from blowfish_privacy.known_facts.classes.classes import classes_of
-from blowfish_privacy.known_facts.classes.joined_classes import joined_classes
+from blowfish_privacy.known_facts.classes import classes_of, joined_classes
 from blowfish_privacy.testing.strategies import MAKERS, domains, known_facts, secrets
 from effort import examples
 

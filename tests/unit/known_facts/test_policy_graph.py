@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.errors import BlowfishWarning
-from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
+from blowfish_privacy.known_facts.secret_moves import policy_graph
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.results.pictures.figure import png
 from blowfish_privacy.results.pictures.policy_graph import _bound, draw_policy_graph

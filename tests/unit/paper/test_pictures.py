@@ -11,7 +11,7 @@ from blowfish_lab.paper.figures import FIGURES
 from blowfish_lab.paper.ordered_curves import UNORDERED, OrderedCurves
 from blowfish_lab.paper.panels import Panel, draw_panels
 from blowfish_lab.paper.run import Run
-from blowfish_privacy.known_facts.theorems.policy_graph import policy_graph
+from blowfish_privacy.known_facts.secret_moves import policy_graph
 from blowfish_privacy.results.pictures.policy_graph import _read_colours
 
 QUICK = Run(None, quick=True)

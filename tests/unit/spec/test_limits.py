@@ -19,7 +19,7 @@ from blowfish_privacy.domain import coarser
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import BlowfishError, QueryError, SpecError, nearest
 from blowfish_privacy.graphs.per_attribute import CartesianGraph
-from blowfish_privacy.known_facts.classes.fact_model import fact_model
+from blowfish_privacy.known_facts.fact_model import fact_model
 from blowfish_privacy.mechanisms.ordered.ordered_family import ordered_form
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import make_plan

@@ -11,7 +11,7 @@ import numpy as np
 
 from blowfish_privacy.domain import AT
 from blowfish_privacy.graphs.graph import SecretGraph, differing
-from blowfish_privacy.known_facts.crossed import crosses
+from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting
 from blowfish_privacy.mechanisms.tables.planning.planning import Wanted, best_design
 from blowfish_privacy.mechanisms.tables.ranges.rebalancing import rebalanced

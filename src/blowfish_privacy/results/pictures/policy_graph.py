@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import networkx as nx
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.known_facts.theorems.policy_graph import PolicyGraph, policy_graph
+from blowfish_privacy.known_facts.secret_moves import PolicyGraph, policy_graph
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Histogram

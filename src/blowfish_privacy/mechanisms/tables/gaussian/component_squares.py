@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.known_facts.crossed import crosses
+from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.mechanisms.tables.gaussian.component_form import ComponentForm
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import Norm, Sensitivity
@@ -14,7 +14,7 @@ def component_squares(form: ComponentForm, policy: Policy) -> Sensitivity:
     """Derive the largest weighted sum of squared changes between neighbours."""
     if not crosses(policy):
         return squared_sensitivity(form, policy)
-    from blowfish_privacy.known_facts.theorems.dispatch import most_secret_moves
+    from blowfish_privacy.known_facts.theorems import most_secret_moves
 
     moves = most_secret_moves(policy, form.domain.names)
     if moves is None:

@@ -1,1 +1,0 @@
-"""What known facts tell apart: classes of values, and the secret pairs between them."""

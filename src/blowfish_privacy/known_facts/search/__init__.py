@@ -1,1 +1,0 @@
-"""Searches for the records that change a query most when they move together."""
