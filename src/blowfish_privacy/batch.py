@@ -16,7 +16,7 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.privacy.classes import classes_met
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
-from blowfish_privacy.queries.asked import looked_at
+from blowfish_privacy.queries.query import looked_at
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Asked, Selected
-from blowfish_privacy.queries.asked import split
-from blowfish_privacy.queries.selection import checked_groups
+from blowfish_privacy.queries.query import checked_groups, split
 
 
 class Releasing(Protocol):

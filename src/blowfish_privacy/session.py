@@ -43,7 +43,7 @@ from blowfish_privacy.queries import (
     Synthetic,
     Tables,
 )
-from blowfish_privacy.queries.asked import looked_at, split
+from blowfish_privacy.queries.query import looked_at, split
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe

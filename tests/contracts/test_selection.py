@@ -19,7 +19,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.domain import Numeric
 from blowfish_privacy.privacy import population
 from blowfish_privacy.privacy.loss import NOTHING
-from blowfish_privacy.queries.asked import split
+from blowfish_privacy.queries.query import split
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.release.verification import problems
 from blowfish_privacy.testing.strategies import policies, views

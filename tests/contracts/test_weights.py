@@ -113,7 +113,7 @@ def test_where_edges_are_too_many_to_compare_the_bound_is_never_too_small(kind, 
     policy, query = data.draw(weighted(kind, most_cells=24, sizes=("known",)))
     form, contribution = query.on(policy.domain), added(query, policy.domain)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("blowfish_privacy.queries.weighted_forms.MOST_COMPARED", -1)
+        patched.setattr("blowfish_privacy.queries.weights.MOST_COMPARED", -1)
         found = [sensitivity_of(form, policy), squared_sensitivity(form, policy)]
     for power, bound in enumerate(found, 1):
         changes = [

@@ -28,7 +28,7 @@ from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, Measure
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.query import LARGEST_ANSWER as LARGEST_ANSWER
+from blowfish_privacy.queries.query import LARGEST_ANSWER
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.file_forms import enter
 from blowfish_privacy.support.on_demand import KindsOnDemand

@@ -21,7 +21,7 @@ from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivity_of
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.weighted_forms import WeightedValues
+from blowfish_privacy.queries.weights import WeightedValues
 from blowfish_privacy.support.exact import exact, rounded
 
 _SHARES = tuple(Fraction(share, 8) for share in range(1, 8))

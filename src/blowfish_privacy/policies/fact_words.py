@@ -13,7 +13,7 @@ from blowfish_privacy.known_facts.fact_model import fact_model
 from blowfish_privacy.known_facts.facts import KnownFact, KnownMarginal, crosses
 from blowfish_privacy.known_facts.theorems import under_facts
 from blowfish_privacy.policies.policy import Policy
-from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.queries.query import some_edge
 from blowfish_privacy.support.exact import show
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from blowfish_privacy.graphs import FullDomain, Public, SecretGraph
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.counts import HistogramForm
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from blowfish_privacy.domain import Domain, Numeric
-from blowfish_privacy.queries.cumulative import Cumulative
-from blowfish_privacy.queries.histogram import Histogram
+from blowfish_privacy.queries.counts import Histogram
+from blowfish_privacy.queries.ordered import Cumulative
 from blowfish_privacy.queries.query import Query
 from blowfish_privacy.queries.sums import Sum
 

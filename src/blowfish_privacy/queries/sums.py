@@ -13,8 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, Domain, Numeric, quoted
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
-from blowfish_privacy.queries.query import LinearForm, Pattern, Query
-from blowfish_privacy.queries.selection import checked_attribute
+from blowfish_privacy.queries.query import LinearForm, Pattern, Query, checked_attribute
 from blowfish_privacy.support.file_forms import Form, Name
 
 

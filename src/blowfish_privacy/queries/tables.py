@@ -2,21 +2,461 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb, prod
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import combinations, product
+from math import comb, lcm, prod
+from typing import Annotated, Any, Literal, Protocol, Self, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 from annotated_types import Ge, Len
 
-from blowfish_privacy.domain import AT, Domain, Hierarchy
-from blowfish_privacy.errors import QueryError, brief
-from blowfish_privacy.queries.query import Query, named
-from blowfish_privacy.queries.tables_form import Block, TablesForm, View
-from blowfish_privacy.queries.tables_names import NAMES_FORM, NAMES_SCHEMA, checked_range, read_names, written_names
+from blowfish_privacy.domain import AT, Cell, Domain, Hierarchy, Subset, quoted
+from blowfish_privacy.errors import DataError, QueryError, brief, brief_kind
+from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
+from blowfish_privacy.queries.query import LARGEST_ANSWER, LinearForm, Query, checked_attribute, named
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import positive
 from blowfish_privacy.support.file_forms import EXACT_SCHEMA, Form, Published, Wanted, listed
+
+# Rows that tables read along an ordered attribute instead of its values: overlapping bins, or sums up to a value.
+
+
+class Reading(Protocol):
+    """Rows over the positions of one axis, as whole numbers: ``spacing`` times what they count."""
+
+    @property
+    def spacing(self) -> int:
+        """How many times what is counted a row is."""
+        ...
+
+    def rows(self, size: int) -> int:
+        """Count the rows over ``size`` positions."""
+        ...
+
+    def most(self, distance: int) -> int:
+        """Bound the L1 change of the rows over all moves of at most ``distance`` positions."""
+        ...
+
+    def weight(self, x: int, size: int) -> int:
+        """Return the sum of what a record at x adds to the rows; at 0 it is largest."""
+        ...
+
+    def answer(self, counts: Integers) -> Integers:
+        """Return the exact rows."""
+        ...
+
+
+@lru_cache(maxsize=64)
+def matrix(reading: Reading, size: int) -> Integers:
+    """Write the rows out: what a record at each position adds to each."""
+    return np.stack([reading.answer(unit) for unit in np.eye(size, dtype=np.int64)], axis=1)
+
+
+def read_along(counts: Integers, at: int, reading: Reading) -> Integers:
+    """Turn the counts of a table into rows, along one of its axes."""
+    size = counts.shape[at]
+    rows = matrix(reading, size)
+    if np.array_equal(rows, np.eye(size)):
+        return counts
+    return np.moveaxis(np.tensordot(rows, counts, axes=(1, at)), 0, at)
+
+
+# The tables of a set, each by the axes that it has and by what is counted or read along them.
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """An attribute looked at on a coarser level: an axis of its own, numbered after all attributes."""
+
+    name: str
+    axis: int
+    """The attribute, by its number in a domain."""
+    positions: Integers
+    """Where each value of the attribute lies on the level."""
+    named: bool = True
+    """Whether the domain knows the level; it does not know the blocks of a policy."""
+
+    @property
+    def size(self) -> int:
+        """The number of values on the level."""
+        return int(self.positions.max()) + 1
+
+    def summed(self, counts: Integers, at: int) -> Integers:
+        """Add up the counts of the attribute's values, which lie along one axis, to those of the level."""
+        moved = np.moveaxis(counts, at, 0)
+        level = np.zeros((self.size, *moved.shape[1:]), dtype=np.int64)
+        np.add.at(level, self.positions, moved)
+        return np.moveaxis(level, 0, at)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One table of counts: its axes, by their number, in the order of the table."""
+
+    axes: tuple[int, ...]
+    signs: tuple[int, ...] = ()
+    """Of these, attributes of two values that are not counted but compared: the first value's count less the second's.
+
+    They come last.
+    """
+    weight: int = 1
+    """How often the table counts when changes are added up."""
+    readings: tuple[tuple[int, Reading], ...] = ()
+    """Axes of which not the values are counted, but other rows."""
+
+    @cached_property
+    def reading(self) -> dict[int, Reading]:
+        """What is read along some axes, by their number."""
+        return dict(self.readings)
+
+    @property
+    def spacing(self) -> int:
+        """How many times what is counted a number of the table is."""
+        return prod(reading.spacing for _, reading in self.readings)
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """The attributes that are counted."""
+        return self.axes[: len(self.axes) - len(self.signs)]
+
+    def heaviest(self, shape: Mapping[int, int] | Sequence[int], without: int | None = None) -> int:
+        """Return the most that a record adds to the numbers of the table, times its spacing; one axis may be left out.
+
+        ``shape`` has the number of values of each axis.
+        """
+        return prod(reading.weight(0, shape[axis]) for axis, reading in self.readings if axis != without)
+
+    def of_counts(self, counts: Integers) -> Integers:
+        """Compare the values of the signs, and read rows, given the counts of all attributes."""
+        shape = dict(zip(self.axes, counts.shape, strict=True))
+        # Checked against the number of records alone, so that no error depends on anyone's values.
+        if self.readings and int(counts.sum()) * self.heaviest(shape) >= LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.")
+        for axis, reading in self.readings:
+            counts = read_along(counts, self.axes.index(axis), reading)
+        for _ in self.signs:
+            counts = counts[..., 0] - counts[..., 1]
+        return counts
+
+    def places(self, x: Cell, shape: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the numbers of the table that a record changes, given its place on each axis, and what it adds."""
+        places = [(0, (-1) ** sum(x[axis] for axis in self.signs))]
+        for axis in self.counted:
+            size, along = shape[axis], [(x[axis], 1)]
+            if axis in self.reading:
+                rows = matrix(self.reading[axis], size)
+                size, added = len(rows), rows[:, x[axis]]
+                along = [(row, int(added[row])) for row in np.flatnonzero(added).tolist()]
+            places = [(number * size + at, value * times) for (number, value), (at, times) in product(places, along)]
+        return places
+
+    def most(self, x: Cell, y: Cell, shape: Sequence[int]) -> int:
+        """Bound the change of a move that is no longer along each axis, given the places on each axis.
+
+        It is at most what one axis after the other changes, and what a record adds here and takes away there.
+        """
+        total = 0
+        for axis in differing(x, y):
+            if axis in self.axes:
+                reading = self.reading.get(axis)
+                change = 2 if reading is None else reading.most(abs(x[axis] - y[axis]))
+                total += self.heaviest(shape, without=axis) * change
+        return min(total, 2 * self.heaviest(shape))
+
+
+# Several tables of counts as one linear form: what a record adds to each of them.
+
+__all__ = ["Block", "TablesForm", "View"]
+
+
+@dataclass(frozen=True, eq=False)
+class TablesForm(LinearForm):
+    """A record adds one to its own cell of every table, or takes one away where signs say so."""
+
+    domain: Domain
+    blocks: tuple[Block, ...]
+    views: tuple[View, ...] = ()
+    ranges: frozenset[int] = frozenset()
+    """Axes of which sums over neighbouring values are asked for."""
+
+    def __post_init__(self) -> None:
+        # Changes are counted in those of the table that counts most.
+        largest = max((block.weight for block in self.blocks), default=0)
+        object.__setattr__(self, "unit", Fraction(1, (largest or 1) * self._common))
+
+    @cached_property
+    def _common(self) -> int:
+        """A multiple of every table's spacing, so that changes are whole numbers."""
+        return lcm(*(block.spacing for block in self.blocks if block.readings))
+
+    def factor(self, block: Block) -> int:
+        """Return how many units a change of one number of a table is."""
+        return block.weight * (self._common // block.spacing if block.readings else self._common)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The number of values of each axis: of the attributes, then of the views of them."""
+        return (*self.domain.shape, *(view.size for view in self.views))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of each axis."""
+        return (*self.domain.names, *(view.name for view in self.views))
+
+    def title(self, axis: int) -> str:
+        """Call an axis by its name in a sentence."""
+        view = self.views[axis - len(self.domain.shape)] if axis >= len(self.domain.shape) else None
+        if view is None or view.named:
+            return quoted(self.names[axis])
+        return f"the {view.size:,} blocks of {quoted(self.domain.names[view.axis])} that no secret pair leaves"
+
+    def asked_of_data(self, block: Block) -> list[str]:
+        """Name the attributes, or levels of them, whose counts tell a table."""
+        first = len(self.domain.shape)
+        views = {first + number: view for number, view in enumerate(self.views) if not view.named}
+        return [self.domain.names[views[axis].axis] if axis in views else self.names[axis] for axis in block.axes]
+
+    def of_data(self, block: Block, counts: Integers) -> Integers:
+        """Make a table of the counts that :meth:`asked_of_data` names."""
+        first = len(self.domain.shape)
+        for at, axis in enumerate(block.axes):
+            if axis >= first and not self.views[axis - first].named:
+                counts = self.views[axis - first].summed(counts, at)
+        return block.of_counts(counts)
+
+    def of(self, blocks: tuple[Block, ...]) -> TablesForm:
+        """Return other tables of the same attributes and views."""
+        return TablesForm(self.domain, blocks, self.views, self.ranges)
+
+    def shape_of(self, block: Block) -> tuple[int, ...]:
+        """Return the number of values or rows along each axis of a table that is counted."""
+        if not block.readings:
+            return tuple([self.shape[axis] for axis in block.counted])
+        rows = ((axis, block.reading.get(axis)) for axis in block.counted)
+        return tuple(self.shape[axis] if read is None else read.rows(self.shape[axis]) for axis, read in rows)
+
+    def fits(self, block: Block) -> bool:
+        """Say whether a table has each attribute on one level, and signs of two values that are no levels or rows."""
+        own = [
+            self.views[axis - len(self.domain.shape)].axis if axis >= len(self.domain.shape) else axis
+            for axis in block.axes
+        ]
+        several = {view.axis for view in self.views}
+        plain = all(self.shape[axis] == 2 and axis not in several for axis in block.signs)
+        read = {axis for axis, _ in block.readings}
+        apart = read <= {*block.counted} & self.ranges and len(read) == len(block.readings)
+        return len(set(own)) == len(own) and plain and apart and max(block.signs, default=0) < len(self.domain.shape)
+
+    def seen(self, x: Cell) -> Cell:
+        """Return where a cell lies on each axis."""
+        return (*x, *(int(view.positions[x[view.axis]]) for view in self.views))
+
+    @property
+    def outputs(self) -> int:
+        """The number of cells of all tables."""
+        return sum(self.sizes)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of cells of each table."""
+        return tuple(prod(self.shape_of(block)) for block in self.blocks)
+
+    def column(self, x: Cell) -> Sequence[int]:
+        """Return, table by table, what a record adds to each of its numbers, in units."""
+        outputs: list[int] = []
+        x = self.seen(x)
+        for block, size in zip(self.blocks, self.sizes, strict=True):
+            cells = [0] * size
+            for number, value in block.places(x, self.shape):
+                cells[number] = self.factor(block) * value
+            outputs += cells
+        return outputs
+
+    @cached_property
+    def _meets(self) -> npt.NDArray[np.int64]:
+        """The attributes of each table, one row each, filled up with a number that none has."""
+        most = max((len(block.axes) for block in self.blocks), default=0)
+        none = len(self.shape)
+        rows = [[*block.axes, *([none] * (most - len(block.axes)))] for block in self.blocks]
+        return np.array(rows, dtype=np.int64).reshape(len(rows), most)
+
+    @cached_property
+    def _weights(self) -> Integers:
+        return np.array([0 if block.readings else self.factor(block) for block in self.blocks], dtype=np.int64)
+
+    @cached_property
+    def _read(self) -> list[Block]:
+        """The tables that read rows along some axis."""
+        return [block for block in self.blocks if block.readings]
+
+    def change(self, x: Cell, y: Cell) -> Fraction:
+        """Return twice the weight of every table with an attribute that changes.
+
+        Where two signs of one table change at once it is an upper bound: they may cancel. For rows it is the largest
+        change of any move that is no longer along each axis.
+        """
+        changed = np.zeros(len(self.shape) + 1, dtype=bool)
+        changed[differing(self.seen(x), self.seen(y))] = True
+        plain = 2 * int(self._weights[changed[self._meets].any(axis=1)].sum())
+        return self.unit * (plain + sum(self.most(block, x, y) for block in self._read))
+
+    def most(self, block: Block, x: Cell, y: Cell) -> int:
+        """Bound the change of one table, in units."""
+        return self.factor(block) * block.most(self.seen(x), self.seen(y), self.shape)
+
+    def weight(self, x: Cell) -> Fraction:
+        """Return the weight of all tables: one cell of each changes by one, or all rows that a record is in."""
+        read = sum(
+            self.factor(block) * prod(reading.weight(x[axis], self.shape[axis]) for axis, reading in block.readings)
+            for block in self._read
+        )
+        return self.unit * (int(self._weights.sum()) + read)
+
+    def net_change(self, net: Mapping[Cell, int]) -> int:
+        """Sum what the cells of all tables gain and lose."""
+        return sum(self._gained(block, net) for block in self.blocks)
+
+    def _gained(self, block: Block, net: Mapping[Cell, int]) -> int:
+        """Sum what the numbers of one table gain and lose."""
+        gained: dict[int, int] = {}
+        for cell, count in net.items():
+            for number, value in block.places(self.seen(cell), self.shape):
+                gained[number] = gained.get(number, 0) + count * value
+        return self.factor(block) * sum(map(abs, gained.values()))
+
+    def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
+        """Compare edges that change as many axes at once as any: the more change, the more tables do."""
+        edges, listed = self.broadest(graph)
+        worst = max(edges, key=lambda edge: self.change(*edge), default=None)
+        return worst, listed and (worst is None or not self._cancel(worst))
+
+    def broadest(self, graph: SecretGraph) -> tuple[tuple[Edge, ...], bool]:
+        """Return edges such that whatever axes any edge changes together, one of these changes all of them."""
+        edges, listed = graph.broadest()
+        moves = {axis: self._coarsest_move(graph, axis) for axis in {view.axis for view in self.views}}
+        for axis, move in moves.items():
+            if move is not None:
+                edges = tuple(_moved(edge, axis, move) if edge[0][axis] != edge[1][axis] else edge for edge in edges)
+        for axis in {axis for block in self._read for axis in block.reading}:
+            # Rows change most along the longest move, and as much as they can if it starts at the first position.
+            move = (0, graph.largest_move(self.domain.names[axis]))
+            edges = tuple(_moved(edge, axis, move) if edge[0][axis] != edge[1][axis] else edge for edge in edges)
+        return edges, listed and all(graph.adjacent(*edge) for edge in edges)
+
+    def _coarsest_move(self, graph: SecretGraph, axis: int) -> tuple[int, int] | None:
+        """Return two positions of a secret pair that differ on the coarsest level possible, and so on finer ones."""
+        name = self.domain.names[axis]
+        own = graph.project([name])
+        labels = [own.component((value,)) for value in range(self.domain.shape[axis])]
+        for view in sorted((view for view in self.views if view.axis == axis), key=lambda view: view.size):
+            # Some edge crosses from one group to another exactly if some component lies in several groups.
+            if len(set(zip(labels, view.positions.tolist(), strict=True))) > len(set(labels)):
+                return next(move for group in range(view.size) if (move := _crossing(own, view, group)) is not None)
+        return None
+
+    def _cancel(self, edge: Edge) -> bool:
+        """Say whether signs or rows of some table may cancel each other along an edge."""
+        x, y = edge
+        if any(self._gained(block, {x: 1, y: -1}) < self.most(block, x, y) for block in self._read):
+            return True
+        changed = {*differing(self.seen(edge[0]), self.seen(edge[1]))}
+        if len(changed) == 1:
+            return False
+        met = (changed.intersection(block.axes) for block in self.blocks)
+        return any(len(axes) > 1 and axes <= {*block.signs} for axes, block in zip(met, self.blocks, strict=True))
+
+    def most_added(self) -> int:
+        """Return the most that a record adds to a single number; rows that are read are checked one by one."""
+        return 1
+
+    def heaviest(self) -> Cell:
+        """Return the first cell: all weigh the same, but for sums up to a value, which count the first most often."""
+        return (0,) * len(self.domain.shape)
+
+    def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Sum the counts of all cells down to every table, weights left out."""
+        table = counts.reshape(self.domain.shape)
+        answers = (block.of_counts(self.marginal(table, block)).reshape(-1) for block in self.blocks)
+        return np.concatenate([np.zeros(0, dtype=np.int64), *answers])
+
+    def marginal(self, table: Integers, block: Block) -> Integers:
+        """Sum the counts of all cells down to one table, on its levels."""
+        own = [self.views[axis - len(table.shape)].axis if axis >= len(table.shape) else axis for axis in block.axes]
+        others = tuple(axis for axis in range(table.ndim) if axis not in own)
+        summed = np.asarray(table.sum(axis=others, dtype=np.int64)).transpose([sorted(own).index(axis) for axis in own])
+        for at, axis in enumerate(block.axes):
+            if axis >= table.ndim:
+                summed = self.views[axis - table.ndim].summed(summed, at)
+        return summed
+
+
+def _crossing(own: SecretGraph, view: View, group: int) -> tuple[int, int] | None:
+    """Return two positions of a secret pair, one in a group and one outside."""
+    inside, outside = (
+        Subset.of(np.flatnonzero(where).tolist()) for where in (view.positions == group, view.positions != group)
+    )
+    return own.joins(own.domain.names[0], inside, outside)
+
+
+def _moved(edge: Edge, axis: int, move: tuple[int, int]) -> Edge:
+    """Let an edge move between two positions along an axis."""
+    x, y = ((*end[:axis], position, *end[axis + 1 :]) for end, position in zip(edge, move, strict=True))
+    return x, y
+
+
+# How a table of a set names its attributes, some of them as ranges: ``[sex, {attribute: age, as: ranges}]``.
+
+_AS_RANGES = {
+    "type": "object",
+    "properties": {"attribute": {"type": "string"}, "as": {"const": "ranges"}},
+    "required": ["attribute", "as"],
+    "additionalProperties": False,
+}
+NAMES_SCHEMA = listed({"anyOf": [{"type": "string"}, _AS_RANGES]}, least=1, unique=True)
+NAMES_FORM: TypeAlias = Annotated[list[str | dict[Literal["attribute", "as"], str]], Len(1)]
+
+_RANGES_EXAMPLE = '{"attribute": "age", "as": "ranges"}'
+
+
+def read_names(names: object) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Read the attributes of a table, and which of them are asked for as ranges."""
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
+        raise QueryError(f"a table is a list of attributes, got {brief_kind(names)}.", hint='Tables([["age", "sex"]]).')
+    read = [_name(entry) for entry in names]
+    checked = tuple(name for name, _ in read)
+    if len(set(checked)) < len(checked):
+        raise QueryError(f"a table names an attribute twice: {', '.join(checked)}.", hint="name each once.")
+    return checked, frozenset(name for name, marked in read if marked)
+
+
+def _name(entry: Any) -> tuple[str, bool]:
+    """Read an attribute, and whether it is asked for as ranges."""
+    if not isinstance(entry, Mapping):
+        return checked_attribute(entry), False
+    if set(entry) != {"attribute", "as"} or entry["as"] != "ranges":
+        raise QueryError(
+            f"an attribute is named, or asked for as ranges; got {brief(entry)}.", hint=f"{_RANGES_EXAMPLE}."
+        )
+    return checked_attribute(entry["attribute"]), True
+
+
+def written_names(names: Sequence[str], ranges: Collection[str]) -> list[Any]:
+    """Write what :func:`read_names` reads."""
+    return [{"attribute": name, "as": "ranges"} if name in ranges else name for name in names]
+
+
+def checked_range(domain: Domain, name: str) -> str:
+    """Return an attribute that is asked for as ranges, or refuse it: its values must have an order."""
+    if name not in domain or not domain[name].ordered:
+        raise QueryError(
+            f"{brief(name)} cannot be asked for as ranges: its values have no order.", hint="name it like the others."
+        )
+    return name
+
 
 MOST_CELLS = 10_000_000
 """The largest table of a set."""

@@ -15,7 +15,7 @@ from blowfish_privacy.privacy.measure import RHO, Measure
 from blowfish_privacy.privacy.population import Population
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Asked, Query
-from blowfish_privacy.queries.asked import split
+from blowfish_privacy.queries.query import split
 from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.support.exact import readable
 from blowfish_privacy.support.progress import task

@@ -14,7 +14,7 @@ from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.agreement import contradicted
 from blowfish_privacy.queries import Query, Selection
-from blowfish_privacy.queries.asked import read_asked
+from blowfish_privacy.queries.query import read_asked
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.engine_aggregates import counted
 from blowfish_privacy.release.file_form import check_query

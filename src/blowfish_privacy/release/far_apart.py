@@ -18,7 +18,7 @@ from blowfish_privacy.privacy.classes import PRESENCE, changing, one_attribute_a
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.strength import Strength
-from blowfish_privacy.queries.asked import joined, looked_at
+from blowfish_privacy.queries.query import joined, looked_at
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.release.whole_record import AnyChange, any_change

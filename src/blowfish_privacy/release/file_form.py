@@ -18,8 +18,7 @@ from blowfish_privacy.errors import SpecError, brief, nearest
 from blowfish_privacy.graphs.graph import SECRETS_FORM, Secrets
 from blowfish_privacy.known_facts.facts import FACT_FORM, Fact
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.query import WEIGHABLE
-from blowfish_privacy.queries.selection import SELECTION_FORM
+from blowfish_privacy.queries.query import SELECTION_FORM, WEIGHABLE
 from blowfish_privacy.release.file_places import Path, at_line, dotted, no_line, part_of
 from blowfish_privacy.release.other_words import ATTRIBUTE_ADVICE, QUERY_ADVICE
 from blowfish_privacy.release.spending import Noise

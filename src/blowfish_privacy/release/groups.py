@@ -20,7 +20,7 @@ from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.population import Population, Populations
 from blowfish_privacy.queries import Query, Selection
-from blowfish_privacy.queries.asked import check_asked
+from blowfish_privacy.queries.query import check_asked
 from blowfish_privacy.release.plan import Plan, plan_population
 from blowfish_privacy.release.public_sizes import PublicSizes
 from blowfish_privacy.release.spending import Noise, Spending

@@ -13,7 +13,7 @@ from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.queries import Asked
-from blowfish_privacy.queries.asked import split
+from blowfish_privacy.queries.query import split
 from blowfish_privacy.release.checks import title
 
 MADE_BEFORE = (

@@ -16,8 +16,7 @@ from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.asked import read_asked, split
-from blowfish_privacy.queries.selection import ALL_RECORDS
+from blowfish_privacy.queries.query import ALL_RECORDS, read_asked, split
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.file_form import check_query
 from blowfish_privacy.release.plan import Plan

@@ -18,7 +18,7 @@ from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.privacy.population import Population
 from blowfish_privacy.queries import ALL_RECORDS, Asked, Query, Selection
-from blowfish_privacy.queries.asked import asked_to_file, split
+from blowfish_privacy.queries.query import asked_to_file, split
 from blowfish_privacy.release.calibration import Calibration
 from blowfish_privacy.release.public_sizes import PublicSizes
 from blowfish_privacy.release.spending import Spending

@@ -12,7 +12,7 @@ from blowfish_privacy.errors import BlowfishError, SpecError, brief
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.queries import Asked
-from blowfish_privacy.queries.asked import check_asked, read_asked, split
+from blowfish_privacy.queries.query import check_asked, read_asked, split
 from blowfish_privacy.release.spending import Spending
 
 _LONGEST_NAME = 200

@@ -16,7 +16,7 @@ from blowfish_privacy.errors import DataError, UnconfirmedServerError
 from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Asked
-from blowfish_privacy.queries.asked import split
+from blowfish_privacy.queries.query import split
 
 Number = TypeVar("Number")
 

@@ -22,7 +22,7 @@ from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.population import Population, Populations
 from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query, Selection
-from blowfish_privacy.queries.asked import read_asked, split
+from blowfish_privacy.queries.query import read_asked, split
 from blowfish_privacy.release import public_totals, spec
 from blowfish_privacy.release.document import FORMAT, VERSION
 from blowfish_privacy.release.file_form import check_query

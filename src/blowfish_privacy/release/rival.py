@@ -12,7 +12,7 @@ from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.privacy.certificate import is_differential_privacy
-from blowfish_privacy.queries.asked import joined
+from blowfish_privacy.queries.query import joined
 from blowfish_privacy.release.spending import Spending
 
 if TYPE_CHECKING:

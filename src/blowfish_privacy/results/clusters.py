@@ -17,7 +17,7 @@ from blowfish_privacy.mechanisms.clusters.centres import Clusters, cluster, near
 from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
 from blowfish_privacy.mechanisms.clusters.public_parts import meet_totals
 from blowfish_privacy.privacy.public_totals import MOST_CELLS
-from blowfish_privacy.queries.kmeans import clusters_asked
+from blowfish_privacy.queries.counts import clusters_asked
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.pictures.clusters import draw_pair, draw_pairs
 from blowfish_privacy.results.result import Result

@@ -14,7 +14,7 @@ from blowfish_privacy.ledger.balance import in_words
 from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.queries.asked import joined
+from blowfish_privacy.queries.query import joined
 from blowfish_privacy.release.explain import compare
 from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.public_sizes import PublicSizes

@@ -10,7 +10,7 @@ from blowfish_privacy.mechanisms import ExpectedError
 from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.measure import EPSILON
-from blowfish_privacy.queries.asked import split
+from blowfish_privacy.queries.query import split
 from blowfish_privacy.release.checks import selected
 from blowfish_privacy.release.explain import compare
 from blowfish_privacy.release.far_apart import weakest

@@ -20,7 +20,7 @@ from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.privacy.measure import Measure
-from blowfish_privacy.queries.asked import asked_to_file, split
+from blowfish_privacy.queries.query import asked_to_file, split
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.planned_release import PlannedRelease
 from blowfish_privacy.release.public_sizes import CautiousNumbers, PublicSizes

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.queries.asked import check_asked, read_asked, split
+from blowfish_privacy.queries.query import check_asked, read_asked, split
 from blowfish_privacy.studio.amounts import Amount, in_file
 
 Takes: TypeAlias = Literal["one", "several", "two", "tables", "ways"]

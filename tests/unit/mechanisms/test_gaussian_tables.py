@@ -17,7 +17,7 @@ from blowfish_privacy.mechanisms import GaussianMarginals
 from blowfish_privacy.mechanisms.tables.gaussian import component_form
 from blowfish_privacy.mechanisms.tables.gaussian.component_form import ComponentForm
 from blowfish_privacy.noise import SimulationSource
-from blowfish_privacy.queries.tables_form import Block
+from blowfish_privacy.queries.tables import Block
 from blowfish_privacy.testing.oracle import moves_together
 from blowfish_privacy.testing.strategies import policies
 from effort import examples

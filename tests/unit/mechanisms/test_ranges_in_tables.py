@@ -18,7 +18,7 @@ from blowfish_privacy.mechanisms.tables.nesting import nesting
 from blowfish_privacy.mechanisms.tables.ranges import strategies
 from blowfish_privacy.mechanisms.tables.ranges.range_components import RangeComponents
 from blowfish_privacy.noise import SimulationSource
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables import Block, TablesForm
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
 from estimating import estimating

@@ -16,7 +16,7 @@ from blowfish_privacy.mechanisms import Marginals
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.nesting import nesting, weighed
 from blowfish_privacy.noise import SimulationSource
-from blowfish_privacy.queries.tables_form import Block, TablesForm, View
+from blowfish_privacy.queries.tables import Block, TablesForm, View
 from blowfish_privacy.results import from_text
 from blowfish_privacy.testing.strategies import policies
 from effort import examples

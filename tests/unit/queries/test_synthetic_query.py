@@ -11,7 +11,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.impossible import impossible_cells
+from blowfish_privacy.queries.synthetic import impossible_cells
 from blowfish_privacy.release import spec
 from blowfish_privacy.support import limits
 

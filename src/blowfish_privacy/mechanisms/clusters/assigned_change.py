@@ -13,7 +13,7 @@ from fractions import Fraction
 from blowfish_privacy.aggregates import Decay
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.clusters.grid_choice import widths
-from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.counts import HistogramForm
 
 FINEST_WEIGHT = 64
 _ROUNDING = 8

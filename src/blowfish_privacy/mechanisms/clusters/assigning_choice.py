@@ -8,7 +8,7 @@ from fractions import Fraction
 from blowfish_privacy.mechanisms.clusters.assigned_change import Assigning
 from blowfish_privacy.noise import LARGEST_SCALE
 from blowfish_privacy.privacy.steps import Steps
-from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.counts import HistogramForm
 
 _CENTRE_ERROR = Fraction(8, 141)
 """Centres are added while their standard error, the root of 2 times the scale, is below 8 % of the box."""

@@ -35,7 +35,7 @@ from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.exact import exact, rounded
 
 _COUNT_SHARE = Fraction(1, 20)

@@ -28,8 +28,7 @@ from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.histogram import HistogramForm
-from blowfish_privacy.queries.kmeans import clusters_asked
+from blowfish_privacy.queries.counts import HistogramForm, clusters_asked
 from blowfish_privacy.support.exact import exact, rounded
 
 _FEW, _MANY, _ENOUGH = 3, 5, 200

@@ -11,7 +11,7 @@ from blowfish_privacy.aggregates import Axis, Lattice, Run
 from blowfish_privacy.aggregates.lattice import MOST_NODES
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms.clusters.synopsis import whole_numbers
-from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.exact import exact
 
 _DEEPEST = 9

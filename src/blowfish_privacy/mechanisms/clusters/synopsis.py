@@ -19,8 +19,7 @@ from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, MOST_SECRET_RE
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.histogram import HistogramForm
-from blowfish_privacy.queries.kmeans import clusters_asked
+from blowfish_privacy.queries.counts import HistogramForm, clusters_asked
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.support.arrays import Floats
 

@@ -26,7 +26,7 @@ from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.limits import GRID_SIDE

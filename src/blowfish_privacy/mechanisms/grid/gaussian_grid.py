@@ -24,7 +24,7 @@ from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.squared_sensitivity import squared_sensitivity
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.exact import exact
 
 

@@ -23,7 +23,7 @@ from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.sizes import bounds_by_size, normal_errors, sizes_up_to
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import records_total
-from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.progress import task

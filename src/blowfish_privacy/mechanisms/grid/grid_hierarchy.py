@@ -20,7 +20,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.exact import exact, rounded
 
 Spacings: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]

@@ -22,7 +22,7 @@ from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.privacy.steps import steps
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.cumulative import CumulativeForm
+from blowfish_privacy.queries.ordered import CumulativeForm
 from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import exact, rounded
 

@@ -35,7 +35,7 @@ from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
 from blowfish_privacy.queries import Query, Synthetic
-from blowfish_privacy.queries.histogram import HistogramForm
+from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import exact, rounded
 from blowfish_privacy.support.progress import task

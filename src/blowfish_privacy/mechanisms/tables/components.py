@@ -24,8 +24,7 @@ from blowfish_privacy.mechanisms.tables import many_tables
 from blowfish_privacy.mechanisms.tables.many_tables import Precisions
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, Pattern
 from blowfish_privacy.mechanisms.tables.told import Estimates, Told
-from blowfish_privacy.queries.tables import Objective
-from blowfish_privacy.queries.tables_form import Block
+from blowfish_privacy.queries.tables import Block, Objective
 from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.progress import task
 

@@ -17,8 +17,7 @@ from blowfish_privacy.mechanisms.tables.planning.planning import Wanted, best_de
 from blowfish_privacy.mechanisms.tables.ranges.rebalancing import rebalanced
 from blowfish_privacy.mechanisms.tables.ranges.strategies import with_rows
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.queries.tables import Objective
-from blowfish_privacy.queries.tables_form import Block, TablesForm, View
+from blowfish_privacy.queries.tables import Block, Objective, TablesForm, View
 from blowfish_privacy.support.progress import task
 
 _MOST_VALUES = 100_000

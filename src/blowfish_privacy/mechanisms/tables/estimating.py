@@ -11,7 +11,7 @@ from blowfish_privacy.mechanisms.tables.ranges.range_components import RangeComp
 from blowfish_privacy.mechanisms.tables.ranges.table_ranges_error import RangesError
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.noise import variance
-from blowfish_privacy.queries.tables_form import TablesForm
+from blowfish_privacy.queries.tables import TablesForm
 
 _SMALLEST = 1e-60
 

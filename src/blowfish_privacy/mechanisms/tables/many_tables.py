@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from blowfish_privacy.mechanisms.tables.nesting import Axes
-from blowfish_privacy.queries.tables_form import Block
+from blowfish_privacy.queries.tables import Block
 from blowfish_privacy.support.arrays import Floats, Integers
 
 

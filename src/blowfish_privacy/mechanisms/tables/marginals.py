@@ -24,8 +24,7 @@ from blowfish_privacy.privacy.certificate import Certificate, is_differential_pr
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivity_of
 from blowfish_privacy.queries import Query, Tables
-from blowfish_privacy.queries.tables import MOST_CELLS
-from blowfish_privacy.queries.tables_form import TablesForm
+from blowfish_privacy.queries.tables import MOST_CELLS, TablesForm
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import about, exact, rounded, rounded_up
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from blowfish_privacy.errors import RefusalError, SpecError
 from blowfish_privacy.mechanisms.tables.ranges.strategies import KINDS, row_kind
-from blowfish_privacy.queries.readings import Reading
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables import Block, Reading, TablesForm
 
 _LARGEST_WEIGHT, _LARGEST_CHANGE = 2**40, 2**60
 _WRONG_FORM = "the document is damaged: a table that was measured has the wrong form."

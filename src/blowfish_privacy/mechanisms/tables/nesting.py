@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables import Block, TablesForm
 from blowfish_privacy.support.arrays import Floats
 
 Axes: TypeAlias = tuple[int, ...]

@@ -20,7 +20,7 @@ from blowfish_privacy.mechanisms.tables.measured import counted_once
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
 from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables import Block, TablesForm
 from blowfish_privacy.support.arrays import Integers
 
 _MANY_CELLS = 1_000_000

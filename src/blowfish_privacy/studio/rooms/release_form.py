@@ -232,7 +232,7 @@ class ReleaseForm:
         if release is None:
             return []
         from blowfish_privacy.mechanisms import MECHANISMS
-        from blowfish_privacy.queries.asked import split
+        from blowfish_privacy.queries.query import split
 
         query, _ = split(release.query)
         return sorted(name for name, kind in MECHANISMS.items() if kind.answers(query))

@@ -19,7 +19,7 @@ import numpy as np
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.mechanisms.tables.planning.kinds import Axes, Kinds, alike
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables import Block, TablesForm
 from blowfish_privacy.support.arrays import Integers
 
 MOST_CHANGES = 1 << 16

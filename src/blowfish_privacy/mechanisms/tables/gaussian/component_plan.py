@@ -15,8 +15,7 @@ from blowfish_privacy.mechanisms.tables.planning.lattice import Along
 from blowfish_privacy.mechanisms.tables.planning.planning import Wanted, best_design
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import Norm
-from blowfish_privacy.queries.tables import Objective
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables import Block, Objective, TablesForm
 from blowfish_privacy.support.progress import task
 
 _BITS, _DIGITS = 39, 26

@@ -32,8 +32,7 @@ from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.privacy.squared_sensitivity import squared_by_class
 from blowfish_privacy.queries import Query, Tables
-from blowfish_privacy.queries.tables import MOST_CELLS, Objective
-from blowfish_privacy.queries.tables_form import TablesForm
+from blowfish_privacy.queries.tables import MOST_CELLS, Objective, TablesForm
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import exact, rounded
 

@@ -12,7 +12,7 @@ from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.many_tables import Precisions
 from blowfish_privacy.mechanisms.tables.nesting import Axes
 from blowfish_privacy.mechanisms.tables.tables_error import TablesError
-from blowfish_privacy.queries.tables_form import Block
+from blowfish_privacy.queries.tables import Block
 from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number, exact
 

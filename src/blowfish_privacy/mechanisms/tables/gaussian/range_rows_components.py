@@ -17,7 +17,7 @@ from blowfish_privacy.mechanisms.tables.gaussian.measured_components import (
     normal_quantile,
 )
 from blowfish_privacy.mechanisms.tables.nesting import Axes
-from blowfish_privacy.queries.tables_form import Block
+from blowfish_privacy.queries.tables import Block
 from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number
 

@@ -14,7 +14,7 @@ from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.mechanisms.tables.gaussian.axis_rows import AxisRows
 from blowfish_privacy.mechanisms.tables.gaussian.component_form import ComponentForm
 from blowfish_privacy.mechanisms.tables.planning.kinds import Axes
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables import Block, TablesForm
 from blowfish_privacy.support.arrays import Integers
 
 

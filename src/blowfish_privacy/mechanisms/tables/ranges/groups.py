@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.tables.nesting import Axes
-from blowfish_privacy.queries.readings import Reading, matrix
-from blowfish_privacy.queries.tables_form import Block
+from blowfish_privacy.queries.tables import Block, Reading, matrix
 from blowfish_privacy.support.arrays import Floats
 
 RECORDS = -1

@@ -17,7 +17,7 @@ from blowfish_privacy.mechanisms.tables.components import Components, beside
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting
 from blowfish_privacy.mechanisms.tables.ranges.groups import Group, groups
 from blowfish_privacy.mechanisms.tables.told import Estimates
-from blowfish_privacy.queries.tables_form import Block
+from blowfish_privacy.queries.tables import Block
 from blowfish_privacy.support.arrays import Floats
 
 Along: TypeAlias = Callable[["Member", int, int | None], Floats]

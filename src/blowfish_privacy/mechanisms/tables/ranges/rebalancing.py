@@ -18,8 +18,7 @@ import numpy.typing as npt
 from blowfish_privacy.graphs.graph import SecretGraph
 from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting
 from blowfish_privacy.mechanisms.tables.ranges.range_components import RangeComponents
-from blowfish_privacy.queries.tables import Objective
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables import Block, Objective, TablesForm
 from blowfish_privacy.support.arrays import Floats
 
 _ROUNDS, _PATIENCE, _FILLING = 300, 30, 20

@@ -19,7 +19,7 @@ from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Differen
 from blowfish_privacy.mechanisms.ordered.spacings import choose_levels
 from blowfish_privacy.mechanisms.tables.ranges.groups import counts_from
 from blowfish_privacy.mechanisms.tables.ranges.range_components import in_both
-from blowfish_privacy.queries.tables_form import Block, TablesForm
+from blowfish_privacy.queries.tables import Block, TablesForm
 
 KINDS: dict[str, type[Level]] = {"hats": DifferenceLevel, "sums": CumulativeLevel}
 """The rows that may be read, by their names in documents."""
