@@ -23,9 +23,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.ledger import SqliteLedger
 from blowfish_privacy.ledger.quote import MOST_REGIONS
-from blowfish_privacy.privacy.classes import PairClass, changing
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.regions import region_of
+from blowfish_privacy.privacy.loss import Loss, PairClass, changing, region_of
 from report import NOTHING, PRICE, Row
 
 SIZES = (1_000, 10_000, 100_000)

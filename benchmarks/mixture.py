@@ -27,7 +27,7 @@ from blowfish_privacy.mechanisms.synthetic.steps.allocation import allocated
 from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.steps.tariff import GAUSSIAN
 from blowfish_privacy.noise import SystemSource
-from blowfish_privacy.privacy.conversion import rho_of
+from blowfish_privacy.privacy.measure import rho_of
 
 DELTA = Fraction(1, 10**9)
 

@@ -33,7 +33,7 @@ from blowfish_privacy.mechanisms import (
     SmoothHierarchy,
 )
 from blowfish_privacy.noise import SystemSource, discrete_laplace
-from blowfish_privacy.privacy.conversion import rho_of
+from blowfish_privacy.privacy.measure import rho_of
 from blowfish_privacy.testing.range_bound import least_range_error
 from report import AHEAD, NOTHING, PRICE, Row
 

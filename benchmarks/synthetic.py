@@ -31,7 +31,7 @@ import numpy as np
 
 import blowfish_privacy as bp
 from adult import Positions, adult, independent, resample, table_of, variation
-from blowfish_privacy.privacy.conversion import rho_of
+from blowfish_privacy.privacy.measure import rho_of
 from report import AHEAD, OURS, Row
 from synthetic_cases import ATTRIBUTES, FULL, PUBLISHED, Maker, makers
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import blowfish_privacy as bp
 from adult import Positions, independent, resample, table_of, variation
-from blowfish_privacy.privacy.conversion import rho_of
+from blowfish_privacy.privacy.measure import rho_of
 from synthetic_cases import Maker, makers
 from synthetic_scale import made_up
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import blowfish_privacy as bp
 from blowfish_privacy.aggregates import RecordAggregates
 from blowfish_privacy.noise import SystemSource
-from blowfish_privacy.privacy.conversion import rho_of
+from blowfish_privacy.privacy.measure import rho_of
 from synthetic_cases import ATTRIBUTES, FULL, mechanism_of, policy_of
 
 PIECE = 100_000

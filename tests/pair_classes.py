@@ -1,7 +1,7 @@
 """Which class a secret pair belongs to, told from its two values alone."""
 
 from blowfish_privacy.graphs.graph import differing
-from blowfish_privacy.privacy.classes import ALL, PRESENCE, changing, one_attribute_at_a_time
+from blowfish_privacy.privacy.loss import ALL, PRESENCE, changing, one_attribute_at_a_time
 from blowfish_privacy.testing.oracle import ABSENT
 
 

@@ -13,8 +13,7 @@ from blowfish_privacy.errors import BlowfishError, DataError, SpecError
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.noise import BitSource
-from blowfish_privacy.privacy.classes import classes_met
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import Loss, classes_met
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 from blowfish_privacy.queries.query import looked_at
 from blowfish_privacy.release import spec

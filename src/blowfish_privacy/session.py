@@ -26,9 +26,8 @@ from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.parallel import Parallel
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.budget import Budget, BudgetLike
-from blowfish_privacy.privacy.classes import classes_met
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import Loss, classes_met
+from blowfish_privacy.privacy.measure import Budget, BudgetLike
 from blowfish_privacy.queries import (
     Asked,
     Cumulative,

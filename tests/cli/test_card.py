@@ -17,8 +17,7 @@ from markdown_it import MarkdownIt
 
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
-from blowfish_privacy.privacy.measure import EPSILON
-from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.privacy.measure import EPSILON, Strength
 from blowfish_privacy.release import document, reading
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown, page

@@ -8,8 +8,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.domain import Subset
-from blowfish_privacy.privacy.classes import PairClass, changing
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import Loss, PairClass, changing
 from blowfish_privacy.results.pictures.balances import draw_balances
 
 DOMAIN = bp.Domain(age=bp.Integer(0, 9), sex=bp.Categorical(["F", "M"]), wage=bp.Integer(0, 4))

@@ -15,11 +15,8 @@ from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BudgetError, LedgerError, RefusalError
 from blowfish_privacy.ledger import Ledger, OverBudgetError, SqliteLedger
 from blowfish_privacy.ledger.pair_loss import Record
-from blowfish_privacy.privacy.budget import Budget
-from blowfish_privacy.privacy.classes import EVERY, PairClass, changing
-from blowfish_privacy.privacy.conversion import best_order, epsilon_of, rho_of
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Measure
+from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, changing
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Budget, Measure, best_order, epsilon_of, rho_of
 from effort import examples
 from unit.ledger.samples import load, request
 

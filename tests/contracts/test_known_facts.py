@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_lab.audit.known_facts import Tally, check, instances, report
 from blowfish_privacy.known_facts import theorems
-from blowfish_privacy.privacy.population import Populations
+from blowfish_privacy.privacy.certificate import Populations
 from blowfish_privacy.queries import Selection
 from blowfish_privacy.testing import oracle
 from blowfish_privacy.testing.oracle import linear_sensitivity, moves_together, neighbours

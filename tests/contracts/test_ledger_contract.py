@@ -14,8 +14,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BudgetError, DomainError, LedgerError, RefusalError
 from blowfish_privacy.ledger import Ledger, OverBudgetError
-from blowfish_privacy.privacy.classes import ALL, EVERY, PairClass, changing
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import ALL, EVERY, Loss, PairClass, changing
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from unit.ledger.samples import PEOPLE, POLICIES, load, request
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.ledger.composition import same_policy
 from blowfish_privacy.mechanisms import MECHANISMS, Laplace
-from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, changing, classes_met, one_attribute_at_a_time
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, Loss, changing, classes_met, one_attribute_at_a_time
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Measure
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.testing.strategies import policies

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Numeric
-from blowfish_privacy.privacy import population
+from blowfish_privacy.privacy import certificate
 from blowfish_privacy.privacy.loss import NOTHING
 from blowfish_privacy.queries.query import split
 from blowfish_privacy.release.plan import make_plan
@@ -179,13 +179,13 @@ def some_example_breaks(policy, askeds):
 def test_a_filter_left_out_of_the_classes_is_caught(monkeypatch):
     asked = [bp.Histogram("zone").where(sex="F"), bp.Histogram("zone").where(sex="M")]
     assert not some_example_breaks(OPEN, asked)
-    monkeypatch.setattr(population, "_borders", lambda policy, box: ())
+    monkeypatch.setattr(certificate, "_borders", lambda policy, box: ())
     assert some_example_breaks(OPEN, asked)
 
 
 def test_a_region_that_secret_pairs_leave_is_caught(monkeypatch):
     asked = [bp.Histogram("zone").where(sex="F"), bp.Histogram("zone").where(sex="M")]
-    monkeypatch.setattr(population, "_reached", lambda policy, name, subset: subset)
+    monkeypatch.setattr(certificate, "_reached", lambda policy, name, subset: subset)
     assert some_example_breaks(OPEN, asked)
 
 

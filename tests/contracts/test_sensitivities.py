@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Binned, Numeric
-from blowfish_privacy.privacy.squared_sensitivity import squared_by_class, squared_sensitivity
+from blowfish_privacy.privacy.sensitivity import squared_by_class, squared_sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.testing.oracle import largest_changes, linear_sensitivity
 from blowfish_privacy.testing.strategies import policies, views

@@ -19,11 +19,9 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.mechanisms import Laplace
-from blowfish_privacy.policies.distances import furthest, furthest_apart, furthest_together
-from blowfish_privacy.policies.name_only import is_name_only
-from blowfish_privacy.privacy.classes import changing, one_attribute_at_a_time
-from blowfish_privacy.privacy.measure import EPSILON
-from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.policies.distances import furthest, furthest_apart, furthest_together, is_name_only
+from blowfish_privacy.privacy.loss import changing, one_attribute_at_a_time
+from blowfish_privacy.privacy.measure import EPSILON, Strength
 from blowfish_privacy.release import reading
 from blowfish_privacy.release.explain import most_steps
 from blowfish_privacy.release.far_apart import attributes_seen, far_apart, in_name_only, weakest

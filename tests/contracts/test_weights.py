@@ -16,8 +16,12 @@ import blowfish_privacy as bp
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms import Gaussian, Laplace, WeightedOffsets
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivity_of
-from blowfish_privacy.privacy.squared_sensitivity import squared_by_class, squared_sensitivity
+from blowfish_privacy.privacy.sensitivity import (
+    sensitivity_by_class,
+    sensitivity_of,
+    squared_by_class,
+    squared_sensitivity,
+)
 from blowfish_privacy.testing.oracle import ABSENT, linear_sensitivity, moves_together
 from blowfish_privacy.testing.strategies import attributes, known_facts, secrets
 from effort import examples

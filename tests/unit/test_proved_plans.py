@@ -14,8 +14,8 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.errors import BlowfishError, PolicyError
-from blowfish_privacy.privacy.classes import changing
-from blowfish_privacy.privacy.population import Populations
+from blowfish_privacy.privacy.certificate import Populations
+from blowfish_privacy.privacy.loss import changing
 from blowfish_privacy.queries import Selection
 from blowfish_privacy.release import document, reading, verification
 from blowfish_privacy.release.plan import Plan

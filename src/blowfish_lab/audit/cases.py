@@ -22,8 +22,7 @@ from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.graphs import DistanceThreshold
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.conversion import epsilon_of
-from blowfish_privacy.privacy.measure import RHO
+from blowfish_privacy.privacy.measure import RHO, epsilon_of
 from blowfish_privacy.queries import (
     Cumulative,
     Histogram,

@@ -14,8 +14,7 @@ from blowfish_privacy.cli.policy import record
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger
-from blowfish_privacy.privacy.budget import Budget
-from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.privacy.measure import EPSILON, Budget
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.statements.budget import terms_words
 from blowfish_privacy.statements.ledger import (

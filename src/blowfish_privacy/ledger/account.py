@@ -8,9 +8,8 @@ from fractions import Fraction
 from blowfish_privacy.errors import BudgetError
 from blowfish_privacy.ledger.amounts import write_amount
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, chained
-from blowfish_privacy.privacy.budget import Budget
-from blowfish_privacy.privacy.classes import PairClass
-from blowfish_privacy.privacy.measure import EPSILON, Measure
+from blowfish_privacy.privacy.loss import PairClass
+from blowfish_privacy.privacy.measure import EPSILON, Budget, Measure
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from fractions import Fraction
 
 from blowfish_privacy.ledger.entry import Entry
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import ALL, EVERY, PairClass, classes_met
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import ALL, EVERY, Loss, PairClass, classes_met
 from blowfish_privacy.privacy.measure import Measure
 
 

@@ -26,8 +26,7 @@ from math import inf
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.covering import steps_covering
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import EVERY
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import EVERY, Loss
 from blowfish_privacy.privacy.measure import Measure
 
 _OWN_LEDGER = (

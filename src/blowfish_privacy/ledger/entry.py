@@ -16,8 +16,7 @@ from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.amounts import read_amount, write_amount
 from blowfish_privacy.ledger.losses import read_loss, write_loss
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import EVERY
-from blowfish_privacy.privacy.loss import NOTHING, Loss
+from blowfish_privacy.privacy.loss import EVERY, NOTHING, Loss
 from blowfish_privacy.privacy.measure import Measure
 
 

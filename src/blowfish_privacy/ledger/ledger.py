@@ -36,10 +36,8 @@ from blowfish_privacy.ledger.verification import (
     verify_rows,
 )
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.budget import Budget
-from blowfish_privacy.privacy.classes import EVERY
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import Measure
+from blowfish_privacy.privacy.loss import EVERY, Loss
+from blowfish_privacy.privacy.measure import Budget, Measure
 
 Result = TypeVar("Result")
 Clock: TypeAlias = Callable[[], datetime]

@@ -11,10 +11,8 @@ from typing import Any, get_args
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger.amounts import read_amount, write_amount
-from blowfish_privacy.privacy.classes import Kind, PairClass
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import EVERYWHERE, Kind, Loss, PairClass, Region
 from blowfish_privacy.privacy.measure import Measure
-from blowfish_privacy.privacy.regions import EVERYWHERE, Region
 
 _KINDS = get_args(Kind)
 

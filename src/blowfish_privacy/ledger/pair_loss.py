@@ -16,11 +16,8 @@ from blowfish_privacy.ledger.policy_cache import PolicyCache
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import cells, longest_chain
-from blowfish_privacy.privacy.classes import PRESENCE, PairClass, one_attribute_at_a_time
-from blowfish_privacy.privacy.conversion import epsilon_of
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
-from blowfish_privacy.privacy.regions import Region, region_of
+from blowfish_privacy.privacy.loss import PRESENCE, Loss, PairClass, Region, one_attribute_at_a_time, region_of
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure, epsilon_of
 
 Amount: TypeAlias = Fraction | float
 """What is lost on one pair of values; ``math.inf`` where nothing is protected."""

@@ -21,7 +21,7 @@ from blowfish_privacy.ledger.postgres_making import check_durable, inspect, make
 from blowfish_privacy.ledger.postgres_schema import DEFAULT_NAME, grants
 from blowfish_privacy.ledger.postgres_store import PostgresStore
 from blowfish_privacy.ledger.store import Store
-from blowfish_privacy.privacy.budget import Budget, BudgetLike
+from blowfish_privacy.privacy.measure import Budget, BudgetLike
 from blowfish_privacy.support.postgresql import Address, driver, error_in_words
 
 if TYPE_CHECKING:

@@ -11,11 +11,8 @@ from blowfish_privacy.ledger.account import Account, OverBudgetError
 from blowfish_privacy.ledger.amounts import rounded_charge
 from blowfish_privacy.ledger.composition import Price, same_policy
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.budget import Budget
-from blowfish_privacy.privacy.classes import EVERY, PairClass
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import EPSILON
-from blowfish_privacy.privacy.regions import largest_overlap
+from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, largest_overlap
+from blowfish_privacy.privacy.measure import EPSILON, Budget
 
 MOST_REGIONS = 200
 """Regions of one class that are kept apart; a charge on more is lost on the class wherever its pairs lie."""

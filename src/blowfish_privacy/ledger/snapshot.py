@@ -10,7 +10,7 @@ from blowfish_privacy.ledger.entry import StoredPolicy
 from blowfish_privacy.ledger.policy_cache import PolicyCache
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.agreement import stated_facts
+from blowfish_privacy.policies.policy import stated_facts
 
 MOST_FAILED_POLICIES = 3
 """Policies whose stated facts the data may contradict before others with stated facts are refused."""

@@ -24,7 +24,7 @@ from blowfish_privacy.ledger.rows import (
     read_failure,
 )
 from blowfish_privacy.ledger.store import Store
-from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import PairClass
 
 _ENTRIES = (
     "SELECT e.number, e.key, e.made, p.hash, p.canonical, p.text, e.epsilon, e.charged, e.rule, e.description, "

@@ -20,7 +20,7 @@ from blowfish_privacy.ledger.policy_cache import PolicyLoader
 from blowfish_privacy.ledger.sqlite_access import TIMEOUT, transaction, wording_file_errors, wording_sqlite_errors
 from blowfish_privacy.ledger.sqlite_making import inspect, make, record_move
 from blowfish_privacy.ledger.sqlite_store import SqliteStore
-from blowfish_privacy.privacy.budget import Budget, BudgetLike
+from blowfish_privacy.privacy.measure import Budget, BudgetLike
 
 
 class SqliteLedger(Ledger):

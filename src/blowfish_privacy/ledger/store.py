@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from blowfish_privacy.ledger.account import Account
 from blowfish_privacy.ledger.balance import Balance
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
-from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import PairClass
 
 
 class Store(ABC):

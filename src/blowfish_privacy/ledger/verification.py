@@ -18,10 +18,8 @@ from blowfish_privacy.ledger.policy_cache import PolicyCache
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import EVERY, PairClass, classes_met
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, Region, classes_met
 from blowfish_privacy.privacy.measure import EPSILON, Approximate
-from blowfish_privacy.privacy.regions import Region
 from blowfish_privacy.support.exact import show
 
 

@@ -15,10 +15,9 @@ from blowfish_privacy.mechanisms.noise_alike import NoiseAlike
 from blowfish_privacy.noise import BitSource, checked_variance, discrete_gaussian
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.sensitivity import Sensitivity
-from blowfish_privacy.privacy.squared_sensitivity import squared_by_class, squared_sensitivity
+from blowfish_privacy.privacy.sensitivity import Sensitivity, squared_by_class, squared_sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.support.exact import about, rounded
 

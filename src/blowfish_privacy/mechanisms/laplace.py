@@ -14,7 +14,7 @@ from blowfish_privacy.mechanisms.noise_alike import NoiseAlike
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_by_class, sensitivity_of
 from blowfish_privacy.queries import Query
 from blowfish_privacy.support.exact import rounded

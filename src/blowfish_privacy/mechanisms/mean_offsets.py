@@ -16,8 +16,7 @@ from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mech
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.privacy.classes import PRESENCE, PairClass
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import PRESENCE, Loss, PairClass
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_by_class, sensitivity_of
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.sums import SumForm

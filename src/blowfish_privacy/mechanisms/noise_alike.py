@@ -19,8 +19,7 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.noise.law import Law
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.privacy.classes import PairClass
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import Loss, PairClass
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import LinearForm, Query
 from blowfish_privacy.support.exact import exact

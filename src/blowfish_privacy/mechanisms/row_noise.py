@@ -17,8 +17,7 @@ from blowfish_privacy.noise import BitSource, checked_scale, checked_variance, d
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
-from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
-from blowfish_privacy.privacy.squared_sensitivity import squared_sensitivity
+from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of, squared_sensitivity
 from blowfish_privacy.queries import LinearForm
 from blowfish_privacy.support.exact import rounded
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice, product
-from math import inf
-from typing import TYPE_CHECKING
+from math import ceil, exp, floor, inf, isinf, log
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from blowfish_privacy.domain import Binned, Cell, Domain, quoted
 from blowfish_privacy.errors import DomainError, brief
@@ -13,6 +14,7 @@ from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph
 
 if TYPE_CHECKING:
     from blowfish_privacy.policies.policy import Policy
+
 
 _MOST_NAMED = 4
 _MOST_TURNED = 6
@@ -141,3 +143,109 @@ def _apart(policy: Policy, axis: int, first: Cell, last: Cell) -> Hops:
     zeros = (0,) * len(policy.domain.names)
     x, y = ((*zeros[:axis], *positions, *zeros[axis + len(positions) :]) for positions in (first, last))
     return policy.apart(x, y)
+
+
+# What a policy promises about two values of a person, and nothing beyond it.
+
+Promised: TypeAlias = Literal["same", "odds", "tables", "unproved", "nothing"]
+"""What is promised about a pair.
+
+``same``: it is one value. ``odds``: the odds between the two change by a bounded factor. ``tables``: the factor bounds
+how much more likely an output is on one of two tables that both satisfy the known facts; of odds nothing is said.
+``unproved``: secret pairs join the two, but known facts leave no proof. ``nothing``: no chain of secret pairs joins
+them.
+"""
+
+
+@dataclass(frozen=True)
+class PairPromise:
+    """What is promised about two values, how many steps they are apart, and what they are called."""
+
+    promised: Promised
+    hops: Hops
+    first: str
+    second: str
+
+    @property
+    def pair(self) -> str:
+        """Both values, for use in a sentence."""
+        return f"({self.first}) and ({self.second})"
+
+    @property
+    def apart(self) -> str:
+        """How far apart they are, for use in a sentence."""
+        return "a secret pair" if self.hops == 1 else f"{self.hops} steps apart"
+
+
+def pair_promise(policy: Policy, first: Mapping[str, object], second: Mapping[str, object]) -> PairPromise:
+    """Find out what a policy promises about two values; both may omit the same attributes."""
+    x, y = cells(policy, first, second)
+    named = [name for name in policy.domain if name in first]
+    projected = policy.domain.project(named)
+    one, other = (projected.say(tuple(cell[policy.domain.axis(name)] for name in named)) for cell in (x, y))
+    hops = policy.apart(x, y)
+    if hops == 0:
+        return PairPromise("same", hops, one, other)
+    if isinf(hops):
+        joined = policy.graph.hops(x, y) < hops
+        return PairPromise("unproved" if joined else "nothing", hops, one, other)
+    return PairPromise("tables" if policy.known and hops == 1 else "odds", hops, one, other)
+
+
+# Values that are protected in name only: so much is lost on the steps between them that they are told apart anyway.
+
+MOST_TIMES = 1_000
+"""The factor by which odds may change before values, although connected by steps, count as protected in name only."""
+IN_NAME_ONLY = "In name only: "
+_MOST_DIGITS, _MOST_POWER = 6, 1000
+
+Exponent: TypeAlias = Callable[[Hops], float]
+"""Bounds the logarithm of the change of odds between values so many steps apart."""
+
+
+def is_name_only(exponent: float) -> bool:
+    """Say whether a promise that odds change by no more than e^exponent promises anything."""
+    return exponent > log(MOST_TIMES)
+
+
+def name_only(pairs: Iterable[tuple[str, Hops, float, str]], after: str) -> Iterator[str]:
+    """Word which of these pairs are protected in name only: their steps, the exponent, and the factor in words."""
+    for pair, hops, exponent, factor in pairs:
+        if is_name_only(exponent):
+            apart = "a secret pair, but" if hops == 1 else f"{hops:,} steps apart, so"
+            yield (
+                f"{IN_NAME_ONLY}{pair[0].lower()}{pair[1:]} are {apart} the odds between them may change by a factor "
+                f"up to {factor} after {after}."
+            )
+
+
+def presence_in_name_only(policy: Policy, exponent: float, factor: str, after: str) -> Iterator[str]:
+    """Say where whether a person is in the table is secret in name only, by the exponent of what is lost on that."""
+    if policy.size == "unknown" and is_name_only(exponent):
+        yield (
+            f"{IN_NAME_ONLY}whether a person is in the table is secret, but the odds of it may change by a factor "
+            f"up to {factor} after {after}."
+        )
+
+
+def promised_in_name_only(
+    policy: Policy, exponent: Exponent = float, after: str = "a loss of epsilon 1"
+) -> tuple[str, ...]:
+    """Say which values a loss leaves protected in name only, because of its size or of the steps between them."""
+    together = furthest_together(policy)
+    far = [(pair, hops) for _, pair, hops in furthest(policy, least=1)] + ([] if together is None else [together])
+    pairs = ((pair, hops, exponent(hops), times(exponent(hops))) for pair, hops in far)
+    return (*presence_in_name_only(policy, exponent(1), times(exponent(1)), after), *name_only(pairs, after))
+
+
+def times(exponent: float) -> str:
+    """Write the factor e^exponent for a reader, never less than it is."""
+    power = floor(exponent / log(10))
+    if power >= _MOST_POWER:
+        return f"more than 10^{_MOST_POWER}"
+    if power < _MOST_DIGITS:
+        value = exp(exponent)
+        return f"{ceil(100 * value) / 100:.2f}" if value < 10 else f"{ceil(value):,}"
+    tenths = ceil(10 * 10 ** (exponent / log(10) - power))
+    power, tenths = (power, tenths) if tenths < 100 else (power + 1, 10)
+    return f"10^{power}" if tenths == 10 else f"{tenths / 10:g} x 10^{power}"

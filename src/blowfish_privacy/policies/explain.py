@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.known_facts.facts import crosses
-from blowfish_privacy.policies.distances import furthest, furthest_together
-from blowfish_privacy.policies.name_only import is_name_only, promised_in_name_only, times
-from blowfish_privacy.policies.pair_promise import pair_promise
+from blowfish_privacy.policies.distances import (
+    furthest,
+    furthest_together,
+    is_name_only,
+    pair_promise,
+    promised_in_name_only,
+    times,
+)
 
 if TYPE_CHECKING:
     from blowfish_privacy.policies.policy import Policy

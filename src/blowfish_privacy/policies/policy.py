@@ -5,16 +5,58 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from math import prod
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from blowfish_privacy.domain import Cell, Domain
-from blowfish_privacy.errors import BlowfishWarning, PolicyError, brief, brief_kind
+from blowfish_privacy.errors import BlowfishWarning, PolicyError, RefusalError, brief, brief_kind
 from blowfish_privacy.graphs.graph import Hops, SecretGraph, Secrets, Words
 from blowfish_privacy.known_facts.facts import Compensation, KnownCount, KnownFact, KnownMarginal, check_facts
-from blowfish_privacy.policies.options import check_options, whole
+from blowfish_privacy.support.limits import RECORDS
+
+# What a policy says beside its secrets and facts: compensation, the number of records, the rows of a person.
+
+
+def whole(value: Any) -> Any:
+    """Take numpy's whole numbers for Python's; leave everything else as it is."""
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
+
+
+def check_options(policy: Policy) -> None:
+    """Refuse options that mean nothing, or nothing together."""
+    if not isinstance(policy.compensation, str) or policy.compensation not in ("anywhere", "secret-moves"):
+        raise PolicyError(f"compensation must be 'anywhere' or 'secret-moves', got {brief(policy.compensation)}.")
+    if not (isinstance(policy.size, str) and policy.size in ("known", "unknown")) and not _natural(policy.size, 0):
+        raise PolicyError(f"size must be 'known', 'unknown' or a number up to 2^53, got {brief(policy.size)}.")
+    if policy.secrets.size not in (None, policy.size):
+        raise PolicyError(
+            f"{policy.secrets.keyword} keeps the number of records secret, so size cannot be {brief(policy.size)}.",
+            hint="leave out size; with a public number of records, full is (bounded) differential privacy.",
+        )
+    if not _natural(policy.rows_per_person, 1):
+        raise PolicyError(f"rows_per_person must be from 1 to 2^53, got {brief(policy.rows_per_person)}.")
+    if policy.known and policy.size == "unknown":
+        raise PolicyError(
+            "known facts need a public number of records.",
+            hint="leave out size: unknown, or the known facts.",
+        )
+    if policy.known and policy.rows_per_person > 1:
+        raise PolicyError(
+            "known facts are calibrated for one row per person only.",
+            hint="aggregate to one row per person, or leave out the known facts.",
+        )
+
+
+def _natural(value: object, least: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= RECORDS
+
 
 Size: TypeAlias = Literal["known", "unknown"] | int
 
@@ -164,3 +206,58 @@ class Policy:
         """The SHA-256 of the canonical form: policies with equal hashes promise the same."""
         text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+# Whether the data agree with the counts that a policy states as known.
+
+Counter: TypeAlias = Callable[[tuple[str, ...]], npt.NDArray[np.int64]]
+"""Counts the records in every cell of some attributes."""
+
+_MOST_CELLS = 10_000_000
+
+
+def contradicted(policy: Policy, count: Counter, sound: Container[str] | None = None) -> Iterator[KnownFact]:
+    """Yield the facts whose stated counts disagree with the data; if given, only facts about ``sound`` attributes."""
+    stated = [fact for fact in stated_facts(policy) if sound is None or all(name in sound for name in fact.attributes)]
+    names = tuple(name for name in policy.domain if any(name in fact.attributes for fact in stated))
+    together = prod(policy.domain[name].size for name in names) <= _MOST_CELLS
+    all_counts = count(names) if names and together else None
+    for fact in stated:
+        if all_counts is None:
+            attributes = tuple(name for name in policy.domain if name in fact.attributes)
+            check_size(policy.domain, fact)
+            agrees = _agrees(policy.domain, fact, attributes, count(attributes))
+        else:
+            agrees = _agrees(policy.domain, fact, names, all_counts)
+        if not agrees:
+            yield fact
+
+
+def check_size(domain: Domain, fact: KnownFact) -> None:
+    """Refuse a stated count over too many cells to compare with the data."""
+    if prod(domain[name].size for name in fact.attributes) > _MOST_CELLS:
+        raise RefusalError(
+            f"{fact.words(domain)}: too many combinations of values to check against the data.",
+            hint="leave out the stated count; what is known matters more than how many.",
+        )
+
+
+def stated_facts(policy: Policy) -> list[KnownFact]:
+    """Return the facts whose counts are stated; the data must have columns for their attributes."""
+    return [
+        fact
+        for fact in policy.known
+        if (fact.counts(policy.domain) if isinstance(fact, KnownMarginal) else fact.count) is not None
+    ]
+
+
+def _agrees(domain: Domain, fact: KnownFact, names: tuple[str, ...], counts: npt.NDArray[np.int64]) -> bool:
+    axes = tuple(axis for axis, name in enumerate(names) if name not in fact.attributes)
+    margin = counts.sum(axis=axes)
+    left = [name for name in names if name in fact.attributes]
+    if isinstance(fact, KnownMarginal):
+        stated = np.array(fact.counts(domain), dtype=object).reshape([domain[name].size for name in fact.attributes])
+        return bool((stated.transpose([fact.attributes.index(name) for name in left]) == margin).all())
+    box = fact.box(domain)
+    chosen = [[*box[name]] if name in box else [*range(domain[name].size)] for name in left]
+    return int(margin[np.ix_(*chosen)].sum()) == fact.count

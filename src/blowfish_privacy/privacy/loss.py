@@ -1,20 +1,212 @@
 """What a release tells about secret pairs: how much, measured how, about which of them.
 
-A loss is a number for every class of secret pairs (:mod:`blowfish_privacy.privacy.classes`). Losses of several releases
+A loss is a number for every class of secret pairs (:mod:`blowfish_privacy.privacy.loss`). Losses of several releases
 add up class by class; a budget bounds the largest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
+from typing import Literal, TypeAlias
 
+from blowfish_privacy.domain import Domain, Subset
 from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import EVERY, PRESENCE, PairClass, classes_met
 from blowfish_privacy.privacy.measure import EPSILON, Measure
-from blowfish_privacy.privacy.regions import contains, largest_overlap, meet
+
+# Regions: which values of some attributes the secret pairs of a class have, where only these are told apart.
+#
+# A release that is filtered to some values says nothing about pairs that lie elsewhere, so amounts are lost on regions.
+# On one pair the amounts of all regions that contain it add up; what counts is the largest such sum.
+
+Region: TypeAlias = tuple[tuple[str, Subset], ...]
+"""The values that some attributes may have, by the name of the attribute and in the order of the names.
+
+A set is given by canonical positions: those of an ordered attribute, and those in the list of the sorted categories, so
+that a region is the same however a policy orders its categories. Attributes that are not named may have any value.
+"""
+EVERYWHERE: Region = ()
+_MOST_STEPS = 20_000
+
+
+def region_of(domain: Domain, box: Mapping[str, Subset]) -> Region:
+    """Return the region of the values in a box, which is given by the positions of a domain."""
+    narrow = {name: subset for name, subset in box.items() if len(subset) < domain[name].size}
+    return tuple((name, _canonical(domain, name, narrow[name])) for name in sorted(narrow))
+
+
+def box_of(domain: Domain, region: Region) -> dict[str, Subset]:
+    """Return a region as positions of a domain, the inverse of :func:`region_of`."""
+    return {name: _positions(domain, name, subset) for name, subset in region}
+
+
+def meet(first: Region, second: Region) -> Region | None:
+    """Return what two regions have in common; None if that is nothing."""
+    if not first or not second:
+        return first or second
+    shared = dict(first)
+    for name, subset in second:
+        shared[name] = shared[name] & subset if name in shared else subset
+        if not shared[name].runs:
+            return None
+    return tuple(sorted(shared.items(), key=lambda item: item[0]))
+
+
+def contains(outer: Region, inner: Region) -> bool:
+    """Say whether one region contains another."""
+    narrow = dict(inner)
+    return all(name in narrow and narrow[name] <= subset for name, subset in outer)
+
+
+def largest_overlap(amounts: Iterable[tuple[Region, Fraction]]) -> Fraction:
+    """Return the largest sum of the amounts of regions that have a point in common.
+
+    Where that takes too long to find out, all amounts that might meet are added up, which is never too small.
+    """
+    weighted = [(region, amount) for region, amount in amounts if amount]
+    unit = lcm(*(amount.denominator for _, amount in weighted))
+    search = _Search()
+    whole = [(region, amount.numerator * (unit // amount.denominator)) for region, amount in weighted]
+    return Fraction(search.most(whole, 0), unit)
+
+
+class _Search:
+    """A search through the values that regions tell apart, one attribute after the other."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+
+    def most(self, weighted: Sequence[tuple[Region, int]], beat: int) -> int:
+        """Return the largest sum of weights at a point, or any number up to ``beat`` if no sum is larger."""
+        total = sum(weight for _, weight in weighted)
+        names = [region[0][0] for region, _ in weighted if region]
+        self._steps += 1 + len(weighted) // 8
+        if total <= beat or not names or self._steps > _MOST_STEPS:
+            return total
+        best = beat
+        for members in _along(min(names), weighted):
+            best = max(best, self.most(members, best))
+        return best
+
+
+def _along(name: str, weighted: Sequence[tuple[Region, int]]) -> Iterable[list[tuple[Region, int]]]:
+    """For every value of an attribute that regions tell apart, list the regions with it, without this attribute."""
+    everywhere = [item for item in weighted if not item[0] or item[0][0][0] != name]
+    begin: dict[int, list[int]] = {}
+    end: dict[int, list[int]] = {}
+    inside = {number: item for number, item in enumerate(weighted) if item[0] and item[0][0][0] == name}
+    for number, (region, _) in inside.items():
+        for start, stop in region[0][1].runs:
+            begin.setdefault(start, []).append(number)
+            end.setdefault(stop, []).append(number)
+    active: dict[int, tuple[Region, int]] = {}
+    for position in sorted({*begin, *end}):
+        for number in end.get(position, []):
+            del active[number]
+        for number in begin.get(position, []):
+            active[number] = inside[number][0][1:], inside[number][1]
+        # The sum can only have grown where a run begins.
+        if position in begin:
+            yield [*everywhere, *active.values()]
+
+
+def _canonical(domain: Domain, name: str, subset: Subset) -> Subset:
+    attribute = domain[name]
+    if attribute.ordered:
+        return subset
+    ranks = {position: rank for rank, position in enumerate(_sorted_positions(domain, name))}
+    return Subset.of(ranks[position] for position in subset)
+
+
+def _positions(domain: Domain, name: str, subset: Subset) -> Subset:
+    attribute = domain[name]
+    if attribute.ordered:
+        return subset
+    positions = _sorted_positions(domain, name)
+    return Subset.of(positions[rank] for rank in subset)
+
+
+def _sorted_positions(domain: Domain, name: str) -> list[int]:
+    """List the positions of categories in the order in which a policy's canonical form lists them."""
+    attribute = domain[name]
+    return sorted(range(attribute.size), key=lambda position: repr(attribute.value(position)))
+
+
+# Classes of secret pairs that releases treat alike.
+#
+# Where every secret pair changes one attribute, a release that looks at some attributes says nothing about the pairs
+# that change another. So pairs are classed by the attribute they change, and losses are counted for each class
+# separately. Where a pair may change several attributes at once, or known facts make records move together, there is
+# one class. A release of some records only is lost on the pairs in a region alone
+# (:mod:`blowfish_privacy.privacy.loss`).
+
+Kind: TypeAlias = Literal["all", "attribute", "every", "presence"]
+
+
+@dataclass(frozen=True)
+class PairClass:
+    """Some of the secret pairs of a policy."""
+
+    kind: Kind
+    attribute: str = ""
+    """The attribute that these pairs change, in a class of kind "attribute"."""
+    within: Region = EVERYWHERE
+    """Where these pairs lie: both values of a pair that another one changes, or one value, and then all that chains of
+    secret pairs connect with it, of an attribute that it changes itself."""
+
+    @property
+    def whole(self) -> PairClass:
+        """The class without its region."""
+        return PairClass(self.kind, self.attribute) if self.within else self
+
+    def among(self, other: PairClass) -> bool:
+        """Say whether it is the same class as another, in whichever region."""
+        return self.kind == other.kind and self.attribute == other.attribute
+
+    @property
+    def words(self) -> str:
+        """What the pairs of the class are called in a sentence, wherever they lie."""
+        if self.kind == "attribute":
+            return f"the secret pairs that change {self.attribute}"
+        return {"presence": "the pairs of a person in the table and the same person not in it"}.get(
+            self.kind, "the secret pairs"
+        )
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """What classes are sorted by."""
+        return self.kind, self.attribute, tuple((name, subset.runs) for name, subset in self.within)
+
+
+ALL = PairClass("all")
+"""The secret pairs of values, where they are not told apart by the attribute they change."""
+EVERY = PairClass("every")
+"""Whatever classes there are: what is lost here is lost on each of them, beside what it loses itself."""
+PRESENCE = PairClass("presence")
+"""A person who is in the table, and the same person who is not."""
+
+
+def changing(attribute: str) -> PairClass:
+    """Return the class of the pairs that change an attribute."""
+    return PairClass("attribute", attribute)
+
+
+def classes_met(policy: Policy, names: Collection[str]) -> tuple[PairClass, ...]:
+    """List the classes with pairs that a query of some attributes may tell apart."""
+    presence = (PRESENCE,) if policy.size == "unknown" else ()
+    if not one_attribute_at_a_time(policy):
+        return (*((ALL,) if policy.graph.has_edges else ()), *presence)
+    moved = {policy.domain.axis(name) for name in names if policy.domain.resolves(name) and policy.graph.changes(name)}
+    return (*(changing(name) for axis, name in enumerate(policy.domain) if axis in moved), *presence)
+
+
+def one_attribute_at_a_time(policy: Policy) -> bool:
+    """Say whether secret pairs are told apart by the attribute they change (docs/proofs/classes.md)."""
+    return policy.graph.one_at_a_time and not crosses(policy)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from blowfish_privacy.graphs.class_pairs import MOST_LISTED, Pieces
 from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts.facts import KnownCount, KnownMarginal
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.agreement import stated_facts
+from blowfish_privacy.policies.policy import stated_facts
 from blowfish_privacy.privacy.sensitivity import sensitivity_of
 from blowfish_privacy.queries.query import CountingForm
 from blowfish_privacy.support.arrays import Integers

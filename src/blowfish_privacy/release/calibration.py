@@ -11,8 +11,8 @@ from typing import Any
 from blowfish_privacy.errors import BlowfishError, QueryError, RefusalError
 from blowfish_privacy.mechanisms import Mechanism, TooFewError
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Population
 from blowfish_privacy.privacy.measure import RHO, Measure
-from blowfish_privacy.privacy.population import Population
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Asked, Query
 from blowfish_privacy.queries.query import split

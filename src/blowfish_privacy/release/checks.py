@@ -12,7 +12,7 @@ from blowfish_privacy.engines import Engine
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning, DataError, PolicyError, QueryError
 from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.agreement import contradicted
+from blowfish_privacy.policies.policy import contradicted
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import read_asked
 from blowfish_privacy.release import spec

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from blowfish_privacy.engines import DataCheck, Engine
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.agreement import contradicted
+from blowfish_privacy.policies.policy import contradicted
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from blowfish_privacy.privacy.budget import meanings, short
 from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.measure import meanings, short
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.kept_values import KeptValues, Noisy
 from blowfish_privacy.release.notices import own_notices

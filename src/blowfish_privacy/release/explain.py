@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.policies.distances import furthest, furthest_apart
 from blowfish_privacy.policies.explain import presence_only
-from blowfish_privacy.privacy.budget import meaning_words
-from blowfish_privacy.privacy.measure import RHO
+from blowfish_privacy.privacy.measure import RHO, meaning_words
 from blowfish_privacy.privacy.sensitivity import Norm, Records
 from blowfish_privacy.release import public_totals
 from blowfish_privacy.release.error_left import error_left

@@ -12,12 +12,15 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import furthest, furthest_together, pair_words
-from blowfish_privacy.policies.name_only import name_only, presence_in_name_only
-from blowfish_privacy.privacy.classes import PRESENCE, changing, one_attribute_at_a_time
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.policies.distances import (
+    furthest,
+    furthest_together,
+    name_only,
+    pair_words,
+    presence_in_name_only,
+)
+from blowfish_privacy.privacy.loss import PRESENCE, Loss, changing, one_attribute_at_a_time
+from blowfish_privacy.privacy.measure import RHO, Strength
 from blowfish_privacy.queries.query import joined, looked_at
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.reading import Release

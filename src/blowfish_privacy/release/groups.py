@@ -16,9 +16,9 @@ from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import PolicyError, QueryError, RefusalError
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Population, Populations
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.population import Population, Populations
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import check_asked
 from blowfish_privacy.release.plan import Plan, plan_population

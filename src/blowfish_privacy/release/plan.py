@@ -14,9 +14,8 @@ from blowfish_privacy.mechanisms import Error, Mechanism, candidates
 from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.mechanisms.mean_error import MeanError
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.certificate import Certificate, Population
 from blowfish_privacy.privacy.measure import Measure
-from blowfish_privacy.privacy.population import Population
 from blowfish_privacy.queries import ALL_RECORDS, Asked, Query, Selection
 from blowfish_privacy.queries.query import asked_to_file, split
 from blowfish_privacy.release.calibration import Calibration

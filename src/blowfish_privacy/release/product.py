@@ -18,9 +18,8 @@ from blowfish_privacy.ledger.composition import Price, price
 from blowfish_privacy.ledger.quote import rounded
 from blowfish_privacy.ledger.verification import Proof, Rows
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import Measure
+from blowfish_privacy.privacy.measure import Budget, Measure
 from blowfish_privacy.release import reading, verification
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.planned_release import is_file_name

@@ -10,7 +10,7 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.population import Population
+from blowfish_privacy.privacy.certificate import Population
 from blowfish_privacy.privacy.public_totals import Totals, blocks, selected_totals, stated_totals
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import Pattern, named

@@ -18,8 +18,7 @@ from blowfish_privacy.errors import BlowfishWarning, SpecError
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.privacy.population import Population, Populations
+from blowfish_privacy.privacy.certificate import Certificate, Population, Populations
 from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import read_asked, split

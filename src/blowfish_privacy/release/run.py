@@ -18,7 +18,7 @@ from blowfish_privacy.engines import Engine, check_countable
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.agreement import stated_facts
+from blowfish_privacy.policies.policy import stated_facts
 from blowfish_privacy.release import checks, document, spec
 from blowfish_privacy.release.drawing import Drawn, draw, looks_at
 from blowfish_privacy.release.group_documents import join

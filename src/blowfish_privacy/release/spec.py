@@ -13,7 +13,7 @@ from blowfish_privacy.errors import BlowfishError, SpecError, brief, nearest
 from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.known_facts.facts import Fact
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.budget import Budget
+from blowfish_privacy.privacy.measure import Budget
 from blowfish_privacy.release.file_form import check_policy, schema
 from blowfish_privacy.release.file_in_part import checked_in_part
 from blowfish_privacy.release.file_places import Locator

@@ -14,9 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias, get_args
 
 from blowfish_privacy.errors import BlowfishError, QueryError, brief
-from blowfish_privacy.privacy.budget import checked_delta
-from blowfish_privacy.privacy.conversion import rho_of
-from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure, checked_delta, rho_of
 from blowfish_privacy.support.exact import stated_amount
 
 Noise: TypeAlias = Literal["laplace", "gaussian"]

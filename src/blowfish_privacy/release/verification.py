@@ -18,7 +18,7 @@ import numpy as np
 from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.ledger.verification import Proof
 from blowfish_privacy.noise import SystemSource
-from blowfish_privacy.privacy.population import Populations
+from blowfish_privacy.privacy.certificate import Populations
 from blowfish_privacy.queries.query import check_asked
 from blowfish_privacy.release import document, public_totals, reading
 from blowfish_privacy.release.document import PREDICTABLE, Randomness

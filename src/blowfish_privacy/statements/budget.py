@@ -9,9 +9,8 @@ from typing import Any
 from blowfish_privacy.ledger.balance import in_words
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.budget import Budget, meaning_words
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import EPSILON, Approximate
+from blowfish_privacy.privacy.measure import EPSILON, Approximate, Budget, meaning_words
 from blowfish_privacy.support.exact import rounded_down, rounded_up
 
 HEADER = ["secret pairs that change", "spent", "these cost", "left"]

@@ -15,9 +15,7 @@ from typing import Any
 from blowfish_privacy.domain import quoted, worded
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.policies.explain import unprotected
-from blowfish_privacy.privacy.budget import meanings, short
-from blowfish_privacy.privacy.measure import Measure
-from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.privacy.measure import Measure, Strength, meanings, short
 from blowfish_privacy.release import reading, verification
 from blowfish_privacy.release.far_apart import in_name_only
 from blowfish_privacy.release.reading import Release

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_line, quoted, worded
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.distances import IN_NAME_ONLY
 from blowfish_privacy.policies.explain import presence_only
-from blowfish_privacy.policies.name_only import IN_NAME_ONLY
 from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 from blowfish_privacy.privacy.sensitivity import Norm

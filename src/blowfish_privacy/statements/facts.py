@@ -15,7 +15,7 @@ from warnings import catch_warnings, simplefilter
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning
 from blowfish_privacy.known_facts.facts import KnownFact
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.agreement import stated_facts
+from blowfish_privacy.policies.policy import stated_facts
 from blowfish_privacy.release.error_left import error_left
 from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.planned_release import PlannedRelease

@@ -15,11 +15,16 @@ from blowfish_privacy.errors import DomainError
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss, Record, any_pair_loss, pair_loss
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import furthest, furthest_apart, furthest_together, pair_words
-from blowfish_privacy.policies.name_only import name_only, presence_in_name_only
-from blowfish_privacy.privacy.classes import PRESENCE
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.policies.distances import (
+    furthest,
+    furthest_apart,
+    furthest_together,
+    name_only,
+    pair_words,
+    presence_in_name_only,
+)
+from blowfish_privacy.privacy.loss import PRESENCE, Loss
+from blowfish_privacy.privacy.measure import Strength
 from blowfish_privacy.release.far_apart import lost_on, one_by_one
 
 _FEW = 200

@@ -16,9 +16,8 @@ from blowfish_privacy.ledger.losses import write_loss
 from blowfish_privacy.ledger.pair_loss import PairLoss
 from blowfish_privacy.ledger.verification import Report
 from blowfish_privacy.policies.distances import furthest_apart
-from blowfish_privacy.privacy.budget import deltas, meanings_view, short
-from blowfish_privacy.privacy.classes import ALL, EVERY
-from blowfish_privacy.privacy.measure import EPSILON, RHO
+from blowfish_privacy.privacy.loss import ALL, EVERY
+from blowfish_privacy.privacy.measure import EPSILON, RHO, deltas, meanings_view, short
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.loss_by_rows import rows_released
 from blowfish_privacy.statements.far_losses import FarLosses

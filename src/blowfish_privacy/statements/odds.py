@@ -2,7 +2,7 @@
 
 Somebody who thinks with probability p that a person has the first of two values has the odds p / (1 - p). A release
 multiplies them by at most e^(steps epsilon), and by at least one over it. Where a policy promises nothing about odds
-(:mod:`blowfish_privacy.policies.pair_promise`), nothing is said of them here.
+(:mod:`blowfish_privacy.policies.distances`), nothing is said of them here.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from math import ceil, exp
 from typing import Any
 
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.distances import PairPromise, is_name_only, pair_promise
 from blowfish_privacy.policies.explain import explain_pair, neighbouring
-from blowfish_privacy.policies.name_only import is_name_only
-from blowfish_privacy.policies.pair_promise import PairPromise, pair_promise
-from blowfish_privacy.privacy.measure import EPSILON
-from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.privacy.measure import EPSILON, Strength
 from blowfish_privacy.release.far_apart import lost_on
 from blowfish_privacy.release.plan import Plan
 

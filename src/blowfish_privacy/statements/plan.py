@@ -8,8 +8,7 @@ from typing import Any
 from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.mechanisms import ExpectedError
 from blowfish_privacy.mechanisms.error import shown
-from blowfish_privacy.privacy.budget import Budget
-from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.privacy.measure import EPSILON, Budget
 from blowfish_privacy.queries.query import split
 from blowfish_privacy.release.checks import selected
 from blowfish_privacy.release.explain import compare

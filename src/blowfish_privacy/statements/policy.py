@@ -8,12 +8,10 @@ from typing import Any
 
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.distances import promised_in_name_only
 from blowfish_privacy.policies.explain import unprotected
-from blowfish_privacy.policies.name_only import promised_in_name_only
-from blowfish_privacy.privacy.budget import Budget
-from blowfish_privacy.privacy.measure import EPSILON, Approximate
+from blowfish_privacy.privacy.measure import EPSILON, Approximate, Budget, Strength
 from blowfish_privacy.privacy.sensitivity import sensitivity
-from blowfish_privacy.privacy.strength import Strength
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.overview import overview
 from blowfish_privacy.support.exact import show

@@ -13,8 +13,8 @@ from functools import cached_property
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.policies.distances import furthest_apart
-from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, classes_met, one_attribute_at_a_time
-from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, PairClass, classes_met, one_attribute_at_a_time
+from blowfish_privacy.privacy.measure import Strength
 from blowfish_privacy.release.product import Product
 from blowfish_privacy.statements.card_words import MOST_LISTED
 from blowfish_privacy.statements.far_losses import FarApart, FarLosses

@@ -5,8 +5,7 @@ from __future__ import annotations
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.balance import by_class
-from blowfish_privacy.privacy.classes import EVERY, PairClass
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass
 from blowfish_privacy.release.product import Product, Released
 from blowfish_privacy.results import from_text
 from blowfish_privacy.statements.card_exactness import error_words, remarks

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from blowfish_privacy.policies.explain import hidden, presence_only
-from blowfish_privacy.privacy.budget import meaning_words
-from blowfish_privacy.privacy.classes import PRESENCE, one_attribute_at_a_time
-from blowfish_privacy.privacy.measure import EPSILON
+from blowfish_privacy.privacy.loss import PRESENCE, one_attribute_at_a_time
+from blowfish_privacy.privacy.measure import EPSILON, meaning_words
 from blowfish_privacy.statements.card_layout import Item, Table
 from blowfish_privacy.statements.card_strength import strength_words
 from blowfish_privacy.statements.card_words import FURTHER_UNDER_FACTS, domain, few, undecided, unit, why_exact

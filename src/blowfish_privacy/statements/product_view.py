@@ -9,8 +9,8 @@ from typing import Any
 from blowfish_privacy.ledger import Entry, Report
 from blowfish_privacy.ledger.balance import in_words
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.budget import meanings_view
 from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import meanings_view
 from blowfish_privacy.release.product import Product, Released
 from blowfish_privacy.results.files import FilesBeside
 from blowfish_privacy.statements.card_exactness import error_of

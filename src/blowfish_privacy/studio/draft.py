@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.errors import BlowfishError, DataError, SpecError
-from blowfish_privacy.privacy.budget import Budget
+from blowfish_privacy.privacy.measure import Budget
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.file_form import FILE, check_file
 from blowfish_privacy.release.spec import PolicyFile

@@ -10,9 +10,8 @@ from blowfish_privacy.batch import ledger_location
 from blowfish_privacy.errors import BlowfishError, LedgerError
 from blowfish_privacy.ledger import Entry, Ledger, open_ledger
 from blowfish_privacy.ledger.quote import Quote
-from blowfish_privacy.privacy.budget import Budget
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import Measure
+from blowfish_privacy.privacy.measure import Budget, Measure
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.session import load_policy
 from blowfish_privacy.studio.recent_failures import RecentFailures

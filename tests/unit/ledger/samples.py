@@ -6,8 +6,7 @@ from typing import Any
 
 import blowfish_privacy as bp
 from blowfish_privacy.ledger import SqliteLedger
-from blowfish_privacy.privacy.classes import EVERY
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import EVERY, Loss
 
 AGES = bp.Domain(age=bp.Integer(0, 20))
 PEOPLE = bp.Domain(age=bp.Integer(0, 20), sex=bp.Categorical(["F", "M"]))

@@ -22,11 +22,8 @@ from typing import Any
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BudgetError
 from blowfish_privacy.ledger import Entry, SqliteLedger
-from blowfish_privacy.privacy.budget import Budget
-from blowfish_privacy.privacy.classes import EVERY, PairClass, changing
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import EPSILON, RHO
-from blowfish_privacy.privacy.regions import EVERYWHERE, region_of
+from blowfish_privacy.privacy.loss import EVERY, EVERYWHERE, Loss, PairClass, changing, region_of
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Budget
 from unit.ledger.samples import PEOPLE, load, request
 
 CLASSES = changing("age"), changing("sex")

@@ -18,10 +18,8 @@ from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import OverBudgetError, SqliteLedger, quote
 from blowfish_privacy.ledger.composition import Price
 from blowfish_privacy.ledger.losses import read_loss, write_loss
-from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, changing
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, Loss, PairClass, changing, region_of
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate
-from blowfish_privacy.privacy.regions import region_of
 from effort import examples
 from unit.ledger.samples import PEOPLE, load, request
 

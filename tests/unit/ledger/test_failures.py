@@ -11,8 +11,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.errors import DataError, LedgerError, RefusalError
 from blowfish_privacy.ledger import SqliteLedger
-from blowfish_privacy.privacy.classes import EVERY
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import EVERY, Loss
 from blowfish_privacy.session import load_policy
 from unit.ledger.samples import ledger_at, request
 

@@ -16,8 +16,7 @@ from blowfish_privacy.cli.main import run
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.ledger import SqliteLedger, sqlite_formats
-from blowfish_privacy.privacy.classes import ALL, EVERY, PRESENCE, PairClass, changing
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, Loss, PairClass, changing
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.session import load_policy
 from blowfish_privacy.statements.ledger import WholeRecord, loss_words, lost_on_pair, lost_on_whole_record

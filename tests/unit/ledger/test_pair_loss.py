@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.ledger import SqliteLedger
-from blowfish_privacy.privacy.classes import EVERY, PRESENCE, PairClass, changing
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.regions import region_of
+from blowfish_privacy.privacy.loss import EVERY, PRESENCE, Loss, PairClass, changing, region_of
 from blowfish_privacy.testing.oracle import ABSENT
 from effort import examples
 from pair_classes import class_of

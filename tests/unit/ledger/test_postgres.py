@@ -20,8 +20,7 @@ from blowfish_privacy.errors import BlowfishWarning, LedgerError
 from blowfish_privacy.ledger import OverBudgetError, SqliteLedger
 from blowfish_privacy.ledger import postgres as module
 from blowfish_privacy.ledger.postgres import PostgresLedger
-from blowfish_privacy.privacy.classes import EVERY, PairClass, changing
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, changing
 from servers.postgres import PASSWORD, psycopg
 from servers.proxy import proxied
 from unit.ledger.samples import load, request

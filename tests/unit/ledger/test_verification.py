@@ -10,9 +10,7 @@ import pytest
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import SqliteLedger
-from blowfish_privacy.privacy.classes import changing
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.regions import region_of
+from blowfish_privacy.privacy.loss import Loss, changing, region_of
 from unit.ledger.samples import PEOPLE, load, request
 
 TAMPERED = {

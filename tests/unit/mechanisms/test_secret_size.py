@@ -18,7 +18,7 @@ from blowfish_privacy.mechanisms.clusters.lattice_sensitivity import change, col
 from blowfish_privacy.mechanisms.ordered.secret_total import _levels, _Shape
 from blowfish_privacy.mechanisms.ordered.segment import Segment, Stretch
 from blowfish_privacy.noise import SimulationSource
-from blowfish_privacy.privacy.classes import PRESENCE, changing
+from blowfish_privacy.privacy.loss import PRESENCE, changing
 from blowfish_privacy.support.arrays import dense
 from blowfish_privacy.testing.strategies import policies
 from effort import examples

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
+from blowfish_privacy.policies.distances import MOST_TIMES, is_name_only, times
 from blowfish_privacy.policies.explain import COMPLETE, explain_pair, not_protected
-from blowfish_privacy.policies.name_only import MOST_TIMES, is_name_only, times
-from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.privacy.measure import Strength
 from blowfish_privacy.release.explain import compare
 from blowfish_privacy.release.far_apart import in_name_only
 from blowfish_privacy.release.plan import make_plan

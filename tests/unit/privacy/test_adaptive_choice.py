@@ -14,8 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from blowfish_privacy.privacy.conversion import epsilon_of
-from blowfish_privacy.privacy.measure import Approximate
+from blowfish_privacy.privacy.measure import Approximate, epsilon_of
 
 EPSILON, DELTA = Fraction(1), Fraction("1e-6")
 PROMISE = Approximate.of(EPSILON, DELTA)

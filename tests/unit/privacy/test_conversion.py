@@ -11,15 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blowfish_privacy.privacy.conversion import (
-    best_order,
-    epsilon_at,
-    epsilon_of,
-    pure_of,
-    rho_of,
-    round_down,
-    round_up,
-)
+from blowfish_privacy.privacy.measure import best_order, epsilon_at, epsilon_of, pure_of, rho_of, round_down, round_up
 from blowfish_privacy.support.exact import enclosed_log
 
 POSITIVE = st.fractions(min_value=Fraction(1, 10**9), max_value=10**6, max_denominator=10**9)

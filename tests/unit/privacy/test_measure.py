@@ -14,11 +14,8 @@ from hypothesis import strategies as st
 
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import LedgerError, RefusalError, SpecError
-from blowfish_privacy.privacy.budget import Budget, meanings
-from blowfish_privacy.privacy.classes import EVERY, PairClass, changing
-from blowfish_privacy.privacy.conversion import epsilon_of
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Measure
+from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, changing
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Budget, Measure, epsilon_of, meanings
 from effort import examples
 
 amounts = st.fractions(min_value=Fraction(1, 50), max_value=4, max_denominator=50)

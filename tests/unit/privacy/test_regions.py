@@ -11,10 +11,18 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
-from blowfish_privacy.privacy import regions
-from blowfish_privacy.privacy.classes import EVERY, PairClass, changing
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.regions import box_of, contains, largest_overlap, meet, region_of
+from blowfish_privacy.privacy import loss as regions
+from blowfish_privacy.privacy.loss import (
+    EVERY,
+    Loss,
+    PairClass,
+    box_of,
+    changing,
+    contains,
+    largest_overlap,
+    meet,
+    region_of,
+)
 
 SIZES = {"a": 4, "b": 3, "c": 5}
 POINTS = [dict(zip(SIZES, point, strict=True)) for point in product(*map(range, SIZES.values()))]

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blowfish_privacy.privacy.conversion import epsilon_of
-from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate
-from blowfish_privacy.privacy.strength import UNLIKELY, Strength
+from blowfish_privacy.privacy.measure import EPSILON, RHO, UNLIKELY, Approximate, Strength, epsilon_of
 
 AMOUNTS = st.fractions(Fraction(1, 10**6), 20)
 

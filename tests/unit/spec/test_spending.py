@@ -7,9 +7,7 @@ from fractions import Fraction
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.privacy.budget import Budget
-from blowfish_privacy.privacy.conversion import rho_of
-from blowfish_privacy.privacy.measure import EPSILON, RHO
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Budget, rho_of
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.release.spending import Spending
 

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
-from blowfish_privacy.privacy.classes import PairClass, changing
-from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.measure import RHO, Approximate
-from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.privacy.loss import Loss, PairClass, changing
+from blowfish_privacy.privacy.measure import RHO, Approximate, Strength
 from blowfish_privacy.release.product import read_product
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_exactness import error_words

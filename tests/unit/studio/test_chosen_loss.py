@@ -5,8 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from blowfish_privacy.privacy.measure import EPSILON, RHO
-from blowfish_privacy.privacy.strength import Strength
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
 from blowfish_privacy.studio.chosen_loss import BUDGET, OWN, ChosenLoss
 from blowfish_privacy.studio.draft import Draft
 from blowfish_privacy.studio.workshop import Workshop

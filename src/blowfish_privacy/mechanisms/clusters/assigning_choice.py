@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from blowfish_privacy.mechanisms.clusters.assigned_change import Assigning
 from blowfish_privacy.noise import LARGEST_SCALE
-from blowfish_privacy.privacy.steps import Steps
+from blowfish_privacy.privacy.sensitivity import Steps
 from blowfish_privacy.queries.counts import HistogramForm
 
 _CENTRE_ERROR = Fraction(8, 141)

@@ -24,8 +24,7 @@ from blowfish_privacy.mechanisms.clusters.stretches import Equal, stretches
 from blowfish_privacy.mechanisms.clusters.synopsis import MOST_POINTS, Points, spread, to_points
 from blowfish_privacy.noise import BitSource, discrete_laplace
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.sensitivity import Sensitivity
-from blowfish_privacy.privacy.steps import steps
+from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
 from blowfish_privacy.support.arrays import Integers
 
 

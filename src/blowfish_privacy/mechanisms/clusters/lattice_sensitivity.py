@@ -20,8 +20,7 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.sensitivity import Sensitivity
-from blowfish_privacy.privacy.steps import steps
+from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
 
 _MOST_POSITIONS = 2**20
 _MOST_EDGES = 20_000

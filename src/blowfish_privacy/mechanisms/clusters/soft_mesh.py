@@ -45,8 +45,7 @@ from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
-from blowfish_privacy.privacy.sensitivity import Sensitivity
-from blowfish_privacy.privacy.steps import steps
+from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.exact import rounded

@@ -24,7 +24,7 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
-from blowfish_privacy.privacy.steps import steps
+from blowfish_privacy.privacy.sensitivity import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.queries.query import Pattern

@@ -21,8 +21,7 @@ from blowfish_privacy.mechanisms.ordered.precisions import precise_line
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.squared_sensitivity import squared_sensitivity
-from blowfish_privacy.privacy.steps import steps
+from blowfish_privacy.privacy.sensitivity import squared_sensitivity, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.exact import exact

@@ -17,8 +17,7 @@ from blowfish_privacy.mechanisms.mechanism import check_secret_size
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.sensitivity import sensitivity_of
-from blowfish_privacy.privacy.steps import steps
+from blowfish_privacy.privacy.sensitivity import sensitivity_of, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.exact import exact, rounded

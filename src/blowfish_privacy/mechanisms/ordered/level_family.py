@@ -30,7 +30,7 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
-from blowfish_privacy.privacy.steps import Steps, steps
+from blowfish_privacy.privacy.sensitivity import Steps, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.ordered import CumulativeForm
 from blowfish_privacy.support.arrays import Floats

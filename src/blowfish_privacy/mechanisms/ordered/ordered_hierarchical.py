@@ -19,8 +19,7 @@ from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, v
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
-from blowfish_privacy.privacy.sensitivity import sensitivity_of
-from blowfish_privacy.privacy.steps import steps
+from blowfish_privacy.privacy.sensitivity import sensitivity_of, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.ordered import CumulativeForm
 from blowfish_privacy.support.arrays import Floats

@@ -21,7 +21,7 @@ from blowfish_privacy.mechanisms.synthetic.steps.rounds import FIRST, Rounds
 from blowfish_privacy.mechanisms.synthetic.steps.transcript import Step
 from blowfish_privacy.mechanisms.synthetic.tree.noisy_tree import noisy_tree
 from blowfish_privacy.mechanisms.synthetic.tree.tree_fit import fit_tree
-from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import PairClass
 
 Limits = Mapping[PairClass, Fraction]
 Report = Callable[[float | None], None]

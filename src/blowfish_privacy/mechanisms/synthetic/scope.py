@@ -16,7 +16,7 @@ from blowfish_privacy.mechanisms.synthetic.model import Axes, Zeros
 from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.steps.tariff import Tariff
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.queries import Synthetic
 from blowfish_privacy.support.limits import SYNTHETIC_DRAWN
 

@@ -30,8 +30,7 @@ from blowfish_privacy.mechanisms.synthetic.steps.transcript import Look, Step, d
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.privacy.classes import PairClass
-from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.loss import Loss, PairClass
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
 from blowfish_privacy.queries import Query, Synthetic

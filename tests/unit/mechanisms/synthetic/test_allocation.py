@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from blowfish_privacy.mechanisms.synthetic.steps import allocation
 from blowfish_privacy.mechanisms.synthetic.steps.allocation import allocated
-from blowfish_privacy.privacy.classes import changing
+from blowfish_privacy.privacy.loss import changing
 
 CLASSES = [changing(name) for name in "abcd"]
 TABLES = st.lists(st.sets(st.sampled_from(CLASSES), min_size=1), min_size=1, max_size=8)

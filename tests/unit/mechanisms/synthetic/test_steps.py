@@ -18,7 +18,7 @@ from blowfish_privacy.mechanisms.synthetic.steps.allocation import allocated, ro
 from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.steps.tariff import GAUSSIAN, LAPLACE
 from blowfish_privacy.mechanisms.synthetic.steps.transcript import Choice, Look, decoded, encoded
-from blowfish_privacy.privacy.classes import ALL, PRESENCE, changing
+from blowfish_privacy.privacy.loss import ALL, PRESENCE, changing
 from blowfish_privacy.testing.oracle import ABSENT, neighbours
 from blowfish_privacy.testing.strategies import policies
 from effort import examples

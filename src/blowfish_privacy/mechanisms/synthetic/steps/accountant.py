@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.mechanisms.synthetic.steps.tariff import Changes
-from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import PairClass
 
 
 class Accountant:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from blowfish_privacy.mechanisms.synthetic.steps.tariff import Changes
-from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import PairClass
 
 _ROUNDS, _FILLING = 400, 20
 _SETTLED = 1e-12

@@ -11,7 +11,7 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.mechanisms.synthetic.model import Axes
 from blowfish_privacy.mechanisms.synthetic.steps.tariff import Changes, Tariff
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import PairClass, classes_met, one_attribute_at_a_time
+from blowfish_privacy.privacy.loss import PairClass, classes_met, one_attribute_at_a_time
 from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivity_of
 from blowfish_privacy.queries.counts import HistogramForm
 

@@ -15,7 +15,7 @@ from blowfish_privacy.mechanisms.synthetic.steps.allocation import MOST_SCALE, a
 from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.steps.transcript import Look, Step
 from blowfish_privacy.noise import BitSource
-from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.support.arrays import Integers
 
 

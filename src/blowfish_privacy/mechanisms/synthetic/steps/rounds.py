@@ -25,7 +25,7 @@ from blowfish_privacy.mechanisms.synthetic.steps.packings import MOST_ATOMS, dra
 from blowfish_privacy.mechanisms.synthetic.steps.transcript import Choice, Step
 from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import cells_of, cliques_of
 from blowfish_privacy.mechanisms.synthetic.tree.tree_fit import TreeFit, fit_tree
-from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.support.arrays import Floats
 
 FIRST, LAST = Fraction(1, 10), Fraction(3, 10)

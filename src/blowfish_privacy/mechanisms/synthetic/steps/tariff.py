@@ -9,10 +9,14 @@ from math import isqrt, pi, sqrt
 
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.classes import PairClass
+from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
-from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivity_of
-from blowfish_privacy.privacy.squared_sensitivity import squared_by_class, squared_sensitivity
+from blowfish_privacy.privacy.sensitivity import (
+    sensitivity_by_class,
+    sensitivity_of,
+    squared_by_class,
+    squared_sensitivity,
+)
 from blowfish_privacy.queries.query import LinearForm
 
 _BITS = 40

@@ -6,8 +6,7 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.mechanisms.tables.gaussian.component_form import ComponentForm
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.sensitivity import Norm, Sensitivity
-from blowfish_privacy.privacy.squared_sensitivity import squared_sensitivity
+from blowfish_privacy.privacy.sensitivity import Norm, Sensitivity, squared_sensitivity
 
 
 def component_squares(form: ComponentForm, policy: Policy) -> Sensitivity:

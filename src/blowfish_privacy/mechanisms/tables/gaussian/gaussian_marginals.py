@@ -29,8 +29,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.sensitivity import sensitivity_of
-from blowfish_privacy.privacy.squared_sensitivity import squared_by_class
+from blowfish_privacy.privacy.sensitivity import sensitivity_of, squared_by_class
 from blowfish_privacy.queries import Query, Tables
 from blowfish_privacy.queries.tables import MOST_CELLS, Objective, TablesForm
 from blowfish_privacy.support.arrays import Integers
