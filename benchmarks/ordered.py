@@ -34,7 +34,7 @@ from blowfish_privacy.mechanisms import (
 )
 from blowfish_privacy.noise import SystemSource, discrete_laplace
 from blowfish_privacy.privacy.measure import rho_of
-from blowfish_privacy.testing.range_bound import least_range_error
+from blowfish_privacy.testing.oracle import least_range_error
 from report import AHEAD, NOTHING, PRICE, Row
 
 PAPER = {1: 4, 10: 200, 50: 850, 100: 1000, 500: 2900, 1000: 3000, None: 3500}

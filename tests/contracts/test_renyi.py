@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.testing.oracle import neighbours
-from blowfish_privacy.testing.renyi import TOLERANCE, renyi_divergence
+from blowfish_privacy.testing.oracle import TOLERANCE, neighbours, renyi_divergence
 from blowfish_privacy.testing.strategies import policies
 from contracts.test_mechanisms import SIZES, calibrated, noisy_rows, query_for, scales_of, silent
 from effort import examples

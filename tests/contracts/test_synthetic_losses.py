@@ -24,8 +24,7 @@ from blowfish_privacy.mechanisms.synthetic.steps import rounds
 from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.steps.transcript import Choice, Look, encoded
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.testing.oracle import neighbours
-from blowfish_privacy.testing.renyi import TOLERANCE, renyi_divergence
+from blowfish_privacy.testing.oracle import TOLERANCE, neighbours, renyi_divergence
 from blowfish_privacy.testing.seeded import SeededSource
 from blowfish_privacy.testing.strategies import policies
 from effort import examples

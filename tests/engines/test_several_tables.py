@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from blowfish_privacy.aggregates import RecordAggregates, TableAggregates
-from blowfish_privacy.aggregates.attribute_sets import maximal
+from blowfish_privacy.aggregates.aggregates import maximal
 from blowfish_privacy.domain import Binned, Categorical, Domain, Integer
 from blowfish_privacy.engines import Counts, check_countable, open_engine
 from blowfish_privacy.engines.sources.arrays import ArrayEngine

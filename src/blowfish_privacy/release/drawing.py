@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import AttributeSets
-from blowfish_privacy.aggregates.attribute_sets import marginal
+from blowfish_privacy.aggregates.aggregates import marginal
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.engines import Engine
 from blowfish_privacy.errors import DataError

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
-from blowfish_privacy.aggregates.attribute_sets import checked_sets
+from blowfish_privacy.aggregates.aggregates import checked_sets
 from blowfish_privacy.engines import Engine
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.privacy.public_totals import BlockForm

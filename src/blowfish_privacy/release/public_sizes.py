@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates.attribute_sets import AttributeSets
+from blowfish_privacy.aggregates.aggregates import AttributeSets
 from blowfish_privacy.domain import Box, Domain, Level
 from blowfish_privacy.errors import DataError, UnconfirmedServerError
 from blowfish_privacy.known_facts.facts import crosses

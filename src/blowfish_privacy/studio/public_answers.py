@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates.attribute_sets import AttributeSets
+from blowfish_privacy.aggregates.aggregates import AttributeSets
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines import Engine, located, open_engine
 from blowfish_privacy.errors import DataError

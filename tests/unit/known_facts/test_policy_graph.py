@@ -18,7 +18,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.results.pictures.figure import png
 from blowfish_privacy.results.pictures.policy_graph import _bound, draw_policy_graph
 from blowfish_privacy.testing import oracle
-from blowfish_privacy.testing.closed_forms import (
+from blowfish_privacy.testing.oracle import (
     disjoint_boxes_threshold,
     disjoint_marginals_attribute_secrets,
     one_marginal_full_domain,

@@ -16,7 +16,7 @@ from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.release.spending import Spending
-from blowfish_privacy.testing.range_bound import least_range_error
+from blowfish_privacy.testing.oracle import least_range_error
 
 QUERY = bp.Cumulative("v")
 

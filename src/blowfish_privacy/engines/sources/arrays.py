@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, RecordAggregates
-from blowfish_privacy.aggregates.attribute_sets import involved
+from blowfish_privacy.aggregates.aggregates import involved
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck
 from blowfish_privacy.engines.progress import Progress, reported

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import AttributeSets
-from blowfish_privacy.aggregates.attribute_sets import Names, checked_sets
+from blowfish_privacy.aggregates.aggregates import Names, checked_sets
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.sql.problems import PROBLEMS, data_problem
 from blowfish_privacy.errors import DataError, QueryError

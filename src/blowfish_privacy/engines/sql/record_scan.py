@@ -18,8 +18,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from sqlglot import exp
 
-from blowfish_privacy.aggregates.attribute_sets import Names
-from blowfish_privacy.aggregates.record_tables import Positions, record_tables
+from blowfish_privacy.aggregates.aggregates import Names, Positions, record_tables
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.progress import Progress, between, reported
 from blowfish_privacy.engines.sources.sources import Opened

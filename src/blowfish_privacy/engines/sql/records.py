@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from blowfish_privacy.aggregates.record_tables import Positions, narrow
+from blowfish_privacy.aggregates.aggregates import Positions, narrow
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.sql.columns import ColumnType
 from blowfish_privacy.engines.sql.dialect import Dialect

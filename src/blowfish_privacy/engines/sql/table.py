@@ -12,7 +12,7 @@ import numpy as np
 from sqlglot import exp
 
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
-from blowfish_privacy.aggregates.attribute_sets import Names, involved, marginals, maximal
+from blowfish_privacy.aggregates.aggregates import Names, involved, marginals, maximal
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.check import ColumnCheck, DataCheck, near_columns
 from blowfish_privacy.engines.progress import Progress, watched
