@@ -16,7 +16,7 @@ import blowfish_privacy as bp
 from blowfish_lab.audit import averaging
 from blowfish_privacy.cli.attack import LENGTHS
 from blowfish_privacy.cli.main import run
-from blowfish_privacy.mechanisms.laplace import Laplace
+from blowfish_privacy.mechanisms.independent import Laplace
 from blowfish_privacy.testing.seeded import SeededSource
 
 PAGE = Path(__file__).parents[2] / "docs/known-facts-attack.md"

@@ -446,7 +446,7 @@ SIGMAS = 6.5  # a normal deviate beyond 6.5 has probability below 1e-10: the fal
 
 
 def observed_share(scale, exact_answer, event):
-    from blowfish_privacy.mechanisms.laplace import Laplace
+    from blowfish_privacy.mechanisms.independent import Laplace
 
     domain = bp.Domain(v=bp.Integer(0, 0))
     form = bp.Histogram("v").on(domain)

@@ -9,7 +9,7 @@ import blowfish_privacy.mechanisms
 import blowfish_privacy.results
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
-from blowfish_privacy.mechanisms.homes import GIVING, HOMES
+from blowfish_privacy.mechanisms.mechanism import GIVING, HOMES
 from blowfish_privacy.results import Result
 
 
@@ -53,7 +53,7 @@ def test_checking_a_document_loads_neither_engines_nor_mechanisms_nor_searches()
 import sys
 import blowfish_privacy.cli.verify
 for name in ("duckdb", "sqlglot", "scipy", "networkx", "sklearn", "matplotlib", "rich", "blowfish_privacy.session",
-             "blowfish_privacy.mechanisms.laplace", "blowfish_privacy.known_facts.theorems"):
+             "blowfish_privacy.mechanisms.independent", "blowfish_privacy.known_facts.theorems"):
     if name in sys.modules:
         print(name)
 """

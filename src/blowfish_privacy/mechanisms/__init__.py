@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING
 
 from blowfish_privacy.errors import QueryError, RefusalError, brief, nearest
 from blowfish_privacy.mechanisms.error import Error, ExpectedError
-from blowfish_privacy.mechanisms.homes import GIVING
-from blowfish_privacy.mechanisms.mechanism import Mechanism
-from blowfish_privacy.mechanisms.too_few import TooFewError
+from blowfish_privacy.mechanisms.mechanism import GIVING, Mechanism, TooFewError
 from blowfish_privacy.queries import Query
 from blowfish_privacy.support.on_demand import attributes_of
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from blowfish_privacy.mechanisms.clusters.soft_grid import SoftGrid
     from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
     from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis
-    from blowfish_privacy.mechanisms.gaussian import Gaussian
     from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid
     from blowfish_privacy.mechanisms.grid.flow_family import FlowFamily
     from blowfish_privacy.mechanisms.grid.gaussian_flow import GaussianFlow
@@ -26,8 +23,8 @@ if TYPE_CHECKING:
     from blowfish_privacy.mechanisms.grid.grid_flow import GridFlow
     from blowfish_privacy.mechanisms.grid.grid_hierarchy import GridHierarchy
     from blowfish_privacy.mechanisms.grid.product_family import ProductFamily
-    from blowfish_privacy.mechanisms.laplace import Laplace
-    from blowfish_privacy.mechanisms.mean_offsets import MeanOffsets
+    from blowfish_privacy.mechanisms.independent import Gaussian, Laplace
+    from blowfish_privacy.mechanisms.means import MeanOffsets, WeightedOffsets
     from blowfish_privacy.mechanisms.ordered.gaussian_hierarchy import GaussianHierarchy, GaussianOrdered
     from blowfish_privacy.mechanisms.ordered.ordered import Ordered
     from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
     from blowfish_privacy.mechanisms.synthetic.synthetic import GaussianSynthetic, LaplaceSynthetic, SyntheticMechanism
     from blowfish_privacy.mechanisms.tables.gaussian.gaussian_marginals import GaussianMarginals
     from blowfish_privacy.mechanisms.tables.marginals import Marginals
-    from blowfish_privacy.mechanisms.weighted_mean import WeightedOffsets
 
 MECHANISMS: Mapping[str, type[Mechanism]] = Mechanism.kinds
 """Every mechanism by name, including those defined in other projects."""
@@ -66,7 +62,6 @@ __getattr__ = attributes_of(
         "clusters.soft_grid": ["SoftGrid"],
         "clusters.soft_mesh": ["SoftMesh"],
         "clusters.synopsis": ["Points", "Synopsis"],
-        "gaussian": ["Gaussian"],
         "grid.adaptive_grid": ["AdaptiveGrid"],
         "grid.flow_family": ["FlowFamily"],
         "grid.gaussian_flow": ["GaussianFlow"],
@@ -75,8 +70,8 @@ __getattr__ = attributes_of(
         "grid.grid_flow": ["GridFlow"],
         "grid.grid_hierarchy": ["GridHierarchy"],
         "grid.product_family": ["ProductFamily"],
-        "laplace": ["Laplace"],
-        "mean_offsets": ["MeanOffsets"],
+        "independent": ["Gaussian", "Laplace"],
+        "means": ["MeanOffsets", "WeightedOffsets"],
         "ordered.gaussian_hierarchy": ["GaussianHierarchy", "GaussianOrdered"],
         "ordered.ordered": ["Ordered"],
         "ordered.ordered_family": ["OrderedFamily"],
@@ -85,7 +80,6 @@ __getattr__ = attributes_of(
         "synthetic.synthetic": ["GaussianSynthetic", "LaplaceSynthetic", "SyntheticMechanism"],
         "tables.gaussian.gaussian_marginals": ["GaussianMarginals"],
         "tables.marginals": ["Marginals"],
-        "weighted_mean": ["WeightedOffsets"],
     },
 )
 

@@ -9,15 +9,113 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from math import sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.mechanisms.whole_counts import nearest_in_parts, rounded_in_parts, rounded_together
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.error import ExpectedError, in_short
+from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.support.arrays import Floats, Integers
+from blowfish_privacy.support.exact import Number, exact
+
+# Counts that are not negative and meet totals, and rounding that keeps them.
+
+_SECONDS = 10.0
+
+
+def nearest_in_parts(values: Floats, totals: Totals) -> Floats:
+    """Project on the counts that are not negative and meet the total of each part.
+
+    The projection subtracts one number from all counts of a part and cuts at zero.
+    """
+    order = np.lexsort((-values, totals.labels))
+    descending, part = values[order], totals.labels[order]
+    starts = np.searchsorted(part, np.arange(len(totals.counts)))
+    ranks = np.arange(len(values)) - starts[part] + 1
+    sums = np.cumsum(descending)
+    before = np.concatenate([[0.0], sums])[starts]
+    shifts = (sums - before[part] - totals.counts[part]) / ranks
+    # The largest of a part always stays: with counts far beyond the total rounding could leave none.
+    kept = np.where((descending > shifts) | (ranks == 1), np.arange(len(values)), 0)
+    last = np.zeros(len(totals.counts), dtype=np.int64)
+    np.maximum.at(last, part, kept)
+    nearest = np.maximum(values - shifts[last][totals.labels], 0)
+    return np.where(totals.counts[totals.labels] > 0, nearest, 0.0)
+
+
+def rounded_in_parts(values: Floats, totals: Totals) -> Integers:
+    """Round to whole numbers that meet the total of each part: the largest remainders get what is missing."""
+    whole = np.floor(values).astype(np.int64)
+    missing = np.maximum(totals.counts, 0) - _sums(whole, totals)
+    order = np.lexsort((whole - values, totals.labels))
+    part = totals.labels[order]
+    rank = np.arange(len(values)) - np.searchsorted(part, np.arange(len(totals.counts)))[part]
+    whole[order[rank < missing[part]]] += 1
+    # Values far beyond 2^53 may have lost whole records: the largest of the part makes up for it.
+    largest = np.lexsort((-whole, totals.labels))[np.searchsorted(part, np.arange(len(totals.counts)))]
+    whole[largest] += np.maximum(totals.counts, 0) - _sums(whole, totals)
+    return whole
+
+
+def rounded_together(values: Floats, totals: Sequence[Totals]) -> Integers:
+    """Round to whole numbers that meet totals of several partitions.
+
+    Each number is rounded up or down, those of large remainders up, if that meets all totals: for two partitions it
+    always does, since such systems have whole solutions. For three or more it may not; then numbers move further, as
+    little as possible together. If no solution is found in some seconds, the finest partition is met exactly, and the
+    others nearly.
+    """
+    from scipy.sparse import csr_array, vstack
+
+    cells = np.arange(len(values))
+    rows = [csr_array((np.ones(len(values)), (t.labels, cells)), shape=(len(t.counts), len(values))) for t in totals]
+    found = rounded_to(values, vstack(rows), np.concatenate([each.counts for each in totals]))
+    return rounded_in_parts(values, totals[0]) if found is None else found
+
+
+def rounded_to(values: Floats, sums: Any, counts: npt.NDArray[Any]) -> Integers | None:
+    """Round to whole numbers whose ``sums``, rows of a sparse matrix, are given, if some are found in some seconds.
+
+    Each number is rounded up or down if that can be done, and moves further if it cannot.
+    """
+    found = _solved(values, sums, counts, further=False)
+    return _solved(values, sums, counts, further=True) if found is None else found
+
+
+def _solved(values: Floats, sums: Any, counts: npt.NDArray[Any], *, further: bool) -> Integers | None:
+    """Find whole numbers with given sums by an integer program: what is added to, and taken from, each floor."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import hstack
+
+    whole = np.floor(values + 1e-7)
+    remainder = np.clip(values - whole, 0, 1)
+    most: Any = np.concatenate([np.full(len(values), np.inf if further else 1), whole * further])
+    gaps = counts - sums @ whole
+    solved = milp(
+        np.concatenate([1 - remainder, 1 + remainder]),
+        integrality=np.ones(2 * len(values)),
+        bounds=Bounds(0, most),
+        constraints=LinearConstraint(hstack([sums, -sums]), gaps, gaps),
+        options={"time_limit": _SECONDS},
+    )
+    if solved.x is None:
+        return None
+    added, taken = np.split(np.rint(solved.x), 2)
+    found = (whole + added - taken).astype(np.int64)
+    return found if (sums @ found == counts).all() and (found >= 0).all() else None
+
+
+def _sums(whole: Integers, totals: Totals) -> Integers:
+    sums = np.zeros(len(totals.counts), dtype=np.int64)
+    np.add.at(sums, totals.labels, whole)
+    return sums
+
 
 Spread: TypeAlias = Callable[[Floats], Floats]
 """Multiplies columns of weights of the cells by the covariance of their estimate."""
@@ -213,3 +311,87 @@ def _joined(labels: Sequence[Integers]) -> Integers:
         _, inverse = np.unique(number * (int(each.max()) + 1) + each, return_inverse=True)
         number = inverse.reshape(-1)
     return number
+
+
+# The error of an estimate that meets public totals, where every answer has noise of one scale.
+
+_DRAWN = 40_000
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedError:
+    """The error of an answer of the best linear estimate; it does not depend on the data."""
+
+    raw: ExpectedError
+    """The error of an answer before the totals are used."""
+    left: Floats
+    """The share of the variance of each answer that is left."""
+    estimate: Callable[[Floats], Floats]
+    """Turns noise, counted in units, into the error that it leaves."""
+    precision: float = 0.0
+
+    def __repr__(self) -> str:
+        return in_short(self)
+
+    @classmethod
+    def of_cells(cls, raw: ExpectedError, constraints: Constraints) -> ConstrainedError:
+        """Give the error of the cells nearest in squares."""
+        empty = constraints.of_table(np.zeros(constraints.cells, dtype=np.int64))
+        return cls(raw, 1 - constraints.leverage, empty.nearest)
+
+    @property
+    def distribution(self) -> str:
+        """How its spread was estimated."""
+        return f"{self.raw.law.name} draws, less what the public totals say of them, simulated"
+
+    @property
+    def of(self) -> str:
+        """What the error refers to."""
+        return self.raw.of
+
+    @property
+    def unit(self) -> Fraction:
+        """What one whole number of the release stands for."""
+        return self.raw.unit
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error, over all answers."""
+        return float(np.mean(self.by_answer() ** 2))
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error: the typical size of the error."""
+        return sqrt(self.mse)
+
+    def by_answer(self) -> Floats:
+        """Return the root mean squared error of each answer: 0 where the totals tell it."""
+        return np.sqrt(self.raw.mse * np.where(self.left > 1e-9, self.left, 0.0))
+
+    def interval(self, level: Number = "0.95") -> float:
+        """Return a bound on the error of a random answer that holds with probability ``level``; simulated."""
+        return self._quantile(self._sampled, level)
+
+    def intervals(self, level: Number = "0.95") -> Floats:
+        """Return a bound on the error of each answer: 0 where the totals tell it, else in proportion to its error.
+
+        Errors of different sizes have nearly the same shape, so that few draws of each tell enough.
+        """
+        errors = self.by_answer()
+        noisy = errors > 0
+        sizes = self._sampled.reshape(-1, len(errors))[:, noisy] / errors[noisy]
+        return errors * self._quantile(sizes, level)
+
+    def _quantile(self, sizes: Floats, level: Number) -> float:
+        share = exact(level, "the level", error=QueryError)
+        if not 0 < share < 1:
+            raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
+        return float(np.quantile(sizes, float(share))) if self.mse else 0.0
+
+    @cached_property
+    def _sampled(self) -> Floats:
+        # Fixed bits, so that everyone computes the same error for the same noise scales.
+        source, many = SimulationSource("public totals"), len(self.left)
+        draws = (self.raw.law.draw(self.raw.scale, many, source=source) for _ in range(-(-_DRAWN // many)))
+        left = [self.estimate(noise.astype(np.float64)) for noise in draws]
+        return np.abs(np.concatenate(left)) * float(self.raw.unit)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import sqrt
+from math import inf, sqrt
 from typing import Protocol
 
+from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.noise.laplace import both_within, each_within
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE, Law
 from blowfish_privacy.support.exact import Number, about
 
@@ -96,3 +98,146 @@ class ExpectedError:
     def interval(self, level: Number = "0.95") -> float:
         """Return a bound on the error that holds with probability ``level``."""
         return float(self.law.quantile(self.scale, level) * self.unit) if self.scale else 0.0
+
+
+# The error of a number that is so many times another one.
+
+
+@dataclass(frozen=True)
+class ScaledError:
+    """The error of a number in other units than those it was computed in, and what it is of."""
+
+    error: Error
+    factor: Fraction
+    of: str
+
+    unit = Fraction(1)
+
+    @property
+    def distribution(self) -> str:
+        """The law of the error."""
+        return self.error.distribution
+
+    @property
+    def precision(self) -> float:
+        """The relative standard error of the mean squared error."""
+        return self.error.precision
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error."""
+        return self.error.mse * float(self.factor) ** 2
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error: the typical size of the error."""
+        return self.error.rmse * float(self.factor)
+
+    def interval(self, level: Number = "0.95") -> float:
+        """Return a bound on the error that holds with at least this probability."""
+        return self.error.interval(level) * float(self.factor)
+
+
+# The error of a mean whose count is noisy too.
+
+_ROUNDS = 60
+_NEAR = 1e-6
+"""The share of the range below which going on is not worth it."""
+
+
+@dataclass(frozen=True)
+class MeanError:
+    """The error of (sum + e) / (count + f), which is exactly (e - offset f) / (count + f), offset the true mean's.
+
+    Before a release neither the count nor the offset is known: the error is then that of the mean times the number of
+    records, or that of the mean at a count that is assumed, for an offset that may be anywhere in the range. After it,
+    both are taken as released (delta method).
+    """
+
+    sum_scale: Fraction
+    """In half steps."""
+    count_scale: Fraction
+    """0 where the count is exact."""
+    width: int
+    """The width of the range of values, in steps."""
+    offset: float | None = None
+    """The released distance, in steps, of the mean from the middle of the range; None before a release."""
+    records: int = 1
+    """The released count; 0 is exact, and leaves the mean open."""
+    step: Fraction = Fraction(1)
+    """The distance between neighbouring values."""
+    assumed: int | None = None
+    """The count that is assumed before a release; None where there is nothing to assume it from."""
+
+    distribution = "two discrete Laplace draws, at the count that is released"
+    precision = 0.0
+    unit = Fraction(1)
+
+    def __repr__(self) -> str:
+        return in_short(self)
+
+    @property
+    def of(self) -> str:
+        """The mean, or what can be said of it before the count is released."""
+        if self.offset is not None:
+            return "the mean"
+        if self.assumed is None:
+            return "the mean times the number of records"
+        return f"the mean of a group of {self.assumed:,} records, as if all groups had the same size"
+
+    @property
+    def _divisor(self) -> int:
+        return self.records if self.offset is not None else self.assumed or 1
+
+    @property
+    def _within_range(self) -> bool:
+        """Whether the error is that of a mean, which lies in the range, and so is never further off than its width."""
+        return self.offset is not None or self.assumed is not None
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error."""
+        squared = self.width**2 / 12 if self.offset is None else self.offset**2
+        of_sum, of_count = (DISCRETE_LAPLACE.variance(s) if s else 0.0 for s in (self.sum_scale, self.count_scale))
+        squares = (of_sum / 4 + squared * of_count) / self._divisor**2 if self._divisor else inf
+        return float(self.step) ** 2 * (min(squares, float(self.width) ** 2) if self._within_range else squares)
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error: the typical size of the error."""
+        return sqrt(self.mse)
+
+    def interval(self, level: Number = "0.95") -> float:
+        """Return a bound on the error that holds with at least this probability, whatever the data.
+
+        The released sum minus the true offset times the released count is noise alone. The offsets for which it is no
+        larger than such noise is with that probability are the interval; what lies furthest from the mean bounds it.
+        """
+        if self.offset is None:
+            worst = each_within(self.sum_scale, 0.5, self.count_scale, self.width / 2, level) / self._divisor
+            return (min(worst, self.width) if self._within_range else worst) * float(self.step)
+        # A noisy count of 1 may stand for one below.
+        if self.records <= (1 if self.count_scale else 0):
+            return self.width * float(self.step)
+        ends = (self._furthest(sign, level) for sign in (1, -1))
+        return min(self.width, max(ends)) * float(self.step)
+
+    def _noise(self, offset: float, level: Number) -> float:
+        """Bound the noise on the sum less an offset times that on the count, in steps."""
+        return both_within(self.sum_scale, 0.5, self.count_scale, offset, level)
+
+    def _furthest(self, sign: int, level: Number) -> float:
+        """Go from an end of the range towards the released offset, as far as noise, which grows with it, permits."""
+        released = self.offset or 0.0
+        end = sign * self.width / 2
+        for _ in range(_ROUNDS):
+            nearer = released + sign * self._noise(max(abs(end), released), level) / self.records
+            if sign * (end - nearer) <= _NEAR * self.width:
+                break
+            end = nearer
+        return sign * (end - released)
+
+
+def no_mean() -> RefusalError:
+    """Return the refusal of a mean of nobody."""
+    return RefusalError("a mean of no records does not exist.", hint="state size, or give data with rows.")

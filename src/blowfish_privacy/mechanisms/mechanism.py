@@ -20,7 +20,6 @@ from blowfish_privacy.aggregates import Aggregates, AttributeSets
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError
 from blowfish_privacy.mechanisms.error import Error
-from blowfish_privacy.mechanisms.homes import HOMES
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
@@ -29,10 +28,47 @@ from blowfish_privacy.privacy.measure import EPSILON, Measure
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import LARGEST_ANSWER
-from blowfish_privacy.support.exact import Number
+from blowfish_privacy.support.exact import Number, rounded_up
 from blowfish_privacy.support.file_forms import enter
 from blowfish_privacy.support.on_demand import KindsOnDemand
 from blowfish_privacy.support.progress import task
+
+# Where the mechanisms of this package are defined: they are imported when one of them is asked for.
+
+ALIKE = {"gaussian": "independent", "laplace": "independent"}
+GIVING = {
+    "clusters": {
+        "counted-grid": "clusters.counted_grid",
+        "lloyd": "clusters.lloyd",
+        "soft-grid": "clusters.soft_grid",
+        "soft-mesh": "clusters.soft_mesh",
+    },
+    "grid": {
+        **ALIKE,
+        "adaptive-grid": "grid.adaptive_grid",
+        "gaussian-flow": "grid.gaussian_flow",
+        "gaussian-grid": "grid.gaussian_grid",
+        "grid-flow": "grid.grid_flow",
+        "grid-hierarchy": "grid.grid_hierarchy",
+    },
+    "numbers": {**ALIKE, "mean-offsets": "means", "weighted-offsets": "means"},
+    "cumulative": {
+        **ALIKE,
+        "gaussian-hierarchy": "ordered.gaussian_hierarchy",
+        "gaussian-ordered": "ordered.gaussian_hierarchy",
+        "smooth-hierarchy": "ordered.smooth_hierarchy",
+        "ordered": "ordered.ordered",
+        "ordered-hierarchical": "ordered.ordered_hierarchical",
+    },
+    "records": {"synthetic": "synthetic.synthetic", "synthetic-laplace": "synthetic.synthetic"},
+    "tables": {
+        "gaussian-marginals": "tables.gaussian.gaussian_marginals",
+        "marginals": "tables.marginals",
+    },
+}
+"""The modules of the mechanisms that give each kind of answer, by name; among equals the first is chosen."""
+HOMES = {name: module for giving in GIVING.values() for name, module in giving.items()}
+
 
 NO_NOISE = "this answer depends on secrets and has no noise: it certifies nothing."
 MOST_SECRET_RECORDS = 2**40
@@ -217,3 +253,18 @@ class Mechanism(ABC):
     @abstractmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         """Read what :meth:`to_document` writes."""
+
+
+# The refusal of clusters of so few records that noise would choose them.
+
+
+class TooFewError(RefusalError):
+    """There are too few records: any centres would be noise."""
+
+    @classmethod
+    def of(cls, records: int, epsilon: Fraction) -> TooFewError:
+        """Refuse this number of records at this epsilon."""
+        return cls(
+            f"{records:,} records at epsilon {rounded_up(epsilon)} say too little: any centres would be noise.",
+            hint="raise epsilon, or take fewer attributes.",
+        )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from blowfish_privacy.mechanisms import ExpectedError
-from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
+from blowfish_privacy.mechanisms.constraints import ConstrainedError
 from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.release import public_totals

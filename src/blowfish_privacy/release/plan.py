@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms import Error, Mechanism, candidates
-from blowfish_privacy.mechanisms.error import shown
-from blowfish_privacy.mechanisms.mean_error import MeanError
+from blowfish_privacy.mechanisms.error import MeanError, shown
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, Population
 from blowfish_privacy.privacy.measure import Measure

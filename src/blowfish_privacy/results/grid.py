@@ -13,8 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.mechanisms import Error, ExpectedError, GridFamily
-from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
-from blowfish_privacy.mechanisms.constraints import Correction
+from blowfish_privacy.mechanisms.constraints import ConstrainedError, Correction
 from blowfish_privacy.mechanisms.grid.grid_error import GridError, over_all_rectangles
 from blowfish_privacy.mechanisms.grid.known_parts import KnownParts, known_bounds
 from blowfish_privacy.mechanisms.grid.rectangle_intervals import RectangleIntervals, areas

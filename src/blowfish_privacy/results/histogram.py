@@ -12,8 +12,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms import Error, ExpectedError
-from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
-from blowfish_privacy.mechanisms.constraints import Constraints
+from blowfish_privacy.mechanisms.constraints import ConstrainedError, Constraints
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.tables import draw_table, table_figure
 from blowfish_privacy.results.result import Result

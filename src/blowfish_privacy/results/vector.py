@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.mechanisms import Error, ExpectedError
-from blowfish_privacy.mechanisms.constrained_error import ConstrainedError
-from blowfish_privacy.mechanisms.constraints import Constraints, Correction
+from blowfish_privacy.mechanisms.constraints import ConstrainedError, Constraints, Correction
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.results.pictures.figure import plain_text
 from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals, interval_figure

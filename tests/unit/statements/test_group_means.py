@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.mechanisms.mean_error import MeanError
+from blowfish_privacy.mechanisms.error import MeanError
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.release.public_sizes import PublicNumbers
 from blowfish_privacy.release.spending import Spending

@@ -19,8 +19,8 @@ from blowfish_privacy.mechanisms.grid.rectangles import (
     rectangles_of,
     sums_of,
 )
+from blowfish_privacy.mechanisms.intervals import bounds_by_size, normal_errors, sizes_up_to
 from blowfish_privacy.mechanisms.mechanism import Mechanism
-from blowfish_privacy.mechanisms.sizes import bounds_by_size, normal_errors, sizes_up_to
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.queries.counts import HistogramForm

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import RefusalError, brief
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
+from blowfish_privacy.mechanisms.intervals import sizes_up_to
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_squares
 from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE, RangeError
 from blowfish_privacy.mechanisms.ordered.segment import check_size
-from blowfish_privacy.mechanisms.sizes import sizes_up_to
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.public_totals import Totals

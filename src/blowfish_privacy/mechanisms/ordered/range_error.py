@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.error import in_short
-from blowfish_privacy.mechanisms.sizes import bounds_by_size
+from blowfish_privacy.mechanisms.intervals import bounds_by_size
 from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number, exact

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.constraints import Correction
-from blowfish_privacy.mechanisms.interval_widths import Errors, IntervalWidths, checked_level, normal_width
+from blowfish_privacy.mechanisms.intervals import Errors, IntervalWidths, checked_level, normal_width
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.stand_in import spread_evenly, stand_in
 from blowfish_privacy.noise import SimulationSource

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.mechanisms.constraints import rounded_in_parts, rounded_to
 from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
 from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import fit_one, fit_two, within
 from blowfish_privacy.mechanisms.tables.nesting import Axes
-from blowfish_privacy.mechanisms.whole_counts import rounded_in_parts, rounded_to
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.support.arrays import Floats, Integers
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import lcm
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError, brief
-from blowfish_privacy.mechanisms.mean_error import MeanError
+from blowfish_privacy.mechanisms.error import MeanError, ScaledError, no_mean
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
@@ -20,6 +21,7 @@ from blowfish_privacy.privacy.loss import PRESENCE, Loss, PairClass
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_by_class, sensitivity_of
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.sums import SumForm
+from blowfish_privacy.queries.weights import WeightedValues
 from blowfish_privacy.support.exact import exact, rounded
 
 _SUM_SHARE = Fraction(591, 1000)
@@ -210,3 +212,191 @@ def _moves(form: SumForm, policy: Policy) -> dict[PairClass, Fraction]:
     """Bound by how many steps secret pairs of each class move the sum; offsets move as values do."""
     changes = sensitivity_by_class(form, policy, sensitivity_of(form, policy).value)
     return {pairs: change / form.attribute.spacing for pairs, change in changes.items() if pairs != PRESENCE}
+
+
+# The weighted mean of an attribute: noise on the sum of the weights and on a weighted sum of offsets.
+
+_SHARES = tuple(Fraction(share, 8) for share in range(1, 8))
+"""How much of what may be lost the sum gets, of which the best is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedOffsets(Mechanism):
+    """Noise on the sum of the weights, and on the weighted sum of offsets from the middle of the range.
+
+    Privacy: (epsilon, P)-Blowfish, epsilon = the largest |change of the sum| / sum scale + |change of the sum of the
+        weights| / weights scale along a secret pair [he2014, Theorem 5.1].
+    Sensitivity: that of the two rows divided by their scales, as one linear form; a row of sensitivity 0 gets no noise.
+    Error: that of the sum minus the mean offset times that of the weights, divided by the noisy sum of the weights; the
+        best of seven ways to share epsilon is taken, for a mean that may lie anywhere in the range.
+    Cost: time and memory linear in the number of values times that of weights.
+    Numerics: both rows are whole numbers, noise is an exact integer; floating point only afterwards.
+    Proof: docs/proofs/weights.md
+    """
+
+    form: WeightedValues
+    sum_scale: Fraction
+    """In halves of a unit of the values times a unit of the weights; 0 means no noise."""
+    weights_scale: Fraction
+    """In units of the weights; 0 means no noise."""
+
+    name = "weighted-offsets"
+    gives = ("numbers",)
+    proof = "docs/proofs/weights.md"
+
+    def __post_init__(self) -> None:
+        for scale in (self.sum_scale, self.weights_scale):
+            if scale:
+                checked_scale(scale)
+
+    @classmethod
+    def answers(cls, query: Query) -> bool:
+        """Say whether a query is a weighted mean."""
+        return query.divisor_measured and super().answers(query)
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Share epsilon between the rows in the best of several ways, then scale both to lose exactly that."""
+        form = _weighted(query, policy)
+        if records == 0:
+            raise no_mean()
+        check_secret_size(policy, _heaviest(form))
+        alone = [sensitivity_of(replace(_rows(form), factors=only), policy).value for only in ((2, 0), (0, 1))]
+        if not all(alone):
+            # Where only the weights change, there is nothing to learn from offsets, and noise on them costs nothing.
+            of_sum, of_weights = (change / epsilon for change in alone)
+            return cls(form, of_sum or of_weights, of_weights)
+        made = [cls._shared(form, policy, epsilon, alone, share) for share in _SHARES]
+        return min(made, key=lambda mechanism: mechanism.expected_error().mse)
+
+    @classmethod
+    def _shared(
+        cls, form: WeightedValues, policy: Policy, epsilon: Fraction, alone: list[Fraction], share: Fraction
+    ) -> Self:
+        scales = alone[0] / share, alone[1] / (1 - share)
+        lost = sensitivity_of(_divided(form, *scales), policy).value / epsilon
+        return cls(form, *(scale * lost for scale in scales))
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Divide the rows by the scales held, and derive how much that changes along the pairs of each class."""
+        for scale, only in ((self.sum_scale, (2, 0)), (self.weights_scale, (0, 1))):
+            if not scale and sensitivity_of(replace(_rows(self.form), factors=only), policy).value:
+                raise PolicyError(NO_NOISE)
+        divided = _divided(self.form, self.sum_scale, self.weights_scale)
+        lost = sensitivity_of(divided, policy).value
+        losses = sensitivity_by_class(divided, policy, lost) if lost else {}
+        scales = [scale for scale in (self.sum_scale, self.weights_scale) if scale]
+        return self.certified(policy, Loss.of(losses), sensitivity_of(self.form, policy), *scales)
+
+    @property
+    def width(self) -> int:
+        """The width of the range of values, in their units: twice the largest offset."""
+        return self.form.values[self.form.values.size - 1] - self.form.values[0]
+
+    @property
+    def rows(self) -> int:
+        """The weighted sum of offsets in halves, and the sum of the weights."""
+        return 2
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Add up the changes of both rows, each divided by its scale."""
+        return _divided(self.form, self.sum_scale, self.weights_scale).change(x, y)
+
+    def presence(self, x: Cell) -> Fraction:
+        """Add up what a record adds to both rows, each divided by its scale."""
+        return _divided(self.form, self.sum_scale, self.weights_scale).weight(x)
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Add up both rows exactly; then add the noise."""
+        # Checked against the number of records alone, so that no error depends on anyone's values.
+        if int(counts.sum()) * _heaviest(self.form) >= LARGEST_ANSWER:
+            raise DataError("the sums may be too large for 64-bit arithmetic.", hint="declare larger steps.")
+        answers = _rows(self.form).answer(counts).astype(np.int64)
+        for row, scale in enumerate((self.sum_scale, self.weights_scale)):
+            answers[row : row + 1] += discrete_laplace(scale, 1, source=source) if scale else 0
+        return answers
+
+    def mean(self, noisy: npt.NDArray[np.int64]) -> float:
+        """Divide the sum by the sum of the weights, taken to be one unit at least; the mean lies in the range."""
+        low, unit = self.form.values[0], float(self.form.values.unit)
+        middle = low + self.width / 2
+        return min(max(middle + self._offset(noisy), low), low + self.width) * unit
+
+    def _offset(self, noisy: npt.NDArray[np.int64]) -> float:
+        return int(noisy[0]) / 2 / max(int(noisy[1]), 1)
+
+    def expected_error(self) -> ScaledError:
+        """Give the error of the mean times the sum of the weights, since that sum is not known beforehand."""
+        error = MeanError(self.sum_scale, self.weights_scale, self.width)
+        return ScaledError(
+            error, self.form.values.unit * self.form.weights.unit, "the mean times the sum of the weights"
+        )
+
+    def error_of(self, noisy: npt.NDArray[np.int64]) -> ScaledError:
+        """Give the error of a mean that was released, at its own sum of weights and offset."""
+        offset = min(abs(self._offset(noisy)), self.width / 2)
+        # Exact weights that add up to nothing leave the mean open.
+        least = 1 if self.weights_scale else 0
+        error = MeanError(self.sum_scale, self.weights_scale, self.width, offset, max(int(noisy[1]), least))
+        return ScaledError(error, self.form.values.unit, "the weighted mean")
+
+    @property
+    def notices(self) -> list[str]:
+        """Say on what the error depends."""
+        divisor = "a noisy" if self.weights_scale else "the exact"
+        return [
+            f"The weighted mean is a noisy sum divided by {divisor} sum of the weights: how wrong it is follows from "
+            "that sum, which is released. With few records it may be anywhere in the range."
+        ] * bool(self.sum_scale or self.weights_scale)
+
+    def without_noise(self) -> str | None:
+        """Say that the sum of the weights is exact, where no secret pair changes it."""
+        return None if self.weights_scale or not self.sum_scale else "the sum of the weights, which is not secret"
+
+    def words(self) -> str:
+        """State both scales."""
+        weight = self.form.weights.unit
+        of_sum = rounded(self.sum_scale * self.form.values.unit * weight / 2)
+        said = f"The weighted sum of offsets from the middle of the range gets Laplace noise of scale {of_sum}"
+        if not self.weights_scale:
+            return f"{said}; the sum of the weights is public."
+        of_weights = rounded(self.weights_scale * weight)
+        return f"{said}, the sum of the weights of scale {of_weights}; the mean is their quotient."
+
+    def to_document(self) -> dict[str, Any]:
+        """Write both scales."""
+        return {
+            "name": self.name,
+            "sum": {"scale": str(self.sum_scale)},
+            "weights": {"scale": str(self.weights_scale)},
+        }
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read both scales; the certificate is derived from them."""
+        scales = [exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sum", "weights")]
+        return cls(_weighted(query, policy), *scales)
+
+
+def _weighted(query: Query, policy: Policy) -> WeightedValues:
+    form = query.on(policy.domain)
+    if not query.divisor_measured or not isinstance(form, WeightedValues):
+        raise RefusalError(f"this mechanism answers weighted means, not {brief(query)}.")
+    return form
+
+
+def _rows(form: WeightedValues) -> WeightedValues:
+    """Return the rows as they are measured: offsets in halves, and weights, both whole numbers."""
+    return replace(form, factors=(2, 1), unit=Fraction(1))
+
+
+def _divided(form: WeightedValues, sum_scale: Fraction, weights_scale: Fraction) -> WeightedValues:
+    """Return the rows divided by their scales, those with a scale of 0 left out: its changes are what is lost."""
+    of_sum, of_weights = (1 / scale if scale else Fraction(0) for scale in (sum_scale, weights_scale))
+    shared = lcm(of_sum.denominator, of_weights.denominator)
+    return replace(form, factors=(int(2 * of_sum * shared), int(of_weights * shared)), unit=Fraction(1, shared))
+
+
+def _heaviest(form: WeightedValues) -> int:
+    rows = _rows(form)
+    return int(rows.weight(rows.heaviest()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from math import sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,17 +13,23 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError
-from blowfish_privacy.mechanisms.error import ExpectedError
-from blowfish_privacy.mechanisms.mean_error import no_mean
+from blowfish_privacy.mechanisms.error import ExpectedError, no_mean
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
-from blowfish_privacy.noise import BitSource
-from blowfish_privacy.noise.law import Law
+from blowfish_privacy.noise import BitSource, checked_scale, checked_variance, discrete_gaussian, discrete_laplace
+from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import Loss, PairClass
-from blowfish_privacy.privacy.sensitivity import Sensitivity
+from blowfish_privacy.privacy.measure import RHO
+from blowfish_privacy.privacy.sensitivity import (
+    Sensitivity,
+    sensitivity_by_class,
+    sensitivity_of,
+    squared_by_class,
+    squared_sensitivity,
+)
 from blowfish_privacy.queries import LinearForm, Query
-from blowfish_privacy.support.exact import exact
+from blowfish_privacy.support.exact import about, exact, rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,3 +150,124 @@ def _divisor(query: Query, policy: Policy, records: int | None) -> int:
     if not isinstance(records, int) or isinstance(records, bool) or records < 1:
         raise no_mean()
     return records
+
+
+# Discrete Laplace noise on every output of a linear query.
+
+
+@dataclass(frozen=True, eq=False)
+class Laplace(NoiseAlike):
+    """Adds independent discrete Laplace noise of one scale to every output.
+
+    Privacy: (epsilon, P)-Blowfish with epsilon = S(W, P) / scale [he2014, Theorem 5.1], noise as in [ghosh2009].
+    Sensitivity: S(W, P), the worst secret pair of the projected graph; an output of sensitivity 0 gets no noise.
+    Error: variance 2 q / (1 - q)^2 per output in units^2, q = exp(-1 / scale); below 2 scale^2.
+    Cost: time and memory linear in the number of outputs.
+    Numerics: answers are whole numbers of a unit, noise is an exact integer, and their sum is exact.
+    Proof: docs/proofs/laplace.md
+    """
+
+    name = "laplace"
+    preferred_for = ("numbers",)
+    proof = "docs/proofs/laplace.md"
+    law = DISCRETE_LAPLACE
+    scale_key = "scale"
+
+    def __post_init__(self) -> None:
+        if self.scale:
+            # Checked when planning, before anything is charged: not every scale can be drawn from.
+            checked_scale(self.scale)
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Set the scale to S / epsilon, S the sensitivity in units."""
+        form = query.on(policy.domain)
+        return cls.of_query(query, policy, sensitivity_of(form, policy).value / form.unit / epsilon, records)
+
+    def sensitivity(self, policy: Policy) -> Sensitivity:
+        """Derive the largest sum of absolute changes."""
+        return sensitivity_of(self.form, policy)
+
+    def changes(self, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
+        """Derive the largest sum of absolute changes along the secret pairs of each class."""
+        return sensitivity_by_class(self.form, policy, largest)
+
+    def change(self, x: Cell, y: Cell | None) -> Fraction:
+        """Add up the absolute changes of the answers."""
+        return self.form.weight(x) if y is None else self.form.change(x, y)
+
+    def hidden(self, change: Fraction) -> Fraction:
+        """Divide the L1 change of the answers by the scale."""
+        return change / self.form.unit / self.scale
+
+    def noise(self, count: int, source: BitSource) -> npt.NDArray[np.int64]:
+        """Draw discrete Laplace noise."""
+        return discrete_laplace(self.scale, count, source=source)
+
+    def words(self) -> str:
+        """State the scale and the unit of the noise."""
+        unit = self.form.unit / self.divisor
+        scale = rounded(self.scale * unit)
+        return f"Each number gets Laplace noise of scale {scale}, in whole multiples of {rounded(unit)}."
+
+
+# Discrete Gaussian noise on every output of a linear query.
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(NoiseAlike):
+    """Adds independent discrete Gaussian noise of one variance to every output.
+
+    Privacy: (rho, P)-zero-concentrated Blowfish with rho = S / (2 variance) [bun2016, canonne2020].
+    Sensitivity: S, the largest sum of squared changes along a secret pair of the projected graph.
+    Error: the variance itself, in units^2, or a little less where it is small.
+    Cost: time and memory linear in the number of outputs.
+    Numerics: answers are whole numbers of a unit, noise is an exact integer, and their sum is exact.
+    Proof: docs/proofs/gaussian.md
+    """
+
+    name = "gaussian"
+    counted_in = RHO
+    preferred_for = ("numbers",)
+    proof = "docs/proofs/gaussian.md"
+    law = DISCRETE_GAUSSIAN
+    scale_key = "variance"
+
+    def __post_init__(self) -> None:
+        if self.scale:
+            # Checked when planning, before anything is charged: not every variance can be drawn from.
+            checked_variance(self.scale)
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
+        """Set the variance to S / (2 rho), S the largest sum of squared changes in units."""
+        form = query.on(policy.domain)
+        return cls.of_query(query, policy, squared_sensitivity(form, policy).value / form.unit**2 / (2 * rho), records)
+
+    def sensitivity(self, policy: Policy) -> Sensitivity:
+        """Derive the largest sum of squared changes."""
+        return squared_sensitivity(self.form, policy)
+
+    def changes(self, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
+        """Derive the largest sum of squared changes along the secret pairs of each class."""
+        return squared_by_class(self.form, policy, largest)
+
+    def change(self, x: Cell, y: Cell | None) -> Fraction:
+        """Add up the squared changes of the answers."""
+        return self.form.squared_weight(x) if y is None else self.form.squared_change(x, y)
+
+    def hidden(self, change: Fraction) -> Fraction:
+        """Divide the squared change of the answers by twice the variance."""
+        return change / self.form.unit**2 / (2 * self.scale)
+
+    def noise(self, count: int, source: BitSource) -> npt.NDArray[np.int64]:
+        """Draw discrete Gaussian noise."""
+        return discrete_gaussian(self.scale, count, source=source)
+
+    def words(self) -> str:
+        """State the standard deviation and the unit of the noise."""
+        unit = self.form.unit / self.divisor
+        deviation = about(sqrt(self.scale) * float(unit))
+        return (
+            f"Each number gets Gaussian noise of standard deviation {deviation}, in whole multiples of {rounded(unit)}."
+        )
