@@ -16,8 +16,8 @@ import numpy.typing as npt
 from blowfish_lab.audit.cases import Case
 from blowfish_lab.audit.outputs import Remembered
 from blowfish_privacy.mechanisms import Mechanism
-from blowfish_privacy.mechanisms.clusters.counted_grid import CountedGrid
 from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
+from blowfish_privacy.mechanisms.clusters.soft_grid import CountedGrid
 from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
 from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid
 from blowfish_privacy.mechanisms.grid.blocks import Blocks

@@ -10,9 +10,8 @@ from blowfish_privacy.queries import Query
 from blowfish_privacy.support.on_demand import attributes_of
 
 if TYPE_CHECKING:
-    from blowfish_privacy.mechanisms.clusters.counted_grid import CountedGrid
     from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
-    from blowfish_privacy.mechanisms.clusters.soft_grid import SoftGrid
+    from blowfish_privacy.mechanisms.clusters.soft_grid import CountedGrid, SoftGrid
     from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
     from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis
     from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid
@@ -57,9 +56,8 @@ def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
 __getattr__ = attributes_of(
     __name__,
     {
-        "clusters.counted_grid": ["CountedGrid"],
         "clusters.lloyd": ["NoisyLloyd"],
-        "clusters.soft_grid": ["SoftGrid"],
+        "clusters.soft_grid": ["CountedGrid", "SoftGrid"],
         "clusters.soft_mesh": ["SoftMesh"],
         "clusters.synopsis": ["Points", "Synopsis"],
         "grid.adaptive_grid": ["AdaptiveGrid"],

@@ -38,7 +38,7 @@ from blowfish_privacy.support.progress import task
 ALIKE = {"gaussian": "independent", "laplace": "independent"}
 GIVING = {
     "clusters": {
-        "counted-grid": "clusters.counted_grid",
+        "counted-grid": "clusters.soft_grid",
         "lloyd": "clusters.lloyd",
         "soft-grid": "clusters.soft_grid",
         "soft-mesh": "clusters.soft_mesh",

@@ -13,9 +13,8 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.mechanisms import Points, Synopsis
-from blowfish_privacy.mechanisms.clusters.centres import Clusters, cluster, nearest_centre
-from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
-from blowfish_privacy.mechanisms.clusters.public_parts import meet_totals
+from blowfish_privacy.mechanisms.clusters.centres import Clusters, cluster, meet_totals, nearest_centre
+from blowfish_privacy.mechanisms.clusters.synopsis import MOST_DIMENSIONS
 from blowfish_privacy.privacy.public_totals import MOST_CELLS
 from blowfish_privacy.queries.counts import clusters_asked
 from blowfish_privacy.release.document import seal

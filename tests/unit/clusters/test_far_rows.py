@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from blowfish_privacy.mechanisms.clusters.mesh_choice import Masses, stand_out
+from blowfish_privacy.mechanisms.clusters.soft_mesh import Masses, stand_out
 
 NODES = 200
 BESIDE = csr_array(

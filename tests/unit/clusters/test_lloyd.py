@@ -12,8 +12,8 @@ import blowfish_privacy as bp
 from blowfish_privacy.aggregates import Assignment, Decay, RecordAggregates
 from blowfish_privacy.domain import Binned, Numeric
 from blowfish_privacy.mechanisms import NoisyLloyd
-from blowfish_privacy.mechanisms.clusters.assigned_change import Assigning
 from blowfish_privacy.mechanisms.clusters.centres import cluster, nearest_centre
+from blowfish_privacy.mechanisms.clusters.lloyd import Assigning
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.release import verification
 from blowfish_privacy.release.plan import make_plan

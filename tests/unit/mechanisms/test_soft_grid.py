@@ -12,11 +12,9 @@ import blowfish_privacy as bp
 from blowfish_privacy.aggregates import Axis, Lattice, Run, TableAggregates
 from blowfish_privacy.domain import Binned, Numeric
 from blowfish_privacy.mechanisms import MECHANISMS, SoftGrid, SoftMesh
-from blowfish_privacy.mechanisms.clusters.block_grids import coarsened
-from blowfish_privacy.mechanisms.clusters.deconvolution import keep_largest, project
-from blowfish_privacy.mechanisms.clusters.lattice_sensitivity import change, lattice_sensitivity
-from blowfish_privacy.mechanisms.clusters.mesh import Mesh
-from blowfish_privacy.mechanisms.clusters.stretches import stretches
+from blowfish_privacy.mechanisms.clusters.soft_grid import coarsened
+from blowfish_privacy.mechanisms.clusters.soft_mesh import Mesh
+from blowfish_privacy.mechanisms.clusters.synopsis import change, keep_largest, lattice_sensitivity, project, stretches
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.release import reading, verification
 from blowfish_privacy.testing.strategies import policies
@@ -85,7 +83,7 @@ def test_no_secret_pair_leaves_a_stretch(policy):
 def exact_rows(mechanism, counts, patch):
     patch.setattr("blowfish_privacy.mechanisms.clusters.soft_grid.discrete_laplace", silent)
     patch.setattr("blowfish_privacy.mechanisms.clusters.soft_mesh.discrete_laplace", silent)
-    patch.setattr("blowfish_privacy.mechanisms.clusters.block_grids.discrete_laplace", silent)
+    patch.setattr("blowfish_privacy.mechanisms.clusters.soft_grid.discrete_laplace", silent)
     return mechanism.draw(TableAggregates(mechanism.form.domain, counts), SystemSource())
 
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.mechanisms.clusters.synopsis import Points
-from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, RecordAggregates
+from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms import Points, Synopsis
+from blowfish_privacy.mechanisms.clusters.synopsis import Points, to_values
+from blowfish_privacy.mechanisms.constraints import Constraints
+from blowfish_privacy.noise import SimulationSource
+from blowfish_privacy.privacy.public_totals import Totals
+from blowfish_privacy.support.arrays import Floats, Integers
 
 _RESTARTS = 20
 
@@ -75,3 +83,126 @@ def nearest_centre(places: Floats, centers: Floats) -> npt.NDArray[np.int64]:
         part = places[start : start + step]
         nearest[start : start + step] = ((part[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
     return nearest
+
+
+# Points whose weights meet public totals of parts of the cells.
+
+
+def meet_totals(points: Points, domain: Domain, constraints: Constraints) -> Points:
+    """Scale the weights of the points in each part until all totals are met.
+
+    A part that holds records, and in which no point lies, gets one in its middle cell.
+    """
+    if max(len(each.counts) for each in constraints.totals) == 1:
+        return points
+    columns = [_positions(attribute, points.places[:, axis]) for axis, attribute in enumerate(domain.attributes)]
+    cells = np.ravel_multi_index(columns, domain.shape)
+    for each in constraints.totals:
+        empty = np.flatnonzero((np.bincount(each.labels[cells], minlength=len(each.counts)) == 0) & (each.counts > 0))
+        middles = [np.flatnonzero(each.labels == part) for part in empty.tolist()]
+        points, cells = _with_cells(points, domain, cells, np.array([m[len(m) // 2] for m in middles], dtype=np.int64))
+    held = Constraints(tuple(Totals(each.labels[cells], each.counts) for each in constraints.totals))
+    return Points(points.places, held.scaled(points.weights), points.widths)
+
+
+def _positions(attribute: Attribute, places: Floats) -> Integers:
+    if isinstance(attribute, Binned):
+        edges = [float(bound) for bound in attribute.bounds]
+        found = np.searchsorted(edges, places, side="right") - 1
+    elif isinstance(attribute, Numeric):
+        found = np.rint((places - float(attribute.lowest)) / float(attribute.spacing)).astype(np.int64)
+    else:
+        raise QueryError("categories have no coordinates.")
+    return np.clip(found, 0, attribute.size - 1)
+
+
+def _with_cells(points: Points, domain: Domain, cells: Integers, added: Integers) -> tuple[Points, Integers]:
+    """Add a point without weight in the middle of each of some cells."""
+    if not len(added):
+        return points, cells
+    along = np.unravel_index(added, domain.shape)
+    low, high = (
+        np.stack(
+            [to_values(a, at.astype(np.float64) + end) for a, at in zip(domain.attributes, along, strict=True)], axis=1
+        )
+        for end in (0, 1)
+    )
+    places = np.concatenate([points.places, (low + high) / 2])
+    weights = np.concatenate([points.weights, np.zeros(len(added))])
+    return Points(places, weights, np.concatenate([points.widths, high - low])), np.concatenate([cells, added])
+
+
+# The typical quality of clusters: simulated on public synthetic points, since it depends on where records lie.
+
+_MOST_POINTS = 10_000
+_TRIAL_RESTARTS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class _Repeated:
+    """Public points, each of which stands for several records at the same place."""
+
+    points: RecordAggregates
+    times: int
+
+    def counts(self, sets: AttributeSets | None = None) -> list[Integers]:
+        return [self.times * table for table in self.points.counts(sets)]
+
+    def tables(self, sets: AttributeSets) -> Iterator[Integers]:
+        return (self.times * table for table in self.points.tables(sets))
+
+    def lattice_sums(self, lattice: Lattice) -> Integers:
+        return self.times * self.points.lattice_sums(lattice)
+
+    def assignments(self, assignment: Assignment) -> Integers:
+        return self.times * self.points.assignments(assignment)
+
+
+def typical_ratios(mechanism: Synopsis, k: int, records: int) -> dict[str, float]:
+    """Return, for public shapes with about as many records, the private objective divided by the non-private one."""
+    times = -(-records // _MOST_POINTS)
+    many = max(records // times, k)
+    return {
+        name: _ratio(
+            mechanism,
+            np.minimum(places * mechanism.form.domain.shape, np.array(mechanism.form.domain.shape) - 1),
+            k,
+            times,
+        )
+        for name, places in _shapes(many, len(mechanism.form.domain.shape), k).items()
+    }
+
+
+def _shapes(many: int, dimensions: int, k: int) -> dict[str, Floats]:
+    """Make public points in the unit box, always the same: round groups, and one group in a thin cloud."""
+    generator = np.random.default_rng(0)
+    middles = generator.uniform(0.1, 0.9, (k, dimensions))
+    groups = middles[generator.integers(0, k, many)] + generator.normal(0, 0.05, (many, dimensions))
+    cloud = generator.uniform(0, 1, (many, dimensions))
+    cloud[: many // 2] = 0.3 + generator.normal(0, 0.02, (many // 2, dimensions))
+    return {"round groups": np.clip(groups, 0, 1), "one dense group in a cloud": np.clip(cloud, 0, 1)}
+
+
+def _ratio(mechanism: Synopsis, places: Floats, k: int, times: int) -> float:
+    domain, positions = mechanism.form.domain, places.astype(np.int64)
+    aggregates = _Repeated(RecordAggregates(domain, tuple(positions.T)), times)
+    noisy = mechanism.draw(aggregates, SimulationSource("clusters"))
+    private = cluster(mechanism.points(noisy, times * len(positions)), k, seed=0, restarts=_TRIAL_RESTARTS).centers
+    values = _values(domain, positions)
+    plain = cluster(
+        Points(values, np.ones(len(values)), np.zeros_like(values)), k, seed=0, restarts=_TRIAL_RESTARTS
+    ).centers
+    best = _objective(values, plain)
+    return _objective(values, private) / best if best else 1.0
+
+
+def _values(domain: Domain, positions: Integers) -> Floats:
+    columns = [
+        to_values(attribute, positions[:, axis].astype(np.float64) + 0.5)
+        for axis, attribute in enumerate(domain.attributes)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _objective(values: Floats, centers: Floats) -> float:
+    return float(((values - centers[nearest_centre(values, centers)]) ** 2).sum())

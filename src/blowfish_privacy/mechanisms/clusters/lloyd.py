@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import isqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,21 +15,184 @@ import numpy.typing as npt
 from blowfish_privacy.aggregates import Aggregates, Assignment, Decay
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
-from blowfish_privacy.mechanisms.clusters.assigned_change import FINEST_WEIGHT, Assigning, Change
-from blowfish_privacy.mechanisms.clusters.assigning_choice import Choice
-from blowfish_privacy.mechanisms.clusters.centre_positions import Centres, is_position, spread_evenly, step_aside
-from blowfish_privacy.mechanisms.clusters.grid_choice import MOST_DIMENSIONS
-from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis, bound_clusters, to_points, whole_numbers
+from blowfish_privacy.graphs import SecretGraph
+from blowfish_privacy.mechanisms.clusters.synopsis import (
+    MOST_DIMENSIONS,
+    Points,
+    Synopsis,
+    bound_clusters,
+    to_points,
+    whole_numbers,
+    widths,
+)
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
-from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
+from blowfish_privacy.noise import LARGEST_SCALE, BitSource, checked_scale, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
-from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
+from blowfish_privacy.privacy.sensitivity import Sensitivity, Steps, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm, clusters_asked
 from blowfish_privacy.support.exact import exact, rounded
+
+# How much one secret move can change the sizes of clusters and the sums of offsets in a round.
+#
+# With hard assignment a record takes itself and its offsets from one cluster to another. With soft assignment its
+# shares change with the distance it moves, and its offsets by no more than the move. See docs/proofs/lloyd.md.
+
+FINEST_WEIGHT = 64
+_ROUNDING = 8
+_HALVINGS = 120
+"""How often shares halve between opposite corners of the box."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """The largest L1 change of all sizes, and of all sums of offsets, in shares of a record."""
+
+    sizes: Fraction
+    sums: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Assigning:
+    """How records are assigned to a number of centres, wherever the centres are."""
+
+    form: HistogramForm
+    centres: int
+    reaches: tuple[int, ...]
+    decay: Decay | None
+
+    @property
+    def unit(self) -> int:
+        """The number of shares that a record is divided into."""
+        return 1 if self.decay is None else self.decay.unit
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """Weigh a step along each axis by its width in the units of the values, squared where assignment is hard."""
+        shape = self.form.domain.shape
+        steps = [width / size for width, size in zip(widths(self.form.domain.attributes), shape, strict=True)]
+        power = 2 if self.decay is None else 1
+        return tuple(max(1, round(FINEST_WEIGHT * (step / max(steps)) ** power)) for step in steps)
+
+    def soft(self, bits: int) -> Assigning:
+        """Share records softly instead, with shares that halve over a 120th of the way between opposite corners."""
+        shares = replace(self, decay=Decay(1, bits))
+        across = sum(weight * size for weight, size in zip(shares.weights, self.form.domain.shape, strict=True))
+        return replace(shares, decay=Decay(max(1, across // _HALVINGS), bits))
+
+    def largest(self, graph: SecretGraph) -> Change:
+        """Bound the change over all secret moves of one record."""
+        return self._change(graph.longest_move(self.weights), graph.longest_move([1] * len(self.reaches)))
+
+    def changes(self, graph: SecretGraph, *, comes: bool) -> list[Change]:
+        """List the largest changes: of a move, where there are any, and of a record that comes or goes, if any does."""
+        return [*([self.largest(graph)] if graph.has_edges else []), *([self.presence] if comes else [])]
+
+    @property
+    def presence(self) -> Change:
+        """The change when a record comes or goes: all its shares, and its offsets."""
+        return Change(Fraction(self.unit), Fraction(self.unit * sum(self.reaches)))
+
+    def along(self, moves: Sequence[int]) -> Change:
+        """Bound the change when a record moves by this many positions along each axis."""
+        far = sum(weight * move for weight, move in zip(self.weights, moves, strict=True))
+        return self._change(Fraction(far), Fraction(sum(moves)))
+
+    def _change(self, far: Fraction, positions: Fraction) -> Change:
+        total, unit = sum(self.reaches), self.unit
+        # With one centre nobody crosses over, and its size is the public number of records.
+        sizes = Fraction(2 * unit if self.centres > 1 else 0)
+        if self.decay is not None:
+            sizes = min(sizes, unit * far / self.decay.halving + _ROUNDING * (self.centres - 1))
+        return Change(sizes, min(Fraction(2 * total * unit), sizes * total + unit * positions))
+
+
+# How noisy Lloyd assigns records, and to how many centres: as needs the least noise, from public numbers only.
+
+_CENTRE_ERROR = Fraction(8, 141)
+"""Centres are added while their standard error, the root of 2 times the scale, is below 8 % of the box."""
+_MOST_FOR_EACH, _MOST_CENTRES = 4, 32
+_SIZE_SHARE = Fraction(1, 5)
+_MOST_BITS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What the choice depends on."""
+
+    form: HistogramForm
+    neighbours: Steps
+    reaches: tuple[int, ...]
+    times: Fraction
+    """The rounds, divided by epsilon."""
+    most: int
+    """The most records that there may be."""
+    secret: bool
+    """Whether records come and go."""
+
+    @property
+    def share(self) -> Fraction:
+        """How much of a round's loss a change of the sizes is worth, against one of the sums."""
+        return _SIZE_SHARE * sum(self.reaches)
+
+    def noise(self, way: Assigning) -> Fraction:
+        """Return the scale of the sums that one way to assign records needs."""
+        changes = way.changes(self.neighbours.graph, comes=self.secret)
+        worst = max(change.sums + self.share * change.sizes for change in changes)
+        return worst * self.times * self.neighbours.rows
+
+    def _possible(self, way: Assigning) -> bool:
+        fits = way.decay is not None and way.decay.fits(way.centres, self.most, max(self.reaches))
+        return fits and self.noise(way) * max(1, 1 / self.share) <= LARGEST_SCALE
+
+    def _best(self, centres: int) -> Assigning:
+        hard = Assigning(self.form, centres, self.reaches, None)
+        soft = next(filter(self._possible, map(hard.soft, range(_MOST_BITS, 0, -1))), hard)
+        return soft if self.noise(soft) / soft.unit < self.noise(hard) else hard
+
+    def assigning(self, k: int, records: int) -> Assigning:
+        """Choose how to assign about so many records, to k centres or to more, as many as can be told apart."""
+        few, sizes = self._best(k), self.form.domain.shape
+        # A single centre needs less noise than several.
+        if k == 1:
+            return few
+        wide = Fraction(sum(sizes), len(sizes))
+        seen = int(_CENTRE_ERROR * records * wide * few.unit / self.noise(few))
+        return self._best(max(k, min(seen, _MOST_FOR_EACH * k, _MOST_CENTRES)))
+
+
+# Where the centres of noisy Lloyd start, and where those without records start again: public and fixed.
+
+Centres = tuple[tuple[int, ...], ...]
+"""The whole-number position of every centre along every axis."""
+
+
+def spread_evenly(centres: int, sizes: tuple[int, ...]) -> Centres:
+    """Spread the first centres evenly over the box, at multiples of the generalised golden ratio."""
+    ratio = 2.0
+    for _ in range(60):
+        ratio = (1 + ratio) ** (1 / (len(sizes) + 1))
+    return tuple(
+        tuple(int(size * ((0.5 + (number + 1) * ratio ** -(axis + 1)) % 1.0)) for axis, size in enumerate(sizes))
+        for number in range(centres)
+    )
+
+
+def step_aside(turn: int, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Return a step of up to 15 % of the box along every axis, a different one every turn."""
+    # Multiples of irrational numbers, the roots of 2, 5, 8, ..., to 16 binary places.
+    parts = ((turn + 1) * isqrt((3 * axis + 2) << 32) % 2**16 - 2**15 for axis in range(len(sizes)))
+    return np.array([3 * part * size // (10 * 2**16) for part, size in zip(parts, sizes, strict=True)], dtype=np.int64)
+
+
+def is_position(centre: tuple[Any, ...], sizes: tuple[int, ...]) -> bool:
+    """Say whether what a document holds is a position in the box."""
+    whole = len(centre) == len(sizes) and all(type(each) is int for each in centre)
+    return whole and all(0 <= each < size for each, size in zip(centre, sizes, strict=True))
+
 
 _FEW, _MANY, _ENOUGH = 3, 5, 200
 _USUAL_RECORDS = 10_000

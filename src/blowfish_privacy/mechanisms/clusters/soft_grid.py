@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from math import prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, Axis, Lattice, Run
-from blowfish_privacy.domain import Cell, quoted
-from blowfish_privacy.errors import PolicyError, SpecError
-from blowfish_privacy.mechanisms.clusters.block_grids import BlockGrids
-from blowfish_privacy.mechanisms.clusters.deconvolution import project
-from blowfish_privacy.mechanisms.clusters.grid_choice import (
+from blowfish_privacy.domain import Binned, Cell, Domain, quoted
+from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
+from blowfish_privacy.mechanisms.clusters.synopsis import (
     MOST_DIMENSIONS,
+    MOST_NODES_OF_BLOCKS,
+    MOST_PER_AXIS,
+    MOST_POINTS,
+    Equal,
+    Points,
+    Synopsis,
     blocks_pay,
+    bound_clusters,
+    change,
+    check_size,
     choose_cells,
     choose_resolutions,
     even_resolutions,
-    widths,
-)
-from blowfish_privacy.mechanisms.clusters.lattice_sensitivity import (
-    change,
+    few_dimensions,
     largest_moves,
     lattice_sensitivity,
     most_varied,
-)
-from blowfish_privacy.mechanisms.clusters.stretches import Equal, stretches
-from blowfish_privacy.mechanisms.clusters.synopsis import (
-    MOST_POINTS,
-    Points,
-    Synopsis,
-    bound_clusters,
-    check_size,
-    few_dimensions,
+    project,
     spread,
+    stretches,
     to_points,
     whole_numbers,
+    widths,
 )
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
@@ -50,7 +52,213 @@ from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import exact, rounded
+
+# A soft grid in every block of a partition, as fine as the block's exact, public count allows.
+
+
+@dataclass(frozen=True)
+class BlockGrid:
+    """The grid of one block: the number of the block, its index along every axis, and the cells along it."""
+
+    number: int
+    indices: tuple[int, ...]
+    cells: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockGrids:
+    """All blocks of a domain, which are the products of stretches along every axis."""
+
+    domain: Domain
+    blocks: tuple[tuple[Equal, ...], ...]
+    resolutions: tuple[int, ...]
+    strength: Fraction
+    """The privacy loss of a record that moves; 0 when there is no noise."""
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """One node for every block: its sums are the blocks' counts."""
+        return Lattice(
+            tuple(Axis(tuple(Run(start, width, count, 1) for start, width, count in each)) for each in self.blocks)
+        )
+
+    def sensitivity(self, policy: Policy) -> Sensitivity:
+        """Bound the L1 change of the shares inside blocks, in records; the blocks' own counts must be public."""
+        neighbours = steps(policy, self.domain.names)
+        if self.blocks != tuple(stretches(neighbours.graph, name) for name in self.domain.names):
+            raise PolicyError("the blocks counted exactly are not those that no secret pair leaves.")
+        of_counts = lattice_sensitivity(self.lattice, self.domain.names, policy)
+        if of_counts.value:
+            raise PolicyError("the blocks' counts depend on secrets.")
+        if not neighbours.graph.has_edges:
+            return of_counts
+        theorem = "block counts are public; inside a block shares change by at most 2 [docs/proofs/soft_grid.md]"
+        return Sensitivity(Fraction(2 * neighbours.rows), exact=False, theorem=theorem, witness=None)
+
+    @cached_property
+    def pieces(self) -> list[list[tuple[int, int, int]]]:
+        """Along every axis, the start and width of each stretch and the run it belongs to."""
+        return [
+            [
+                (start + nth * width, width, run)
+                for run, (start, width, count) in enumerate(each)
+                for nth in range(count)
+            ]
+            for each in self.blocks
+        ]
+
+    def chosen(self, counts: Integers) -> tuple[tuple[BlockGrid, ...], Lattice | None]:
+        """Choose the grids of all blocks from their counts, and one lattice fine enough for all of them."""
+        most = MOST_PER_AXIS
+        while True:
+            grids = tuple(self._choices(counts, most))
+            fine = self._fine(grids)
+            size = prod(
+                sum(nodes * count for nodes, (_, _, count) in zip(nodes_of_runs, each, strict=True))
+                for nodes_of_runs, each in zip(fine, self.blocks, strict=True)
+            )
+            if size <= MOST_NODES_OF_BLOCKS or most == 1:
+                return grids, self._lattice(fine) if grids else None
+            most //= 2
+
+    def _choices(self, counts: Integers, most: int) -> Iterator[BlockGrid]:
+        if not self.strength or most == 1:
+            return
+        table = counts.reshape(self.lattice.shape)
+        for indices in np.argwhere(table > 0).tolist():
+            sizes = tuple(each[at][1] for each, at in zip(self.pieces, indices, strict=True))
+            box = tuple(self._width(axis, at) for axis, at in enumerate(indices))
+            cells = _choose(int(table[tuple(indices)]), self.strength, box, tuple(min(size, most) for size in sizes))
+            if prod(cells) > 1:
+                yield BlockGrid(int(np.ravel_multi_index(tuple(indices), self.lattice.shape)), tuple(indices), cells)
+
+    def _width(self, axis: int, at: int) -> Fraction:
+        attribute, (start, width, _) = self.domain.attributes[axis], self.pieces[axis][at]
+        return (
+            attribute.bounds[start + width] - attribute.bounds[start]
+            if isinstance(attribute, Binned)
+            else width * attribute.gap(0, 1)
+        )
+
+    def _fine(self, grids: tuple[BlockGrid, ...]) -> list[list[int]]:
+        """Return for every run of every axis the most cells that any block in it has."""
+        fine = [[1] * len(each) for each in self.blocks]
+        for block in grids:
+            for axis, (at, cells) in enumerate(zip(block.indices, block.cells, strict=True)):
+                run = self.pieces[axis][at][2]
+                fine[axis][run] = max(fine[axis][run], cells)
+        return fine
+
+    def _lattice(self, fine: list[list[int]]) -> Lattice:
+        axes: list[Axis] = []
+        for nodes_of_runs, each, resolution in zip(fine, self.blocks, self.resolutions, strict=True):
+            runs = tuple(
+                Run.centred(start, width, count, nodes)
+                for nodes, (start, width, count) in zip(nodes_of_runs, each, strict=True)
+            )
+            axes.append(Axis(runs, resolution))
+        return Lattice(tuple(axes))
+
+    def values(self, counts: Integers) -> int:
+        """Return how many numbers a release has if its blocks have these counts."""
+        return len(counts) + sum(prod(block.cells) for block in self.chosen(counts)[0])
+
+    def draw(self, aggregates: Aggregates, scale: Fraction, source: BitSource) -> npt.NDArray[Any]:
+        """Count the blocks exactly, then share records inside the blocks and add the noise."""
+        counts = aggregates.lattice_sums(self.lattice).reshape(-1)
+        grids, lattice = self.chosen(counts)
+        if lattice is None:
+            return counts
+        sums = aggregates.lattice_sums(lattice)
+        firsts = [
+            list(accumulate((_nodes(axis, run) for _, _, run in each), initial=0))
+            for axis, each in zip(lattice.axes, self.pieces, strict=True)
+        ]
+        rows = [self._block(sums, firsts, block) for block in grids]
+        noise = discrete_laplace(scale, sum(map(len, rows)), source=source)
+        return np.concatenate([counts, np.concatenate(rows) + noise])
+
+    def _block(self, sums: Integers, firsts: list[list[int]], block: BlockGrid) -> Integers:
+        part = sums[tuple(slice(first[at], first[at + 1]) for first, at in zip(firsts, block.indices, strict=True))]
+        for axis, cells in enumerate(block.cells):
+            part = coarsened(part, axis, cells)
+        return part.reshape(-1)
+
+    def points(self, noisy: Integers, scale: Fraction) -> Points:
+        """Estimate where the records of every block lie; a block without a grid becomes one point."""
+        counts, unit = noisy[: self.lattice.size], prod(self.resolutions)
+        grids, _ = self.chosen(counts)
+        groups: defaultdict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[BlockGrid, Any]]] = defaultdict(list)
+        start = self.lattice.size
+        for block in grids:
+            many = prod(block.cells)
+            sizes = tuple(each[at][1] for each, at in zip(self.pieces, block.indices, strict=True))
+            groups[block.cells, sizes].append((block, noisy[start : start + many] / unit))
+            start += many
+        lows, highs, weights = self._alone(counts, {block.number for block in grids})
+        for (cells, sizes), members in groups.items():
+            totals = np.array([float(counts[block.number]) for block, _ in members])
+            rows = project(np.stack([rows for _, rows in members], axis=1), totals)
+            low, high, weight = spread(
+                cells, sizes, rows, float(scale / unit), max(1.0, MOST_POINTS / max(len(grids), 1))
+            )
+            starts = np.array(
+                [[each[at][0] for each, at in zip(self.pieces, block.indices, strict=True)] for block, _ in members]
+            )
+            for ends, part in ((lows, low), (highs, high)):
+                ends.append((starts[:, None, :] + part[None, :, :]).reshape(-1, starts.shape[1]))
+            weights.append(weight.T.reshape(-1))
+        return to_points(self.domain, np.concatenate(lows), np.concatenate(highs), np.concatenate(weights))
+
+    def _alone(self, counts: Integers, served: set[int]) -> tuple[list[Any], list[Any], list[Any]]:
+        numbers = [number for number in np.flatnonzero(counts > 0).tolist() if number not in served]
+        places = (
+            np.stack(np.unravel_index(numbers, self.lattice.shape), axis=1)
+            if numbers
+            else np.zeros((0, len(self.blocks)), dtype=int)
+        )
+        starts = np.stack(
+            [np.array([s for s, _, _ in each])[places[:, axis]] for axis, each in enumerate(self.pieces)], axis=1
+        )
+        wide = np.stack(
+            [np.array([w for _, w, _ in each])[places[:, axis]] for axis, each in enumerate(self.pieces)], axis=1
+        )
+        return [starts.astype(float)], [(starts + wide).astype(float)], [counts[numbers].astype(float)]
+
+
+@lru_cache(maxsize=100_000)
+def _choose(count: int, strength: Fraction, box: tuple[Fraction, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return choose_cells(count * strength, box, sizes)
+
+
+def _nodes(axis: Axis, run: int) -> int:
+    return axis.runs[run].nodes
+
+
+def coarsened(sums: Integers, axis: int, cells: int) -> Integers:
+    """Share the sums of nodes between fewer nodes along an axis.
+
+    A sum is split into two whole parts, neither of which shrinks when the sum grows: the L1 distance of two tables of
+    sums therefore does not grow, and rounding costs no privacy.
+    """
+    many = sums.shape[axis]
+    if many == cells:
+        return sums
+    run = Run.centred(0, many, 1, cells)
+    resolution = run.step
+    v = run.coordinates(np.arange(many), resolution)
+    lower, share = v // resolution, v % resolution
+    moved = np.moveaxis(sums, axis, 0)
+    # In two steps, so that no product exceeds 64 bits.
+    whole, rest = moved // resolution, moved % resolution
+    shares = share.reshape(-1, *([1] * (moved.ndim - 1)))
+    upper = whole * shares + rest * shares // resolution
+    made = np.zeros((cells + 1, *moved.shape[1:]), dtype=np.int64)
+    np.add.at(made, lower, moved - upper)
+    np.add.at(made, lower + 1, upper)
+    return np.moveaxis(made[:cells], 0, axis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,3 +460,156 @@ def _axes(form: HistogramForm, cells: Any, resolutions: Any) -> list[Axis]:
         Axis((Run.centred(0, size, 1, m),), resolution if m > 1 else 1)
         for size, m, resolution in zip(form.domain.shape, cells, resolutions, strict=True)
     ]
+
+
+# A soft grid where the number of records is secret: it is measured first, and says how fine the grid may be.
+
+_COUNT_SHARE = Fraction(1, 20)
+"""Of epsilon, for the count where nothing moves: it only decides how fine the grid is, and scales its sums."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountedGrid(Synopsis):
+    """Noise on the number of records, then on a soft histogram whose grid is as fine as that number allows.
+
+    Privacy: (epsilon, P)-Blowfish: a record that comes or goes loses 1 / count scale + a record / scale, one that moves
+        two records / scale; epsilon is the larger.
+    Sensitivity: 1 and 1 record when a record comes or goes, for shares add up to a record on every grid; 0 and at most
+        2 when it moves.
+    Error: variance 2 q / (1 - q)^2 per node, q = exp(-1 / scale), in units of a share of a record.
+    Cost: two scans of the data; time and memory linear in nodes times 2^d.
+    Numerics: shares are whole numbers that add up exactly, noise is an exact integer; floating point only afterwards.
+    Proof: docs/proofs/counted_grid.md
+    """
+
+    form: HistogramForm
+    resolutions: tuple[int, ...]
+    scale: Fraction
+    """Of the noise on a node, in shares of a record."""
+    count_scale: Fraction
+
+    name = "counted-grid"
+    proof = "docs/proofs/counted_grid.md"
+    independent_rows: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for scale in (self.scale, self.count_scale):
+            if scale:
+                checked_scale(scale)
+
+    @classmethod
+    def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
+        """Require a secret number of records, and at most eight attributes."""
+        return policy.size == "unknown" and len(query.attributes) <= MOST_DIMENSIONS
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
+        """Give the count what moves leave over: half, since they cost the grid twice as much as coming and going."""
+        form, most = _bound(query, policy)
+        few_dimensions(form)
+        neighbours = steps(policy, form.domain.names)
+        amount = epsilon / neighbours.rows
+        resolutions = even_resolutions([size > 1 for size in form.domain.shape], most, amount)
+        of_grid = amount * (Fraction(1, 2) if neighbours.graph.has_edges else 1 - _COUNT_SHARE)
+        return cls(form, resolutions, prod(resolutions) / of_grid, 1 / (amount - of_grid))
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Add up the losses of count and grid, whatever the grid will be."""
+        names = self.form.domain.names
+        neighbours = steps(policy, names)
+        presence = neighbours.rows * self.presence((0,) * len(names))
+        moves = neighbours.graph.has_edges
+        moved = neighbours.rows * 2 * self.unit / self.scale if moves else Fraction(0)
+        theorem = "a record adds 1 to the count and 1 to the grid; a move changes the grid by at most 2"
+        # Whether some move changes a grid that much depends on the grid; coming and going does on all of several nodes.
+        attained = presence >= moved and self.form.domain.size > 1
+        sensitivity = Sensitivity(Fraction(2 * neighbours.rows), attained, f"{theorem} [{self.proof}]", None)
+        return self.certified(
+            policy, loss_seen(policy, names, moved, presence), sensitivity, self.count_scale, self.scale
+        )
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Bound the change of the shares by twice a record; the count stays."""
+        return 2 * self.unit / self.scale if x != y else Fraction(0)
+
+    def presence(self, x: Cell) -> Fraction:
+        """Add up the record counted and its shares, each divided by its scale."""
+        if not self.scale or not self.count_scale:
+            raise PolicyError(NO_NOISE)
+        return 1 / self.count_scale + self.unit / self.scale
+
+    @property
+    def unit(self) -> int:
+        """The number of shares that a record is divided into."""
+        return prod(self.resolutions)
+
+    def cells(self, count: int) -> tuple[int, ...]:
+        """Choose the number of cells along every axis from the noisy count, which is taken to be 1 at least."""
+        signal = max(count, 1) * 2 * self.unit / self.scale
+        return choose_cells(signal, widths(self.form.domain.attributes), self.form.domain.shape)
+
+    def lattice(self, cells: tuple[int, ...]) -> Lattice:
+        """Lay the nodes of a grid with so many cells along every axis."""
+        return Lattice(
+            tuple(
+                Axis((Run.centred(0, size, 1, many),), resolution if size > 1 else 1)
+                for size, many, resolution in zip(self.form.domain.shape, cells, self.resolutions, strict=True)
+            )
+        )
+
+    @property
+    def rows(self) -> int:
+        """The count; it decides how many nodes follow."""
+        return 1
+
+    def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
+        """Compare with the number of nodes that follows from the count."""
+        return len(noisy) > 0 and len(noisy) == 1 + prod(self.cells(int(noisy[0])))
+
+    def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
+        """Count with noise, then add up shares on the grid that the noisy count allows, and add the noise."""
+        alone = self.lattice((1,) * len(self.form.domain.names))
+        counted = aggregates.lattice_sums(alone).reshape(-1) // alone.unit
+        count = counted + discrete_laplace(self.count_scale, 1, source=source) if self.count_scale else counted
+        sums = aggregates.lattice_sums(self.lattice(self.cells(int(count[0])))).reshape(-1)
+        check_size(sums)
+        nodes = sums + discrete_laplace(self.scale, len(sums), source=source) if self.scale else sums
+        return np.concatenate([count, nodes])
+
+    def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
+        """Make the sums non-negative with the noisy total, then estimate where between the nodes records lie."""
+        count = max(int(noisy[0]), 1)
+        rows = project((noisy[1:] / self.unit)[:, None], np.array([float(count)]))
+        noise = float(self.scale / self.unit)
+        lows, highs, weights = spread(self.cells(count), self.form.domain.shape, rows, noise, MOST_POINTS)
+        return to_points(self.form.domain, lows, highs, weights[:, 0])
+
+    def expected_error(self) -> ExpectedError:
+        """Give the error of one node's sum, in records."""
+        return ExpectedError(self.scale, Fraction(1, self.unit), "a cell of the grid")
+
+    def words(self) -> str:
+        """Describe both kinds of noise."""
+        return (
+            f"The number of records gets noise of scale {rounded(self.count_scale)}. Records are shared between the "
+            f"nodes of a grid that is as fine as the noisy number allows; every node gets noise of scale "
+            f"{rounded(self.scale / self.unit)} records. Clusters are found in it."
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """Write shares and scales."""
+        scales = {"count": {"scale": str(self.count_scale)}, "grid": {"scale": str(self.scale)}}
+        return {"name": self.name, "resolutions": list(self.resolutions), **scales}
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read shares and scales."""
+        form, _ = _bound(query, policy)
+        scales = (exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("grid", "count"))
+        return cls(form, whole_numbers(written["resolutions"], form), *scales)
+
+
+def _bound(query: Query, policy: Policy) -> tuple[HistogramForm, int]:
+    if policy.size != "unknown":
+        raise RefusalError("the number of records is public, so it need not be measured.", hint="use soft-grid.")
+    return bound_clusters(query, policy, None, secret=True)
