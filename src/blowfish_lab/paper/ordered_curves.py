@@ -19,8 +19,8 @@ from blowfish_lab.paper.run import Run
 from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.graphs import DistanceThreshold, FullDomain
 from blowfish_privacy.mechanisms import OrderedFamily, OrderedHierarchical
-from blowfish_privacy.mechanisms.ordered.isotonic import nearest_in_squares
-from blowfish_privacy.mechanisms.ordered.tree import Tree
+from blowfish_privacy.mechanisms.ordered.ordered_family import nearest_in_squares
+from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import Tree
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.queries import Cumulative

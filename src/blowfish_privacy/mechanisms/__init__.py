@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from blowfish_privacy.mechanisms.grid.product_family import ProductFamily
     from blowfish_privacy.mechanisms.independent import Gaussian, Laplace
     from blowfish_privacy.mechanisms.means import MeanOffsets, WeightedOffsets
-    from blowfish_privacy.mechanisms.ordered.gaussian_hierarchy import GaussianHierarchy, GaussianOrdered
-    from blowfish_privacy.mechanisms.ordered.ordered import Ordered
     from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
     from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import OrderedHierarchical
-    from blowfish_privacy.mechanisms.ordered.smooth_hierarchy import SmoothHierarchy
+    from blowfish_privacy.mechanisms.ordered.smooth_hierarchy import (
+        GaussianHierarchy,
+        GaussianOrdered,
+        Ordered,
+        SmoothHierarchy,
+    )
     from blowfish_privacy.mechanisms.synthetic.synthetic import GaussianSynthetic, LaplaceSynthetic, SyntheticMechanism
     from blowfish_privacy.mechanisms.tables.gaussian.gaussian_marginals import GaussianMarginals
     from blowfish_privacy.mechanisms.tables.marginals import Marginals
@@ -70,11 +73,9 @@ __getattr__ = attributes_of(
         "grid.product_family": ["ProductFamily"],
         "independent": ["Gaussian", "Laplace"],
         "means": ["MeanOffsets", "WeightedOffsets"],
-        "ordered.gaussian_hierarchy": ["GaussianHierarchy", "GaussianOrdered"],
-        "ordered.ordered": ["Ordered"],
         "ordered.ordered_family": ["OrderedFamily"],
         "ordered.ordered_hierarchical": ["OrderedHierarchical"],
-        "ordered.smooth_hierarchy": ["SmoothHierarchy"],
+        "ordered.smooth_hierarchy": ["GaussianHierarchy", "GaussianOrdered", "Ordered", "SmoothHierarchy"],
         "synthetic.synthetic": ["GaussianSynthetic", "LaplaceSynthetic", "SyntheticMechanism"],
         "tables.gaussian.gaussian_marginals": ["GaussianMarginals"],
         "tables.marginals": ["Marginals"],

@@ -54,10 +54,10 @@ GIVING = {
     "numbers": {**ALIKE, "mean-offsets": "means", "weighted-offsets": "means"},
     "cumulative": {
         **ALIKE,
-        "gaussian-hierarchy": "ordered.gaussian_hierarchy",
-        "gaussian-ordered": "ordered.gaussian_hierarchy",
+        "gaussian-hierarchy": "ordered.smooth_hierarchy",
+        "gaussian-ordered": "ordered.smooth_hierarchy",
         "smooth-hierarchy": "ordered.smooth_hierarchy",
-        "ordered": "ordered.ordered",
+        "ordered": "ordered.smooth_hierarchy",
         "ordered-hierarchical": "ordered.ordered_hierarchical",
     },
     "records": {"synthetic": "synthetic.synthetic", "synthetic-laplace": "synthetic.synthetic"},

@@ -14,8 +14,7 @@ from blowfish_privacy.domain import Attribute, Binned, Domain
 from blowfish_privacy.errors import QueryError, RefusalError, brief
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.constraints import Correction
-from blowfish_privacy.mechanisms.ordered.range_intervals import RangeIntervals
-from blowfish_privacy.mechanisms.ordered.typical import BootstrapError
+from blowfish_privacy.mechanisms.ordered.range_intervals import BootstrapError, RangeIntervals
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.density import Density, density
 from blowfish_privacy.results.pictures.distribution import Mark, draw_density, draw_shares, enlarge_middle

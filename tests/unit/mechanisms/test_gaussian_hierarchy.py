@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import GaussianHierarchy, GaussianOrdered
+from blowfish_privacy.mechanisms.ordered.level_choice import precise_line
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel
-from blowfish_privacy.mechanisms.ordered.precisions import precise_line
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.release.plan import make_plan

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression, linprog
 
-from blowfish_privacy.mechanisms.ordered.isotonic import _nearest, nearest_in_absolute, nearest_in_squares
+from blowfish_privacy.mechanisms.ordered.ordered_family import _nearest, nearest_in_absolute, nearest_in_squares
 
 VALUES = st.lists(st.integers(-9, 9), min_size=1, max_size=12).map(lambda values: np.array(values, dtype=float))
 

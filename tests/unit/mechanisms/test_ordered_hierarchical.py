@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import OrderedHierarchical, _split
-from blowfish_privacy.mechanisms.ordered.tree import Tree
+from blowfish_privacy.mechanisms.ordered.ordered_hierarchical import OrderedHierarchical, Tree, _split
 
 
 def form(size):

@@ -15,7 +15,7 @@ from blowfish_privacy.aggregates import TableAggregates
 from blowfish_privacy.domain import Binned, Numeric
 from blowfish_privacy.mechanisms import CountedGrid, GridHierarchy, MeanOffsets, NoisyLloyd, SmoothHierarchy
 from blowfish_privacy.mechanisms.clusters.synopsis import change, column
-from blowfish_privacy.mechanisms.ordered.secret_total import _levels, _Shape
+from blowfish_privacy.mechanisms.ordered.level_choice import _levels, _Shape
 from blowfish_privacy.mechanisms.ordered.segment import Segment, Stretch
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.loss import PRESENCE, changing

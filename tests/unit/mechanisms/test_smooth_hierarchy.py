@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import Ordered, OrderedHierarchical, SmoothHierarchy
-from blowfish_privacy.mechanisms.ordered import hat_rows
-from blowfish_privacy.mechanisms.ordered.least_squares import LeastSquares
-from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel
-from blowfish_privacy.mechanisms.ordered.spacings import Shape, calibrated_levels, choose_levels
+from blowfish_privacy.mechanisms.ordered import levels as hat_rows
+from blowfish_privacy.mechanisms.ordered.level_choice import Shape, calibrated_levels, choose_levels
+from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, LeastSquares
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.support import arrays

@@ -11,7 +11,7 @@ from blowfish_privacy.errors import PolicyError, SpecError
 from blowfish_privacy.mechanisms.grid.flow_family import FlowFamily, bound_flow
 from blowfish_privacy.mechanisms.grid.line import Line, gaussian_line
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
-from blowfish_privacy.mechanisms.ordered.level_forms import level_to_document, levels_of_hats
+from blowfish_privacy.mechanisms.ordered.segment import level_to_document, levels_of_hats
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.measure import RHO

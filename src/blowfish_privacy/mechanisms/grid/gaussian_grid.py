@@ -15,9 +15,9 @@ from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.flow_family import bound_grid
 from blowfish_privacy.mechanisms.grid.product_family import Levels, Pair, ProductFamily
 from blowfish_privacy.mechanisms.mechanism import check_secret_size
-from blowfish_privacy.mechanisms.ordered.level_forms import level_to_document, levels_of_hats
+from blowfish_privacy.mechanisms.ordered.level_choice import precise_line
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
-from blowfish_privacy.mechanisms.ordered.precisions import precise_line
+from blowfish_privacy.mechanisms.ordered.segment import level_to_document, levels_of_hats
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.measure import RHO

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.grid.side import mean_square
+from blowfish_privacy.mechanisms.ordered.level_choice import precise_line
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
-from blowfish_privacy.mechanisms.ordered.precisions import precise_line
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.support.arrays import Floats, dense
 

@@ -16,7 +16,7 @@ from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
 from blowfish_privacy.mechanisms.grid.known_parts import KnownParts, known_bounds
 from blowfish_privacy.mechanisms.grid.rectangles import Corners, areas, between, rectangles_of, sums_of
 from blowfish_privacy.mechanisms.intervals import Errors, IntervalWidths, checked_level, normal_width
-from blowfish_privacy.mechanisms.ordered.stand_in import stand_in
+from blowfish_privacy.mechanisms.ordered.range_intervals import stand_in
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.support.arrays import Floats

@@ -7,24 +7,176 @@ is public, and the whole attribute is one stretch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
+from math import sqrt
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain, coarser
-from blowfish_privacy.errors import QueryError
+from blowfish_privacy.errors import QueryError, SpecError
 from blowfish_privacy.graphs import SecretGraph
-from blowfish_privacy.mechanisms.ordered.least_squares import LeastSquares
-from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Level, TotalLevel
-from blowfish_privacy.mechanisms.ordered.range_error import EXACT_SIZE
+from blowfish_privacy.mechanisms.error import in_short
+from blowfish_privacy.mechanisms.intervals import bounds_by_size
+from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, LeastSquares, Level, TotalLevel
+from blowfish_privacy.mechanisms.row_noise import RowNoise
 from blowfish_privacy.noise import BitSource, SimulationSource
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.support.exact import Number, exact
 from blowfish_privacy.support.limits import ORDERED_VALUES
+
+# The error of ranges answered from a cumulative estimate: of a random one, and by width.
+
+EXACT_SIZE = 6_000
+"""Errors are computed exactly up to this many positions, and from simulated noise beyond."""
+_RANGES = 40_000
+_RANGE_DRAWS = 20
+_QUICK_SIZE = 1_000
+_QUICK_WORK = 600_000
+
+
+class Estimate(Protocol):
+    """A linear estimate of the cumulative histogram, whose error does not depend on the data."""
+
+    @property
+    def size(self) -> int:
+        """The number of positions."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether there are few enough positions for :meth:`covariance`."""
+        ...
+
+    def moments(self) -> tuple[float, float, float]:
+        """Return trace and sum of the covariance at positions 0..size - 1, and the relative standard error of both."""
+        ...
+
+    def covariance(self) -> Floats:
+        """Return the covariance matrix itself; only for small sizes."""
+        ...
+
+    def simulated_error(self, source: BitSource) -> Floats:
+        """Draw the noise once and return the error at positions 0..size - 1."""
+        ...
+
+    def drawn(self, source: BitSource) -> npt.NDArray[Any]:
+        """Draw the noise once, as :meth:`errors` takes it."""
+        ...
+
+    def errors(self, drawn: npt.NDArray[Any]) -> Floats:
+        """Return the errors at positions 0..size - 1 for several draws, one in each row."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RangeError:
+    """The error of the linear step over ranges S_b - S_a between cut points 0 <= a < b <= size.
+
+    With C the covariance of the cumulative estimate (zero at cut point 0) and K cut points, the mean squared error of a
+    uniformly random range is (K tr C - 1'C1) / (K (K - 1) / 2).
+    """
+
+    estimate: Estimate
+    of: str = "a random range"
+    distribution: str = "a sum of discrete Laplace draws, simulated"
+    unit: Fraction = Fraction(1)
+
+    def __repr__(self) -> str:
+        return in_short(self)
+
+    @property
+    def size(self) -> int:
+        """The number of positions."""
+        return self.estimate.size
+
+    @cached_property
+    def _moments(self) -> tuple[float, float, float]:
+        return self.estimate.moments()
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error of a uniformly random range."""
+        trace, together, _ = self._moments
+        return ((self.size + 1) * trace - together) / (self.size * (self.size + 1) / 2)
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error: the typical size of the error."""
+        return sqrt(self.mse)
+
+    @property
+    def precision(self) -> float:
+        """The relative standard error of :attr:`mse`: 0 up to a few thousand positions, where it is exact."""
+        return self._moments[2]
+
+    def interval(self, level: Number = "0.95") -> float:
+        """Return a bound on the error of a random range that holds with probability ``level``, from simulated noise."""
+        share = exact(level, "the level", error=QueryError)
+        if not 0 < share < 1:
+            raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
+        if self.mse == 0:
+            return 0.0
+        return float(np.quantile(np.abs(self._sampled[1]), float(share)))
+
+    def within_by_size(self, level: Number = "0.95") -> dict[str, float]:
+        """Bound the errors of random ranges of several classes of widths with probability ``level``."""
+        widths, errors = self._sampled
+        return bounds_by_size(widths / self.size, errors, level, "values") if self.mse else {}
+
+    def by_width(self, widths: Sequence[int]) -> Floats:
+        """Return the root mean squared error of ranges of each width, averaged over their positions."""
+        for width in widths:
+            if type(width) is not int or not 1 <= width <= self.size:
+                raise QueryError(f"a range is 1 to {self.size:,} positions wide, got {width}.")
+        if self.estimate.exact:
+            spread = self.covariance()
+            diagonal = np.diag(spread)
+            apart = (diagonal[w:] + diagonal[: len(diagonal) - w] - 2 * np.diag(spread, w) for w in widths)
+            return np.sqrt([max(float(np.mean(squares)), 0.0) for squares in apart])
+        return self._simulated_by_width(widths, _RANGE_DRAWS if self.size < 200_000 else 3)
+
+    def sketched(self, widths: Sequence[int]) -> Floats:
+        """Return the same for a picture: quickly, from simulated noise beyond a thousand positions."""
+        if self.size <= _QUICK_SIZE:
+            return self.by_width(widths)
+        return self._simulated_by_width(widths, max(3, min(_RANGE_DRAWS, _QUICK_WORK // self.size)))
+
+    def _simulated_by_width(self, widths: Sequence[int], draws: int) -> Floats:
+        source = SimulationSource("widths")
+        drawn = [self.simulated(source) for _ in range(draws)]
+        return np.sqrt([np.mean([np.mean((e[w:] - e[: len(e) - w]) ** 2) for e in drawn]) for w in widths])
+
+    def covariance(self) -> Floats:
+        """Return the covariance of S at all cut points, from 0 to size."""
+        return np.pad(self.estimate.covariance(), ((1, 0), (1, 0)))
+
+    def simulated(self, source: BitSource) -> Floats:
+        """Draw the noise once and return the error of S at all cut points."""
+        return np.concatenate([[0.0], self.estimate.simulated_error(source)])
+
+    @cached_property
+    def _sampled(self) -> tuple[Floats, Floats]:
+        """Widths and errors of random ranges, with fresh noise for each batch."""
+        # Small domains need many draws of the noise, large ones average within each.
+        draws = min(1_500, max(200_000 // self.size, _RANGE_DRAWS if self.size < 200_000 else 3))
+        # Fixed bits, so that everyone computes the same error for the same noise scales.
+        source = SimulationSource("ranges")
+        drawn, words = list[npt.NDArray[Any]](), list[npt.NDArray[Any]]()
+        for _ in range(draws):
+            drawn.append(self.estimate.drawn(source))
+            words.append(source.words(2 * (_RANGES // draws)))
+        starts, ends = np.swapaxes(np.stack(words).reshape(draws, 2, -1) % (self.size + 1), 0, 1)
+        errors = np.pad(self.estimate.errors(np.stack(drawn)), ((0, 0), (1, 0)))
+        rows, kept = np.arange(draws)[:, None], starts != ends
+        return np.abs(starts.astype(np.float64) - ends)[kept], (errors[rows, starts] - errors[rows, ends])[kept]
+
 
 _DRAWS = 12
 _MOST_WORK = 2_000_000
@@ -205,3 +357,71 @@ def _solver(size: int, levels: tuple[Level, ...]) -> LeastSquares:
     leaf, *coarse = levels
     total = coarse.pop().variance if isinstance(levels[-1], TotalLevel) else 0.0
     return LeastSquares(size, leaf.variance, tuple(coarse), total)
+
+
+# Levels in words and in documents, and which of them allow an estimate.
+
+MOST_OVERLAP = 16
+"""Hats that overlap more often than this would cost time and tell nothing more."""
+
+
+def measurable(segment: Segment, policy: Policy) -> bool:
+    """Say whether levels begin at spacing 1, differences first, with at most one cumulative level at the end.
+
+    Where the number of records is secret, the end is the total, and all others are differences.
+    """
+    levels = segment.levels
+    if policy.size == "unknown":
+        levels = levels[:-1]
+        if not segment.has_total or not levels or isinstance(levels[-1], CumulativeLevel):
+            return False
+    elif segment.stretch.size == 1 or not levels:
+        return segment.stretch.size == 1 and not levels
+    differences = all(isinstance(level, DifferenceLevel) for level in levels[:-1])
+    distinct = {(type(level), level.spacing, level.unit) for level in levels}
+    return levels[0].unit == 1 and differences and len(distinct) == len(levels)
+
+
+def level_words(level: Level) -> str:
+    """Name the rows of a level and their noise."""
+    scale = f"({level.noise.words(level.scale, level.unit)})"
+    if isinstance(level, TotalLevel):
+        return f"the number of records {scale}"
+    if isinstance(level, CumulativeLevel):
+        blocks = f"cumulative counts added up in blocks of {level.spacing:,}"
+        return f"{'the cumulative counts' if level.spacing == 1 else blocks} {scale}"
+    if level.unit == 1:
+        return f"single counts {scale}"
+    reach = f" that reach {level.unit:,}" if level.unit > level.spacing else ""
+    return f"overlapping bins {level.spacing:,} apart{reach} {scale}"
+
+
+def level_to_document(level: Level) -> dict[str, Any]:
+    """Write kind, spacing and scale, and how far bins overlap where it is further than to the next."""
+    scale = {level.noise.key: str(level.scale)}
+    if isinstance(level, TotalLevel):
+        return {"total": True, **scale}
+    overlap = {"overlap": level.overlap} if isinstance(level, DifferenceLevel) and level.overlap > 1 else {}
+    return {"cumulative": isinstance(level, CumulativeLevel), "spacing": level.spacing, **overlap, **scale}
+
+
+def level_from_document(written: dict[str, Any], noise: RowNoise) -> Level:
+    """Read kind, spacing, overlap and scale."""
+    scale = exact(written[noise.key], f"a noise {noise.key}", error=SpecError)
+    if "total" in written:
+        return TotalLevel(1, scale, noise)
+    spacing, overlap, cumulative = written["spacing"], written.get("overlap", 1), written["cumulative"]
+    if type(cumulative) is not bool or not all(type(each) is int and each >= 1 for each in (spacing, overlap)):
+        raise SpecError("the document is damaged: a spacing is not a positive whole number.")
+    if overlap > MOST_OVERLAP:
+        raise SpecError("the document is damaged: its bins overlap more often than any release's do.")
+    return CumulativeLevel(spacing, scale, noise) if cumulative else DifferenceLevel(spacing, scale, noise, overlap)
+
+
+def levels_of_hats(written: list[dict[str, Any]], noise: RowNoise) -> tuple[DifferenceLevel, ...]:
+    """Read levels of which the first is single values and the others are different bins."""
+    levels = [level_from_document(each, noise) for each in written]
+    hats = tuple(level for level in levels if isinstance(level, DifferenceLevel))
+    if len({(level.spacing, level.unit) for level in hats}) != len(levels) or not hats or hats[0].unit != 1:
+        raise SpecError("the document is damaged: its levels do not allow an estimate.")
+    return hats

@@ -15,8 +15,8 @@ from itertools import product
 from math import prod, sqrt
 
 from blowfish_privacy.graphs.graph import SecretGraph
+from blowfish_privacy.mechanisms.ordered.level_choice import choose_levels
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
-from blowfish_privacy.mechanisms.ordered.spacings import choose_levels
 from blowfish_privacy.mechanisms.tables.ranges.groups import counts_from
 from blowfish_privacy.mechanisms.tables.ranges.range_components import in_both
 from blowfish_privacy.queries.tables import Block, TablesForm

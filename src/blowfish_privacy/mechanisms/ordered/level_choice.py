@@ -1,0 +1,484 @@
+"""Which levels a smooth hierarchy has, chosen from public numbers only.
+
+The prediction below follows the recursion from the finest level up: e collects, in units of the noise variance, what
+each level leaves unresolved for the next, G what the levels so far say about one node. Searching fan-outs under it is
+quick; the true optimum has fan-outs about a fifth larger (measured over k = 400 and 4357 and all thresholds of the
+table in docs/proofs/smooth_hierarchy.md, where the stretched choice is within 1 % of the best found).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache, partial
+from math import ceil, prod, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, LeastSquares, Level, TotalLevel
+from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
+from blowfish_privacy.support.arrays import Floats
+
+_MOST_LEVELS = 8
+_STRETCH = 1.2
+_SHARE_STEPS = 1000
+_EIGHTS = tuple(8**exponent for exponent in range(1, 21))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The spacings above the leaf, finest first, and whether the coarsest level is cumulative."""
+
+    spacings: tuple[int, ...]
+    cumulative: bool
+
+
+def choose_levels(size: int, theta: int, epsilon: Fraction, records: int | None) -> tuple[Level, ...]:
+    """Choose spacings and budget shares for ``size`` positions and moves of at most ``theta``."""
+    if size == 1:
+        return ()
+    if theta == 0:
+        return (DifferenceLevel(1, Fraction(0)),)
+    shape = choose_shape(size, theta)
+    sparse = records is not None and 2 * records * epsilon < size
+    if sparse and not shape.cumulative:
+        # The threshold is too wide to help, and most bins are empty.
+        shape = Shape(tuple(g for g in _EIGHTS if g < size and (g <= 512 or 8 * g <= size)), cumulative=False)
+    return calibrated_levels(shape, size, theta, epsilon, records)
+
+
+def calibrated_levels(shape: Shape, size: int, theta: int, epsilon: Fraction, records: int | None) -> tuple[Level, ...]:
+    """Give each level its share of epsilon; the shares add up to exactly epsilon over a move of theta.
+
+    A difference level of share a gets scale (T / (a epsilon)) min(g, theta) and loses 2 a epsilon / T on such a move,
+    the cumulative level (share 1) gets (T / epsilon) theta and loses epsilon / T; T is twice the sum of the shares,
+    plus 1 for a cumulative level.
+    """
+    # A cumulative level with nothing below it is the ordered mechanism.
+    spacings = (1, *shape.spacings)
+    differences = spacings[:-1] if shape.cumulative else spacings
+    # Where records are fewer than units of noise, nothing is left of them but what the noise leaves of a range: below a
+    # cumulative level that comes from the single counts.
+    seen = max(records, ceil(1 / epsilon)) if records is not None and shape.cumulative else records
+    shares = {g: _share(g, size, theta, epsilon, seen) for g in differences}
+    total = 2 * sum(shares.values(), Fraction(0)) + int(shape.cumulative)
+    levels: list[Level] = [DifferenceLevel(g, total / (a * epsilon) * min(g, theta)) for g, a in shares.items()]
+    if shape.cumulative:
+        levels.append(CumulativeLevel(spacings[-1], total / epsilon * theta))
+    return tuple(levels)
+
+
+def _share(spacing: int, size: int, theta: int, epsilon: Fraction, records: int | None) -> Fraction:
+    """Spend less on fine levels where bins are mostly empty: isotonic regression removes that noise anyway."""
+    if records is None:
+        return Fraction(1)
+    signal = float(records * epsilon) * spacing / size * max(1.0, spacing / theta)
+    share = min(1.0, max(0.02, 0.4 * signal**0.25))
+    return Fraction(round(share * _SHARE_STEPS), _SHARE_STEPS)
+
+
+@lru_cache(maxsize=256)
+def choose_shape(size: int, theta: int) -> Shape:
+    """Search for the fan-outs with the smallest predicted error, then stretch them."""
+    candidates = [
+        (predicted(size, theta, fans, cumulative), fans, cumulative) for fans, cumulative in _fans(size, theta)
+    ]
+    _, fans, cumulative = min(candidates, key=lambda candidate: candidate[0])
+    spacings: list[int] = []
+    for fan in reversed(fans):
+        spacings.append((spacings[-1] if spacings else 1) * max(2, round(fan * _STRETCH)))
+    return Shape(tuple(g for g in spacings if g < size), cumulative)
+
+
+def predicted(size: int, theta: int, fans: tuple[int, ...], cumulative: bool) -> float:  # noqa: FBT001
+    """Predict the mean squared error of a random range at epsilon 1, for fan-outs from coarse to fine."""
+    if cumulative and not fans:
+        return 4.0 * theta**2 * (size - 1) / (size + 1)
+    levels = len(fans) if cumulative else len(fans) + 1
+    noise = 2 * levels + int(cumulative)
+    error, spacing, gain = 0.0, 1, 1.0
+    for depth, fan in reversed(list(enumerate(fans))):
+        error += (((fan * spacing) ** 2 - 1) - fan * (spacing**2 - 1)) / (3 * fan * spacing**2) / gain
+        spacing *= fan
+        gain = (0 if cumulative and depth == 0 else 1) + gain / fan
+    if not cumulative:
+        return 2 * noise**2 * (error + size / spacing / (6 * gain))
+    ratio = (spacing / theta) ** 2
+    q = ratio / gain
+    rho = 1 + q / 2 - sqrt(q + q * q / 4)
+    return 2 * noise**2 * (error + 2 * (2 + rho) / 3 / sqrt(ratio**2 + 4 * ratio * gain))
+
+
+def _fans(size: int, theta: int) -> Iterator[tuple[tuple[int, ...], bool]]:
+    """Yield locally best fan-outs for every number of levels, with and without a cumulative top."""
+    for cumulative in (False, True):
+        yield (), cumulative
+        for height in range(1, _MOST_LEVELS + 1):
+            for start in (2, 4, 8, 16, 32):
+                fans = (start,) * height
+                if prod(fans) < size:
+                    yield _descend(size, theta, fans, cumulative), cumulative
+
+
+def _descend(size: int, theta: int, fans: tuple[int, ...], cumulative: bool) -> tuple[int, ...]:  # noqa: FBT001
+    best, improved = predicted(size, theta, fans, cumulative), True
+    while improved:
+        improved = False
+        for changed in _nearby(fans):
+            value = predicted(size, theta, changed, cumulative) if prod(changed) < size else best
+            if value < best:
+                best, fans, improved = value, changed, True
+    return fans
+
+
+def _nearby(fans: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    for index, fan in enumerate(fans):
+        for other in (fan - 1, fan + 1, fan // 2, fan * 2, fan * 3 // 4, fan * 4 // 3 + 1):
+            yield (*fans[:index], max(2, other), *fans[index + 1 :])
+
+
+# Which levels a smooth hierarchy has where the number of records is secret, chosen from public numbers only.
+#
+# A record that comes or goes changes a level of weight a by a, one that moves by 2 min(1, theta / g) a; the total is
+# changed by coming and going alone. What counts is the larger of the two sums, so what moves leave over pays for the
+# total. The prediction is that of :mod:`~blowfish_privacy.mechanisms.ordered.level_choice`, with a noise of its own on
+# every level and on the total. For few values coarse levels do better than predicted, so that some are compared
+# exactly.
+
+_MOST_COARSE = 6
+_FEW = 150
+_USUAL = ((1.0, 1.0, 1.0), (1.0, 1.0, 2.0), (1.0, 1.0, 0.02), (0.7, 1.0, 0.02))
+_SHAPE_STEPS = 1000
+_LEAST_WEIGHT = 0.02
+_ENOUGH = 1 - 1e-3
+
+
+class _Shape(NamedTuple):
+    """Fan-outs from fine to coarse; the weights of the leaf, of the level above each fan-out, and of the total."""
+
+    fans: tuple[int, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def spacings(self) -> tuple[int, ...]:
+        return tuple(prod(self.fans[:height]) for height in range(len(self.fans) + 1))
+
+
+def levels_with_total(size: int, theta: int, epsilon: Fraction) -> tuple[Level, ...]:
+    """Choose levels such that the larger loss, of a move of theta or of a record that comes or goes, is epsilon."""
+    return _levels(_choose_shape(size, theta), theta, epsilon)
+
+
+def _levels(shape: _Shape, theta: int, epsilon: Fraction) -> tuple[Level, ...]:
+    largest = max(shape.weights)
+    *shares, of_total = (
+        Fraction(max(1, round(_SHAPE_STEPS * weight / largest)), _SHAPE_STEPS) for weight in shape.weights
+    )
+    weighed = [*zip(shape.spacings, shares, strict=True)]
+    moved = sum((2 * min(Fraction(1), Fraction(theta, g)) * share for g, share in weighed), Fraction(0))
+    of_total = max(of_total, moved - sum(shares))
+    worst = sum(shares, of_total)
+    differences = (DifferenceLevel(g, g * worst / (share * epsilon)) for g, share in weighed)
+    return (*differences, TotalLevel(1, worst / (of_total * epsilon)))
+
+
+@lru_cache(maxsize=256)
+def _choose_shape(size: int, theta: int) -> _Shape:
+    """Take the shape with the smallest prediction, stretched; for few values, compare its exact error with others."""
+    if size == 1:
+        return _Shape((), (_LEAST_WEIGHT, 1.0))
+    predicted = partial(_predicted, size, theta)
+    starts = (_Shape((fan,) * many, (1.0,) * (many + 2)) for many in range(_MOST_COARSE + 1) for fan in (4, 16))
+    found = min((_descend_shape(predicted, size, start) for start in starts if prod(start.fans) < size), key=predicted)
+    fans = tuple(max(2, round(fan * _STRETCH)) for fan in found.fans)
+    if prod(fans) < size:
+        found = _descend_shape(predicted, size, _Shape(fans, found.weights), fixed=True)
+    if size > _FEW:
+        return found
+    fan = round(_STRETCH * sqrt(size))
+    others = [_Shape((fan,), weights) for weights in _USUAL if 1 < fan < size]
+    return min([found, *others], key=partial(_exact, size, theta))
+
+
+def _exact(size: int, theta: int, shape: _Shape) -> float:
+    """Compute the mean squared error of a random range at epsilon 1, but for a factor."""
+    leaf, *coarse, total = _levels(shape, theta, Fraction(1))
+    trace, together = LeastSquares(size, leaf.variance, tuple(coarse), total.variance).moments()
+    return (size + 1) * trace - together
+
+
+def _predicted(size: int, theta: int, shape: _Shape) -> float:
+    """Predict the mean squared error of a random range at epsilon 1."""
+    spacings = shape.spacings
+    moved = sum(2 * min(1.0, theta / g) * weight for g, weight in zip(spacings, shape.weights, strict=False))
+    worst = max(moved, sum(shape.weights))
+    gain, *precisions, of_total = ((weight / worst) ** 2 / 2 for weight in shape.weights)
+    error = 0.0
+    for spacing, fan, precision in zip(spacings, shape.fans, precisions, strict=False):
+        error += (((fan * spacing) ** 2 - 1) - fan * (spacing**2 - 1)) / (3 * fan * spacing**2) / gain
+        gain = precision + gain / fan
+    # So many blocks of the coarsest level, each of variance 1 / gain; the total takes away what it tells of a range.
+    spread = size / spacings[-1] / gain
+    return error + spread / 3 - spread**2 / 6 / (spread + 1 / of_total)
+
+
+def _descend_shape(error: Callable[[_Shape], float], size: int, shape: _Shape, *, fixed: bool = False) -> _Shape:
+    """Change one fan-out (unless they are fixed) or one weight at a time, while that lowers the error."""
+    best, improved = error(shape), True
+    while improved:
+        improved = False
+        for other in (*(() if fixed else _other_fans(shape)), *_other_weights(shape)):
+            value = error(other) if prod(other.fans) < size else best
+            if value < best * _ENOUGH:
+                best, shape, improved = value, other, True
+                break
+    return shape
+
+
+def _other_fans(shape: _Shape) -> Iterator[_Shape]:
+    for index, fan in enumerate(shape.fans):
+        for other in (fan - 1, fan + 1, fan // 2, fan * 2, fan * 3 // 4, fan * 4 // 3 + 1):
+            yield _Shape(_with(shape.fans, index, max(2, other)), shape.weights)
+
+
+def _other_weights(shape: _Shape) -> Iterator[_Shape]:
+    for index, weight in enumerate(shape.weights):
+        for factor in (0.5, 2.0, 0.8, 1.25, 0.95, 1.05):
+            changed = _with(shape.weights, index, weight * factor)
+            if min(changed) >= _LEAST_WEIGHT * max(changed):
+                yield _Shape(shape.fans, changed)
+
+
+def _with(numbers: Sequence[Any], index: int, other: Any) -> tuple[Any, ...]:
+    return (*numbers[:index], other, *numbers[index + 1 :])
+
+
+# What Gaussian rows tell of waves along an attribute, and the precisions of the least error.
+#
+# For the waves cos(pi m (x + 1/2) / k) what levels tell adds up, but for the ends of the attribute and for waves
+# shorter than the distance between two nodes. So the error of a random range is close to a sum over waves of one over a
+# sum of precisions (one over the variance, in records), which is convex: its minimum is found in no time.
+
+_ALL = 256
+"""So many waves are looked at one by one; of the shorter ones, some stand for their neighbours."""
+_SOME = 600
+_ROUNDS = 60
+_HALVINGS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """Levels with the precisions of the least error, if the largest sum of squared changes times precisions is 1."""
+
+    levels: tuple[Level, ...]
+    error: float
+    precisions: Floats
+    shares: Floats
+    """What each level adds to that sum."""
+
+
+@dataclass(frozen=True, eq=False)
+class Waves:
+    """The waves along so many positions."""
+
+    size: int
+
+    @cached_property
+    def _numbers(self) -> Floats:
+        few = np.arange(1.0, min(self.size, _ALL + 1))
+        if self.size <= _ALL:
+            return few
+        many = np.unique(np.concatenate([few, np.round(np.geomspace(_ALL, self.size - 1, _SOME))]))
+        return many.astype(np.float64)
+
+    @cached_property
+    def _halves(self) -> Floats:
+        return np.pi * self._numbers / self.size / 2
+
+    @cached_property
+    def weights(self) -> Floats:
+        """What the variance of the constant, then of each wave adds to the mean squared error of a random range."""
+        ends = np.concatenate([[0.5], (self._numbers[1:] + self._numbers[:-1]) / 2, [self.size - 0.5]])
+        cuts, odd = self.size + 1, (self._numbers % 2 == 1) & (self._numbers <= _ALL)
+        mean = np.where(odd, 2 / self.size / np.tan(self._halves) ** 2, 0.0)
+        waves = 2 * (cuts * np.diff(ends) - mean) / (cuts * (cuts - 1)) / (2 * np.sin(self._halves)) ** 2
+        return np.append((cuts + 1) * cuts / (6 * self.size), waves)
+
+    def told(self, level: Level) -> Floats:
+        """Return what a level of precision 1 tells of the constant and of each wave; sums take the total as public."""
+        if isinstance(level, TotalLevel):
+            return np.append(float(self.size), np.zeros(len(self._numbers)))
+        mean = np.sin(level.unit * self._halves) / (level.unit * np.sin(self._halves))
+        if isinstance(level, CumulativeLevel):
+            return np.append(np.inf, mean**2 / level.spacing / (2 * np.sin(self._halves)) ** 2)
+        return level.unit**2 / level.spacing * np.append(1.0, mean**4)
+
+    def best(self, levels: tuple[Level, ...], bounded: Sequence[Floats], *, total: bool) -> Best:
+        """Find the precisions of the least error, given one sum or two that may be 1 and whether the total is public.
+
+        Of two sums a weighted mean decides, such that both are 1 or the smaller has no weight.
+        """
+        first = 1 if total else 0
+        told = np.array([self.told(level) for level in levels])[:, first:]
+        if len(bounded) == 1:
+            error, precisions = _least(told, self.weights[first:], bounded[0])
+            return Best(levels, error, precisions, bounded[0] * precisions)
+        low, high, found = 0.0, 1.0, list[Best]()
+        for _ in range(_HALVINGS):
+            weight = (low + high) / 2
+            costs = weight * bounded[0] + (1 - weight) * bounded[1]
+            error, precisions = _least(told, self.weights[first:], costs)
+            sums = [float(each @ precisions) for each in bounded]
+            found.append(Best(levels, error * max(sums), precisions / max(sums), costs * precisions))
+            low, high = (weight, high) if sums[0] > sums[1] else (low, weight)
+        return min(found, key=lambda each: each.error)
+
+
+def _least(told: Floats, weights: Floats, costs: Floats) -> tuple[float, Floats]:
+    """Minimise the sum over waves of weight / (precisions @ told) where precisions @ costs is 1."""
+    precisions = 1 / costs / len(costs)
+    for _ in range(_ROUNDS):
+        gains = told @ (weights / (precisions @ told) ** 2)
+        precisions = precisions * np.sqrt(gains / costs)
+        precisions /= precisions @ costs
+    return float((weights / (precisions @ told)).sum()), precisions
+
+
+# Which levels Gaussian noise goes on, and how precise each is, chosen from public numbers only.
+#
+# What Gaussian noise has to hide is a sum of squares, to which every level adds in proportion to its precision. Hats
+# that overlap several times change by almost the same wherever a record is, so that nothing of that sum is wasted. Many
+# levels are tried (:mod:`~blowfish_privacy.mechanisms.ordered.level_choice`), and those that hardly matter left out.
+
+_MANY = 50_000
+"""Beyond so many values hats overlap less and are fewer: solving for the estimate would take too much memory."""
+_LONG = 512
+"""Beyond so many values along a side of a grid they are fewer still."""
+_STEPS = 10_000
+_WORTH_IT = 1.01
+_SUMS_PER_STEP = 12
+_LEAF = DifferenceLevel(1, Fraction(0), GAUSSIAN_ROWS)
+_TOTAL = TotalLevel(1, Fraction(0), GAUSSIAN_ROWS)
+
+
+def precise_levels(size: int, theta: int, rho: Fraction) -> tuple[Level, ...]:
+    """Choose levels such that a move of theta loses rho; the number of records is public."""
+    return _spending(*_choose(size, theta), size, theta, rho)
+
+
+def precise_levels_with_total(size: int, theta: int, rho: Fraction) -> tuple[Level, ...]:
+    """Choose levels such that the larger loss, of a move of theta or of a record that comes or goes, is rho."""
+    return _spending(*_choose_with_total(size, theta), size, theta, rho)
+
+
+def precise_sums(theta: int, rho: Fraction) -> tuple[Level, ...]:
+    """Measure the cumulative counts alone: a move of theta changes theta of them by one."""
+    return (CumulativeLevel(1, theta / (2 * rho), GAUSSIAN_ROWS),)
+
+
+@lru_cache(maxsize=64)
+def precise_line(size: int) -> tuple[DifferenceLevel, ...]:
+    """Choose levels of hats such that a unit anywhere loses at most 1, and random ranges have the least error."""
+    spacing, fan = (2, 4) if size <= _LONG else (4, 8)
+    levels = (_LEAF, *_hats(size, 2, spacing, fan))
+    waves = Waves(size)
+
+    def best(some: tuple[Level, ...]) -> Best:
+        return waves.best(some, [_floats(_squares(some, size, 0)[1])], total=False)
+
+    found = _fewest(best, levels)
+    made = _spending(found.levels, found.precisions.tolist(), size, None, Fraction(1))
+    return tuple(level for level in made if isinstance(level, DifferenceLevel))
+
+
+@lru_cache(maxsize=256)
+def _choose(size: int, theta: int) -> tuple[tuple[Level, ...], tuple[float, ...]]:
+    sums = CumulativeLevel(max(1, theta // _SUMS_PER_STEP), Fraction(0), GAUSSIAN_ROWS)
+    waves = Waves(size)
+
+    def best(some: tuple[Level, ...]) -> Best:
+        return waves.best(some, [_floats(_squares(some, size, theta)[0])], total=True)
+
+    found, alone = _fewest(best, (_LEAF, *_fine_hats(size), sums)), best((replace(sums, spacing=1),))
+    if alone.error <= _WORTH_IT * found.error:
+        found = alone
+    return found.levels, tuple(found.precisions.tolist())
+
+
+@lru_cache(maxsize=256)
+def _choose_with_total(size: int, theta: int) -> tuple[tuple[Level, ...], tuple[float, ...]]:
+    waves = Waves(size)
+
+    def best(some: tuple[Level, ...]) -> Best:
+        return waves.best(some, [_floats(squares) for squares in _squares(some, size, theta)], total=False)
+
+    found = _fewest(best, (_LEAF, *_fine_hats(size), _TOTAL))
+    return found.levels, tuple(found.precisions.tolist())
+
+
+def _fewest(best: Callable[[tuple[Level, ...]], Best], levels: tuple[Level, ...]) -> Best:
+    """Leave out the level with the least share, again and again, while the error hardly grows."""
+    found = best(levels)
+    while True:
+        shares = dict(zip(found.levels, found.shares.tolist(), strict=True))
+        spare = [level for level in found.levels if level not in (_LEAF, _TOTAL)]
+        if not spare:
+            return found
+        least = min(spare, key=shares.__getitem__)
+        fewer = best(tuple(level for level in found.levels if level != least))
+        if fewer.error > _WORTH_IT * found.error:
+            return found
+        found = fewer
+
+
+def _fine_hats(size: int) -> Iterator[DifferenceLevel]:
+    if size > _MANY:
+        yield from _hats(size, 2, 4, 8)
+    else:
+        yield from _hats(size, 2, 1, size)
+        yield from _hats(size, 4, 1, 4)
+
+
+def _hats(size: int, overlap: int, spacing: int, fan: int) -> Iterator[DifferenceLevel]:
+    """Yield hats of some sizes, each some times as wide as those before."""
+    while overlap * spacing < size:
+        yield DifferenceLevel(spacing, Fraction(0), GAUSSIAN_ROWS, overlap)
+        spacing *= max(2, fan)
+
+
+def _squares(levels: Sequence[Level], size: int, theta: int) -> tuple[list[Fraction], list[Fraction]]:
+    """Return the squared change of every level in records, on a move of theta and when a record comes or goes."""
+    moved = [Fraction(level.most(theta), level.unit**2) for level in levels]
+    return moved, [Fraction(level.weight(0, size), level.unit**2) for level in levels]
+
+
+def _floats(squares: Sequence[Fraction]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.array(squares, dtype=np.float64)
+
+
+def _spending(
+    levels: Sequence[Level], precisions: Sequence[float], size: int, theta: int | None, rho: Fraction
+) -> tuple[Level, ...]:
+    """Give levels precisions in these proportions, so that a move of theta loses rho; None: so that presence does.
+
+    With worst the sum of squared changes times precisions, the whole-number rows of a level of precision a have a
+    variance of unit^2 worst / (2 rho a). With a total, worst is the larger of both sums.
+    """
+    largest = max(precisions)
+    shares = [Fraction(max(1, round(_STEPS * each / largest)), _STEPS) for each in precisions]
+    moved, presence = (
+        sum((square * share for square, share in zip(squares, shares, strict=True)), Fraction(0))
+        for squares in _squares(levels, size, theta or 0)
+    )
+    if levels[-1] == _TOTAL:
+        # Moves do not change the total: what they leave over is its.
+        shares[-1] += max(moved - presence, Fraction(0))
+        worst = max(moved, presence)
+    else:
+        worst = presence if theta is None else moved
+    return tuple(
+        replace(level, scale=level.unit**2 * worst / (2 * rho * share))
+        for level, share in zip(levels, shares, strict=True)
+    )
