@@ -24,7 +24,7 @@ import blowfish_privacy as bp
 import shapes
 from baselines import PENALTIES, Dawa, hilbert_order
 from blowfish_privacy.mechanisms import GridFlow, GridHierarchy, SmoothHierarchy
-from blowfish_privacy.mechanisms.grid.grid_error import over_all_rectangles
+from blowfish_privacy.mechanisms.grid.grid_family import over_all_rectangles
 from blowfish_privacy.noise import SimulationSource
 from ordered import capital_losses, dpbench, over_all_ranges
 

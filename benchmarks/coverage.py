@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import blowfish_privacy as bp
+from blowfish_privacy.mechanisms.grid.grid_family import areas, between, sums_of
 from blowfish_privacy.mechanisms.grid.rectangle_intervals import RectangleIntervals
-from blowfish_privacy.mechanisms.grid.rectangles import areas, between, sums_of
 from blowfish_privacy.mechanisms.ordered.range_intervals import RangeIntervals
 from blowfish_privacy.noise import SystemSource
 from shapes import DEVELOPMENT_1, DEVELOPMENT_2, grid, line

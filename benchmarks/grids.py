@@ -17,7 +17,7 @@ import numpy as np
 import blowfish_privacy as bp
 import shapes
 from blowfish_privacy.mechanisms import GridFamily, GridFlow, GridHierarchy
-from blowfish_privacy.mechanisms.grid.grid_error import over_all_rectangles
+from blowfish_privacy.mechanisms.grid.grid_family import over_all_rectangles
 from blowfish_privacy.noise import SystemSource
 
 REAL = ("twitter_256x256.npy", "sf_cabs_start_256x256.npy")

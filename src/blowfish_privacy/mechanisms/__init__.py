@@ -15,13 +15,9 @@ if TYPE_CHECKING:
     from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
     from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis
     from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid
-    from blowfish_privacy.mechanisms.grid.flow_family import FlowFamily
-    from blowfish_privacy.mechanisms.grid.gaussian_flow import GaussianFlow
-    from blowfish_privacy.mechanisms.grid.gaussian_grid import GaussianGrid
     from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
-    from blowfish_privacy.mechanisms.grid.grid_flow import GridFlow
-    from blowfish_privacy.mechanisms.grid.grid_hierarchy import GridHierarchy
-    from blowfish_privacy.mechanisms.grid.product_family import ProductFamily
+    from blowfish_privacy.mechanisms.grid.grid_flow import FlowFamily, GaussianFlow, GridFlow
+    from blowfish_privacy.mechanisms.grid.grid_hierarchy import GaussianGrid, GridHierarchy, ProductFamily
     from blowfish_privacy.mechanisms.independent import Gaussian, Laplace
     from blowfish_privacy.mechanisms.means import MeanOffsets, WeightedOffsets
     from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
@@ -64,13 +60,9 @@ __getattr__ = attributes_of(
         "clusters.soft_mesh": ["SoftMesh"],
         "clusters.synopsis": ["Points", "Synopsis"],
         "grid.adaptive_grid": ["AdaptiveGrid"],
-        "grid.flow_family": ["FlowFamily"],
-        "grid.gaussian_flow": ["GaussianFlow"],
-        "grid.gaussian_grid": ["GaussianGrid"],
         "grid.grid_family": ["GridFamily"],
-        "grid.grid_flow": ["GridFlow"],
-        "grid.grid_hierarchy": ["GridHierarchy"],
-        "grid.product_family": ["ProductFamily"],
+        "grid.grid_flow": ["FlowFamily", "GaussianFlow", "GridFlow"],
+        "grid.grid_hierarchy": ["GaussianGrid", "GridHierarchy", "ProductFamily"],
         "independent": ["Gaussian", "Laplace"],
         "means": ["MeanOffsets", "WeightedOffsets"],
         "ordered.ordered_family": ["OrderedFamily"],

@@ -46,8 +46,8 @@ GIVING = {
     "grid": {
         **ALIKE,
         "adaptive-grid": "grid.adaptive_grid",
-        "gaussian-flow": "grid.gaussian_flow",
-        "gaussian-grid": "grid.gaussian_grid",
+        "gaussian-flow": "grid.grid_flow",
+        "gaussian-grid": "grid.grid_hierarchy",
         "grid-flow": "grid.grid_flow",
         "grid-hierarchy": "grid.grid_hierarchy",
     },

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from blowfish_privacy.mechanisms import GridFamily, OrderedFamily, Synopsis
 from blowfish_privacy.mechanisms.clusters import centres as clusters
-from blowfish_privacy.mechanisms.grid import typical as grids
+from blowfish_privacy.mechanisms.grid import rectangle_intervals as grids
 from blowfish_privacy.mechanisms.ordered import range_intervals as ordered
 from blowfish_privacy.support.progress import task
 

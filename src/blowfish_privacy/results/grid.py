@@ -14,10 +14,15 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.mechanisms import Error, ExpectedError, GridFamily
 from blowfish_privacy.mechanisms.constraints import ConstrainedError, Correction
-from blowfish_privacy.mechanisms.grid.grid_error import GridError, over_all_rectangles
-from blowfish_privacy.mechanisms.grid.known_parts import KnownParts, known_bounds
-from blowfish_privacy.mechanisms.grid.rectangle_intervals import RectangleIntervals, areas
-from blowfish_privacy.mechanisms.grid.typical import GridBootstrapError, whole_cells
+from blowfish_privacy.mechanisms.grid.grid_family import GridError, over_all_rectangles
+from blowfish_privacy.mechanisms.grid.rectangle_intervals import (
+    GridBootstrapError,
+    KnownParts,
+    RectangleIntervals,
+    areas,
+    known_bounds,
+    whole_cells,
+)
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.release.public_sizes import sliced
 from blowfish_privacy.results.pictures.map import draw_squares

@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
 from blowfish_privacy.mechanisms import AdaptiveGrid, GridHierarchy
-from blowfish_privacy.mechanisms.grid.blocks import Blocks, gathered
-from blowfish_privacy.mechanisms.grid.from_the_top import settled_from_the_top
-from blowfish_privacy.mechanisms.grid.grid_error import over_all_rectangles
-from blowfish_privacy.mechanisms.grid.refinement import LookScales, calibrated_scales
+from blowfish_privacy.mechanisms.grid.adaptive_grid import (
+    Blocks,
+    LookScales,
+    calibrated_scales,
+    gathered,
+    settled_from_the_top,
+)
+from blowfish_privacy.mechanisms.grid.grid_family import over_all_rectangles
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE
 from blowfish_privacy.release.verification import problems

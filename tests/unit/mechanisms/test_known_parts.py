@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.mechanisms.grid.known_parts import KnownParts, known_bounds
-from blowfish_privacy.mechanisms.grid.rectangles import random_rectangles
+from blowfish_privacy.mechanisms.grid.grid_family import random_rectangles
+from blowfish_privacy.mechanisms.grid.rectangle_intervals import KnownParts, known_bounds
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.testing.seeded import SeededSource

@@ -14,9 +14,14 @@ from scipy.optimize import LinearConstraint, minimize
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import GaussianFlow, GaussianGrid, GridFlow, GridHierarchy
 from blowfish_privacy.mechanisms.constraints import Constraints
-from blowfish_privacy.mechanisms.grid import typical
-from blowfish_privacy.mechanisms.grid.grid_error import over_all_rectangles
-from blowfish_privacy.mechanisms.grid.not_negative import cells_of, nearest_not_negative, rectangles_by_wave, waves
+from blowfish_privacy.mechanisms.grid import rectangle_intervals
+from blowfish_privacy.mechanisms.grid.grid_family import (
+    cells_of,
+    nearest_not_negative,
+    over_all_rectangles,
+    rectangles_by_wave,
+    waves,
+)
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import Totals, records_total
 
@@ -192,9 +197,9 @@ def test_exact_grids_stay_as_they_are():
 
 def test_whole_cells_keep_sums():
     cells = np.full((7, 9), 0.3)
-    whole = typical.whole_cells(cells)
+    whole = rectangle_intervals.whole_cells(cells)
     assert whole.sum() == 19
     assert set(np.unique(whole)) == {0, 1}
-    assert {name: int(made.sum()) for name, made in typical.shapes((5, 8), 100).items()} == dict.fromkeys(
+    assert {name: int(made.sum()) for name, made in rectangle_intervals.shapes((5, 8), 100).items()} == dict.fromkeys(
         ("even", "falling off", "a peak", "most in one cell"), 100
     )

@@ -9,7 +9,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms.constraints import Correction
-from blowfish_privacy.mechanisms.grid.grid_error import over_all_rectangles
+from blowfish_privacy.mechanisms.grid.grid_family import over_all_rectangles
 from blowfish_privacy.release import document, verification
 
 PLANE = bp.Domain(v=bp.Integer(0, 5), w=bp.Integer(0, 3))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from math import ceil, log2, sqrt
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,8 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import PolicyError, SpecError
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
-from blowfish_privacy.mechanisms.grid.block_noise import BlockNoise
-from blowfish_privacy.mechanisms.grid.blocks import Blocks, gathered
-from blowfish_privacy.mechanisms.grid.flow_family import bound_grid
-from blowfish_privacy.mechanisms.grid.from_the_top import settled_from_the_top
-from blowfish_privacy.mechanisms.grid.grid_error import GridError
-from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
-from blowfish_privacy.mechanisms.grid.refinement import LookScales, calibrated_scales, refines
+from blowfish_privacy.mechanisms.grid.grid_family import GridError, GridFamily, over_all_rectangles
+from blowfish_privacy.mechanisms.grid.grid_flow import bound_grid
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
 from blowfish_privacy.noise import BitSource
@@ -31,6 +27,277 @@ from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import exact, rounded
+
+# Square blocks of a grid's cells: what they add up to, and what random rectangles see of them.
+
+_STRIDE, _SHIFT = 7, 5
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A grid cut into blocks of ``side`` cells along both attributes; those at the far ends may be smaller."""
+
+    shape: tuple[int, int]
+    side: int
+
+    @property
+    def table(self) -> tuple[int, int]:
+        """The number of blocks along both attributes."""
+        first, second = (-(-size // self.side) for size in self.shape)
+        return first, second
+
+    @property
+    def many(self) -> int:
+        """The number of blocks."""
+        first, second = self.table
+        return first * second
+
+    def sums(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Add up the cells of each block; whole numbers stay whole."""
+        down = np.add.reduceat(cells, np.arange(0, self.shape[0], self.side), axis=0)
+        return np.add.reduceat(down, np.arange(0, self.shape[1], self.side), axis=1)
+
+    def to_cells(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Give every cell the value of its block."""
+        return np.repeat(np.repeat(values, self._lengths[0], axis=0), self._lengths[1], axis=1)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """The number of cells of each block."""
+        return np.outer(*self._lengths).astype(np.float64)
+
+    @cached_property
+    def met(self) -> Floats:
+        """How many cells of each block a random rectangle has, on average over all rectangles."""
+        return np.outer(*(_mean(size, lengths) for size, lengths in zip(self.shape, self._lengths, strict=True)))
+
+    @cached_property
+    def seen(self) -> Floats:
+        """How many cells of each block a random rectangle has, squared, on average over all rectangles."""
+        return np.outer(*(_mean_square(size, lengths) for size, lengths in zip(self.shape, self._lengths, strict=True)))
+
+    @property
+    def _lengths(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        first, second = (
+            np.diff(np.append(np.arange(0, size, self.side), size)).astype(np.int64) for size in self.shape
+        )
+        return first, second
+
+
+def gathered(counts: npt.NDArray[np.int64], blocks: Blocks) -> npt.NDArray[np.int64]:
+    """Move the records of every block to few of its cells: most to one, here to these and there to those."""
+    table = np.zeros_like(counts)
+    for number, (row, column) in enumerate(np.ndindex(blocks.table)):
+        inside = tuple(slice(at * blocks.side, (at + 1) * blocks.side) for at in (row, column))
+        part = counts[inside]
+        ends = np.cumsum(1 / np.arange(1, part.size + 1) ** 2)
+        ranked = np.diff(np.rint(ends / ends[-1] * int(part.sum())).astype(np.int64), prepend=0)
+        # Any fixed order that differs between neighbouring blocks will do.
+        order = np.argsort((np.arange(part.size) * _STRIDE + number * _SHIFT) % part.size, kind="stable")
+        table[inside] = ranked[order].reshape(part.shape)
+    return table
+
+
+def _mean(size: int, lengths: npt.NDArray[np.int64]) -> Floats:
+    """Average over all ranges of positions the number of positions that a range shares with each stretch.
+
+    Position p lies in (p + 1) (size - p) of the size (size + 1) / 2 ranges.
+    """
+    places = np.arange(size, dtype=np.float64)
+    held = np.append(0.0, np.cumsum((places + 1) * (size - places)))
+    ends = np.cumsum(lengths)
+    return (held[ends] - held[ends - lengths]) / (size * (size + 1) / 2)
+
+
+def _mean_square(size: int, lengths: npt.NDArray[np.int64]) -> Floats:
+    """Average over all ranges of positions the squared number of positions that a range shares with each stretch.
+
+    With c(s) = min(max(s - start, 0), length) at the cuts s = 0..size, a range shares c(end) - c(start); the sum of
+    its square over all pairs of cuts is (size + 1) sum c^2 - (sum c)^2.
+    """
+    starts = np.cumsum(lengths) - lengths
+    after = size - starts - lengths
+    squares = lengths * (lengths + 1) * (2 * lengths + 1) / 6 + after * lengths.astype(np.float64) ** 2
+    sums = lengths * (lengths + 1) / 2 + after * lengths
+    return np.asarray(((size + 1) * squares - sums**2) / (size * (size + 1) / 2), dtype=np.float64)
+
+
+# Cells and blocks of cells with noise of their own: the least-squares estimate, its covariance and its error.
+
+
+@dataclass(frozen=True, eq=False)
+class BlockNoise:
+    """The variances of the counts of blocks and of their cells, block by block, and of the total where it is measured.
+
+    The covariance of the cells of a block is v (1 - v J / (w + m v)): m cells of variance v, a block of variance w, J
+    all ones. Blocks are independent, until the total is looked at.
+    """
+
+    blocks: Blocks
+    of_blocks: Floats
+    of_cells: Floats
+    of_total: float | None = None
+
+    @cached_property
+    def _trust(self) -> Floats:
+        """How much of what a block says more each of its cells gets."""
+        return self.of_cells / (self.of_blocks + self.blocks.sizes * self.of_cells)
+
+    @cached_property
+    def pull(self) -> Floats:
+        """The covariance of each cell with the sum of all, before the total is looked at."""
+        return self.blocks.to_cells(self.of_cells * (1 - self.blocks.sizes * self._trust))
+
+    def estimate(self, cells: Floats, blocks: Floats) -> Floats:
+        """Share what blocks say more among their cells."""
+        return cells + self.blocks.to_cells((blocks - self.blocks.sums(cells)) * self._trust)
+
+    def with_total(self, cells: Floats, total: float, variance: float = 0.0) -> Floats:
+        """Move cells towards a total in proportion to how much each is uncertain."""
+        return cells + self.pull * (total - cells.sum()) / (self.pull.sum() + variance)
+
+    def spread(self, weights: Floats) -> Floats:
+        """Multiply columns of weights of the cells by the covariance of the estimate."""
+        columns: list[Floats] = []
+        for each in weights.T.reshape(-1, *self.blocks.shape):
+            shared = each - self.blocks.to_cells(self._trust * self.blocks.sums(each))
+            spread = self.blocks.to_cells(self.of_cells) * shared
+            if self.of_total is not None:
+                spread = spread - self.pull * (self.pull * each).sum() / (self.pull.sum() + self.of_total)
+            columns.append(spread.reshape(-1))
+        return np.stack(columns, axis=1)
+
+    @cached_property
+    def by_block(self) -> Floats:
+        """What each block adds to the mean squared error of a random rectangle, before the total is looked at."""
+        return self.of_cells * self.blocks.met - self.of_cells * self._trust * self.blocks.seen
+
+    @cached_property
+    def mse(self) -> float:
+        """The mean squared error of a random rectangle."""
+        known = 0.0
+        if self.of_total is not None:
+            known = over_all_rectangles(self.pull) / (self.pull.sum() + self.of_total)
+        return float(self.by_block.sum()) - known
+
+
+# Counts that are not negative, found from the whole grid down to its cells.
+#
+# The nearest non-negative grid pulls what it adds to the many cells of empty regions out of the full ones. Here every
+# quarter of a square is settled before its parts are looked at, so a correction stays in the smallest square that needs
+# it, and large rectangles keep the exactness of the linear estimate. docs/proofs/adaptive_grid.md
+
+
+def settled_from_the_top(estimate: Floats, weights: Floats) -> Floats:
+    """Return counts that are not negative and add up to what the estimate does, or to 0 if that is negative.
+
+    Squares of 2^j cells are split into four, until single cells are left. Within each, the estimates of the parts
+    become the nearest that are not negative and add up to what the square got, where a part moves in proportion to
+    the weights of its cells. Cells of weight 0 stay empty, whatever their estimate.
+    """
+    pyramid = [(np.where(weights > 0, estimate, 0.0), weights)]
+    while pyramid[-1][0].size > 1:
+        shape = pyramid[-1][0].shape
+        halves = Blocks((shape[0], shape[1]), 2)
+        pyramid.append((halves.sums(pyramid[-1][0]), halves.sums(pyramid[-1][1])))
+    counts = np.maximum(pyramid[-1][0], 0.0)
+    for values, each in reversed(pyramid[:-1]):
+        parts = _near(_quarters(values), _quarters(each), counts.reshape(-1))
+        rows, columns = counts.shape
+        whole = parts.reshape(rows, columns, 2, 2).transpose(0, 2, 1, 3).reshape(2 * rows, 2 * columns)
+        counts = whole[: values.shape[0], : values.shape[1]]
+    return counts
+
+
+def _quarters(table: Floats) -> Floats:
+    """List the four parts of every square; parts beyond the end are 0."""
+    rows, columns = (-(-size // 2) for size in table.shape)
+    padded = np.pad(table, ((0, 2 * rows - table.shape[0]), (0, 2 * columns - table.shape[1])))
+    return padded.reshape(rows, 2, columns, 2).transpose(0, 2, 1, 3).reshape(-1, 4)
+
+
+def _near(values: Floats, weights: Floats, totals: Floats) -> Floats:
+    """Project each row of four on the parts that are not negative and add up to its total.
+
+    All parts move by the same multiple of their weights; those that end below zero are emptied, and the rest moves
+    on. At most three parts can be emptied.
+    """
+    kept = weights > 0
+    moved = values
+    for _ in range(4):
+        free = np.where(kept, weights, 0.0)
+        gap = totals - np.where(kept, values, 0.0).sum(axis=1)
+        moved = values + free * (gap / np.maximum(free.sum(axis=1), 1e-300))[:, None]
+        kept = kept & (moved > 0)
+    settled = np.where(kept, moved, 0.0)
+    # Rounding may leave nothing of a total that is next to nothing.
+    even = totals[:, None] * weights / np.maximum(weights.sum(axis=1), 1e-300)[:, None]
+    left = kept.sum(axis=1, keepdims=True) > 0
+    return np.where(left, settled, even)
+
+
+# How the loss of an adaptive grid is shared, and when its blocks are refined; from public numbers only.
+
+_LOOK = Fraction(2, 5)
+"""The share of the loss that goes to the first look."""
+_AGAIN = Fraction(3, 4)
+"""What a block that is not refined gets of the rest; its cells get what is left."""
+_FULL = 10
+"""From how many scales of its cells' noise on a block is refined."""
+_BLOCKS = 16
+"""About so many blocks lie along a side of a square grid."""
+_FEWEST = 1.0
+"""Blocks are made larger until they have so many records times epsilon, on average.
+
+These were settled on grids of 64^2 and 128^2 cells with 0.03 to 30 records times epsilon per cell: the development
+shapes of benchmarks/shapes.py, San Francisco cabs, tweets, and random cascades, by the geometric mean of the errors.
+"""
+_LEAST_CELLS = 576
+_SPARSE = 1
+"""With at most so many records times epsilon per cell it shows less error than a hierarchy, in the geometric mean.
+
+Not on each shape: records in single rows and columns along an edge have several times as much.
+Settled on the same shapes, on grids of at least :data:`_LEAST_CELLS`. With more records the gain is smaller on 64^2
+cells and gone on 128^2, and the error that a hierarchy guarantees is lower.
+"""
+
+
+class LookScales(NamedTuple):
+    """The noise scales of the look, of blocks counted again, and of the cells of blocks that are refined or not."""
+
+    look: Fraction
+    again: Fraction
+    fine: Fraction
+    coarse: Fraction
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """What a document calls them."""
+        return cls._fields
+
+    @property
+    def once(self) -> Fraction:
+        """The most that is lost on a record in a block, where it was not before."""
+        return 1 / self.look + max(1 / self.fine, 1 / self.again + 1 / self.coarse)
+
+
+def refines(cells: int, epsilon: Fraction, records: int) -> bool:
+    """Say whether refining is better than a hierarchy for grids of so many cells and records."""
+    return cells >= _LEAST_CELLS and records * epsilon <= _SPARSE * cells
+
+
+def calibrated_scales(cells: int, amount: Fraction, records: int | None) -> tuple[int, int, LookScales]:
+    """Choose the side of blocks, the count from which they are refined, and scales of which a move loses the amount."""
+    rest = (1 - _LOOK) * amount
+    fine = 2 / rest
+    scales = LookScales(2 / (_LOOK * amount), 2 / (_AGAIN * rest), fine, 2 / ((1 - _AGAIN) * rest))
+    power = max(round(log2(sqrt(cells) / _BLOCKS)), 1)
+    if records is not None:
+        signal = float(records * amount) / cells
+        while signal * 4**power < _FEWEST and 4 ** (power + 2) <= cells:
+            power += 1
+    return 2**power, ceil(_FULL * fine), scales
+
 
 _LEAST_VARIANCE = 1e-60
 """Noise may be so unlikely that its variance is 0 in floating point."""

@@ -3,30 +3,399 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import sqrt
+from statistics import NormalDist
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
-from blowfish_privacy.mechanisms.grid.not_negative import nearest_not_negative, rectangles_by_wave
-from blowfish_privacy.mechanisms.grid.rectangles import (
-    Corners,
-    areas,
-    between,
-    random_rectangles,
-    rectangles_of,
-    sums_of,
-)
+from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.mechanisms.intervals import bounds_by_size, normal_errors, sizes_up_to
 from blowfish_privacy.mechanisms.mechanism import Mechanism
-from blowfish_privacy.noise import SimulationSource
-from blowfish_privacy.privacy.public_totals import records_total
+from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
+from blowfish_privacy.noise import BitSource, SimulationSource
+from blowfish_privacy.privacy.public_totals import Totals, records_total
 from blowfish_privacy.queries.counts import HistogramForm
-from blowfish_privacy.support.arrays import Floats
-from blowfish_privacy.support.exact import Number
-from blowfish_privacy.support.progress import task
+from blowfish_privacy.support.arrays import Floats, dense
+from blowfish_privacy.support.exact import Number, exact
+from blowfish_privacy.support.progress import Report, task
+
+# One side of a grid of products of hats: its least-squares weights, and what random ranges make of them.
+
+
+@dataclass(frozen=True)
+class SideLevel:
+    """The rows of one spacing: what they weigh in a random range, squared, added up and averaged over all ranges."""
+
+    alone: float
+    """The weights of the range."""
+    both: float
+    """The products with the weights of the total, times what a range takes of a correction of the total."""
+    total: float
+    """The weights of the total."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """An attribute of some size with levels of hats, whose scales say how precise each is compared with the others."""
+
+    pull: Floats
+    """How much of a correction of the total each position takes: (A'A)^-1 1."""
+    pulled: float
+    """What a random range takes of it, squared, on average."""
+    levels: tuple[SideLevel, ...]
+
+    @classmethod
+    def of(cls, size: int, levels: tuple[DifferenceLevel, ...]) -> Side:
+        """Compute them once for every size and levels."""
+        return _side(size, levels)
+
+
+@lru_cache(maxsize=64)
+def _side(size: int, levels: tuple[DifferenceLevel, ...]) -> Side:
+    inverse = least_squares(size, levels)
+    rows = [level.rows(size) for level in levels]
+    deviations = np.repeat([1 / sqrt(precision(level)) for level in levels], rows)
+    pull = (inverse * deviations) @ (inverse * deviations).sum(axis=0)
+    made: list[SideLevel] = []
+    for part in np.split(inverse, np.cumsum(rows)[:-1], axis=1):
+        of_total = part.sum(axis=0)
+        both = _mean_product(pull[:, None], (part @ of_total)[:, None])
+        made.append(SideLevel(mean_square(part), both, float(of_total @ of_total)))
+    return Side(pull, mean_square(pull[:, None]), tuple(made))
+
+
+@lru_cache(maxsize=64)
+def waves_by_level(size: int, levels: tuple[DifferenceLevel, ...]) -> list[Floats]:
+    """Return, for rows of each level with variance 1, the variance of the cosine coefficients of the estimate."""
+    from scipy.fft import dct
+
+    coefficients = np.asarray(dct(least_squares(size, levels), axis=0, norm="ortho"), dtype=np.float64)
+    ends = np.cumsum([level.rows(size) for level in levels])[:-1]
+    return [(part**2).sum(axis=1) for part in np.split(coefficients, ends, axis=1)]
+
+
+def precision(level: DifferenceLevel) -> float:
+    """Return how precise the rows of a level are meant to be, compared with others of the side."""
+    return float((level.noise.scaled(Fraction(1), level.unit) / level.scale) ** (2 // level.noise.power))
+
+
+def _mean_product(first: Floats, second: Floats) -> float:
+    """Multiply what the columns of two tables add up to over a range; average over all ranges, add up the columns."""
+    sums = [np.pad(np.cumsum(each, axis=0), ((1, 0), (0, 0))) for each in (first, second)]
+    cuts = len(sums[0])
+    total = cuts * float((sums[0] * sums[1]).sum()) - float((sums[0].sum(axis=0) * sums[1].sum(axis=0)).sum())
+    return total / (cuts * (cuts - 1) / 2)
+
+
+def mean_square(table: Floats) -> float:
+    """Square what the columns of a table add up to over a range; average over all ranges, add up the columns."""
+    sums = np.cumsum(table, axis=0)
+    cuts, totals = len(sums) + 1, sums.sum(axis=0)
+    return float(cuts * np.vdot(sums, sums) - totals @ totals) / (cuts * (cuts - 1) / 2)
+
+
+def whole_hats(size: int, level: DifferenceLevel) -> npt.NDArray[np.int64]:
+    """Return whole-number hats along an attribute."""
+    return np.rint(dense(level.hats(size)) * level.unit).astype(np.int64)
+
+
+def hats_of(level: DifferenceLevel, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Answer whole-number hats along the first attribute exactly; most weights are 0, and skipped."""
+    from scipy.sparse import csr_array
+
+    hats: Any = csr_array(level.hats(len(counts))) * level.unit
+    hats.data = np.rint(hats.data).astype(np.int64)
+    return np.asarray(hats @ counts, dtype=np.int64)
+
+
+def least_squares(size: int, levels: tuple[DifferenceLevel, ...]) -> Floats:
+    """Return the matrix that turns rows, in records, into the least-squares estimate along an attribute."""
+    rows = np.vstack([whole_hats(size, level) / level.unit for level in levels])
+    roots = np.repeat([sqrt(precision(level)) for level in levels], [level.rows(size) for level in levels])[:, None]
+    weighed = roots * rows
+    if levels[0].unit == levels[0].overlap == 1 and len(rows) < 1.5 * size:
+        return _with_leaves(weighed[size:], float(roots[0, 0])) * roots.T
+    return np.asarray(np.linalg.solve(weighed.T @ weighed, weighed.T) * roots.T, dtype=np.float64)
+
+
+def range_products(
+    size: int,
+    levels: tuple[DifferenceLevel, ...],
+    ranges: npt.NDArray[np.int64],
+    others: npt.NDArray[np.int64],
+) -> Floats:
+    """Multiply what rows weigh in the estimates of ranges and of others, and add up each level: a row for each.
+
+    Both are pairs of cut points.
+    """
+    sums = np.pad(np.cumsum(least_squares(size, levels), axis=0), ((1, 0), (0, 0)))
+    first, second = (sums[ends[:, 1]] - sums[ends[:, 0]] for ends in (ranges, others))
+    starts = np.cumsum([0, *(level.rows(size) for level in levels[:-1])])
+    return np.add.reduceat(first * second, starts, axis=1).T
+
+
+def _with_leaves(coarse: Floats, root: float) -> Floats:
+    """Solve (r^2 + W'W) X = (r, W') for few coarse rows W, beside leaves of weight r, by the smaller matrix W W'."""
+    between = root**2 * np.eye(len(coarse)) + coarse @ coarse.T
+    hats = np.linalg.solve(between, coarse).T
+    leaves = (np.eye(coarse.shape[1]) - hats @ coarse) / root
+    return np.concatenate([leaves, hats], axis=1).astype(np.float64, copy=False)
+
+
+# The error of rectangles answered from a noisy grid.
+
+
+@dataclass(frozen=True)
+class GridError:
+    """The mean squared error of a uniformly random rectangle."""
+
+    mse: float
+    unit: Fraction
+    of: str = "a random rectangle"
+    precision: float = 0.0
+    distribution: str = "normal, as the sum of many draws"
+
+    def __repr__(self) -> str:
+        return in_short(self)
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error: the typical size of the error."""
+        return sqrt(self.mse)
+
+    def interval(self, level: Number = "0.95") -> float:
+        """Return a bound on the error of a random rectangle, for a probability of ``level`` under a normal law."""
+        share = exact(level, "the level", error=QueryError)
+        if not 0 < share < 1:
+            raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
+        return self.rmse * NormalDist().inv_cdf((1 + float(share)) / 2)
+
+
+def over_all_rectangles(errors: npt.NDArray[np.float64]) -> float:
+    """Return the mean squared error over all rectangles of a grid whose cells have these errors."""
+    sums = np.pad(np.cumsum(np.cumsum(errors, axis=0), axis=1), ((1, 0), (1, 0)))
+    first, second = sums.shape
+    centred = sums - sums.mean(axis=0) - sums.mean(axis=1)[:, None] + sums.mean()
+    return 4 * float((centred**2).sum()) / ((first - 1) * (second - 1))
+
+
+# Rectangles of a grid: what is in them, how large they are, and random ones.
+
+Corners: TypeAlias = npt.NDArray[np.int64]
+"""Rows of four cut points: top, bottom, left, right."""
+
+
+def between(sums: Any, corners: Corners) -> Any:
+    """Add up the cells of rectangles, from sums up to each cut point along the last two axes."""
+    top, bottom, left, right = corners.T
+    return sums[..., bottom, right] - sums[..., top, right] - sums[..., bottom, left] + sums[..., top, left]
+
+
+def sums_of(cells: Floats) -> Floats:
+    """Add up the cells before each cut point."""
+    return np.pad(np.cumsum(np.cumsum(cells, axis=0), axis=1), ((1, 0), (1, 0)))
+
+
+def areas(corners: Corners) -> npt.NDArray[np.int64]:
+    """Count the cells of rectangles."""
+    return (corners[:, 1] - corners[:, 0]) * (corners[:, 3] - corners[:, 2])
+
+
+def rectangles_of(area: int, shape: tuple[int, ...], many: int, source: BitSource) -> Corners:
+    """Draw rectangles of about an area, their heights evenly on a logarithmic scale."""
+    dice = source.words(3 * many).reshape(3, -1) / 2**32
+    low, high = np.log(max(1, area / shape[1])), np.log(min(shape[0], area))
+    height = np.clip(np.rint(np.exp(low + dice[0] * (high - low))), 1, shape[0]).astype(np.int64)
+    width = np.clip(np.rint(area / height), 1, shape[1]).astype(np.int64)
+    top = (dice[1] * (shape[0] - height + 1)).astype(np.int64)
+    left = (dice[2] * (shape[1] - width + 1)).astype(np.int64)
+    return np.stack([top, top + height, left, left + width], axis=1)
+
+
+def random_rectangles(shape: tuple[int, ...], many: int, source: BitSource) -> Corners:
+    """Draw rectangles between any two cut points along each side, all equally likely; some draws give none."""
+    dice = source.words(4 * many).reshape(4, many)
+    down, across = (np.sort(pair % (size + 1), axis=0) for pair, size in zip((dice[:2], dice[2:]), shape, strict=True))
+    corners = np.concatenate([down, across]).T.astype(np.int64)
+    return corners[areas(corners) > 0]
+
+
+# The nearest grid that has no negative count and meets public totals, in a metric that cosine waves make diagonal.
+#
+# A metric weighs the squares of cosine coefficients. The nearest grid that is allowed is found by the alternating
+# direction method of multipliers [boyd2011]: in turn a grid near the estimate, wave by wave, and the plain projection
+# of that on the grids allowed, which subtracts one number from all cells of a part and cuts at zero.
+# docs/proofs/not_negative_grids.md
+
+Project: TypeAlias = Callable[[Floats], Floats]
+
+_MOST_ROUNDS = 400
+_CHECKED_EVERY = 10
+_RELAXED = 1.7
+"""Steps are this much longer than plain ones; 1.5 to 1.8 is usual, and fastest on all development shapes."""
+_UNBALANCED = 4.0
+"""How much one of both residuals may exceed the other before the penalty is changed, by half this factor."""
+_NEWTON_STEPS = 100
+
+
+def waves(cells: Floats) -> Floats:
+    """Return the cosine coefficients of a grid; sums of squares stay the same."""
+    from scipy.fft import dctn
+
+    return np.asarray(dctn(cells, norm="ortho"), dtype=np.float64)
+
+
+def cells_of(coefficients: Floats) -> Floats:
+    """Return the grid with these cosine coefficients."""
+    from scipy.fft import idctn
+
+    return np.asarray(idctn(coefficients, norm="ortho"), dtype=np.float64)
+
+
+def cells_of_line(coefficients: Floats) -> Floats:
+    """Return the lines of cells with these cosine coefficients, one a column."""
+    from scipy.fft import idct
+
+    return np.asarray(idct(coefficients, axis=0, norm="ortho"), dtype=np.float64)
+
+
+def variances_by_wave(covariance: Floats) -> Floats:
+    """Return the variance of each cosine coefficient of a line of cells with this covariance."""
+    return np.diagonal(waves(covariance)).copy()
+
+
+def differences_by_wave(size: int) -> Floats:
+    """Return the squares of the singular values of the differences between neighbours, whose vectors are the waves."""
+    return 2 - 2 * np.cos(np.pi * np.arange(size) / size)
+
+
+def rectangles_by_wave(size: int) -> Floats:
+    """Return the mean square of what each wave along an attribute adds to a random range; at most 1."""
+    sums = np.cumsum(cells_of_line(np.eye(size)), axis=0)
+    squares = np.pad(sums, ((1, 0), (0, 0))).var(axis=0)
+    return squares / squares.max()
+
+
+def nearest_not_negative(
+    linear: Floats,
+    looseness: Floats,
+    constraints: Constraints | None,
+    closeness: float,
+    progress: Report | None = None,
+) -> Floats:
+    """Return the nearest grid without negative counts that meets the constraints.
+
+    ``looseness`` says how little the square of each cosine coefficient weighs: 0 where it must not change. The rounds
+    end when the last ones moved a random rectangle by less than ``closeness`` in mean square.
+    """
+    allowed = linear.min() >= 0 and (constraints is None or constraints.met(linear.reshape(-1)))
+    if allowed or not looseness.max(initial=0.0):
+        return linear
+    projections = _projections(linear.shape, constraints)
+    near = _Rounds(waves(linear), looseness, projections, _starting_penalty(looseness))
+    for number in range(_MOST_ROUNDS // _CHECKED_EVERY):
+        if near.run(_CHECKED_EVERY) < closeness:
+            break
+        if progress is not None:
+            progress(number * _CHECKED_EVERY / _MOST_ROUNDS)
+    met = near.projected.mean(axis=0)
+    if constraints is None or len(projections) == 1:
+        return met
+    return constraints.not_negative(met.reshape(-1)).reshape(met.shape)
+
+
+def _starting_penalty(looseness: Floats) -> float:
+    loose = looseness[looseness > 0]
+    return float(0.5 / np.sqrt(loose.min() * loose.max()))
+
+
+@dataclass(eq=False)
+class _Rounds:
+    """The rounds under way: one projected grid for each set of totals, and what is left to explain of it."""
+
+    wanted: Floats
+    looseness: Floats
+    projections: Sequence[Project]
+    penalty: float
+    projected: Floats = field(init=False)
+    left: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        start = cells_of(self.wanted)
+        self.projected = np.stack([project(start) for project in self.projections])
+        self.left = np.zeros_like(self.projected)
+
+    def run(self, rounds: int) -> float:
+        """Go on for some rounds; return by how much they moved a random rectangle, and balance both residuals."""
+        loose = len(self.projections) * self.penalty * self.looseness
+        kept, before = 1 / (1 + loose), self.projected[0]
+        pinned, pulled = kept * self.wanted, kept * loose
+        near = before
+        for _ in range(rounds):
+            near = cells_of(pinned + pulled * waves((self.projected - self.left).mean(axis=0)))
+            self.left += _RELAXED * near + (1 - _RELAXED) * self.projected
+            for number, project in enumerate(self.projections):
+                self.projected[number] = project(self.left[number])
+            self.left -= self.projected
+        apart = max(over_all_rectangles(near - each) for each in self.projected)
+        moved = over_all_rectangles(self.projected[0] - before)
+        self._balance(apart, moved)
+        return max(apart, moved)
+
+    def _balance(self, apart: float, moved: float) -> None:
+        factor = 1.0
+        if apart > _UNBALANCED * moved:
+            factor = _UNBALANCED / 2
+        elif moved > _UNBALANCED * apart:
+            factor = 2 / _UNBALANCED
+        self.penalty *= factor
+        self.left /= factor
+
+
+def _projections(shape: tuple[int, ...], constraints: Constraints | None) -> list[Project]:
+    if constraints is None:
+        return [lambda cells: np.maximum(cells, 0.0)]
+    return [_Parts(shape, totals) for totals in constraints.totals]
+
+
+class _Parts:
+    """Projects on the grids without negative counts that meet the totals of a partition.
+
+    The number that is subtracted from a part is found by Newton's method from the last one, which is near.
+    """
+
+    def __init__(self, shape: tuple[int, ...], totals: Totals) -> None:
+        self._labels: Any = totals.labels.reshape(shape) if len(totals.counts) > 1 else np.zeros((), dtype=np.int64)
+        self._flat, self._counts, self._sizes = totals.labels, totals.counts.astype(np.float64), totals.sizes
+        self._level: Floats | None = None
+
+    def __call__(self, cells: Floats) -> Floats:
+        lowest = (self._sums(cells) - self._counts) / np.maximum(self._sizes, 1)
+        level = lowest if self._level is None else self._level
+        above = cells
+        for _ in range(_NEWTON_STEPS):
+            above = np.maximum(cells - level[self._labels], 0.0)
+            excess = self._sums(above) - self._counts
+            if (np.abs(excess) <= 1e-9 * (1 + self._counts)).all():
+                break
+            many = self._sums((above > 0).astype(np.float64))
+            level = np.where(many > 0, level + excess / np.maximum(many, 1), lowest)
+        self._level = level
+        return np.where((self._counts > 0)[self._labels], above, 0.0)
+
+    def _sums(self, cells: Floats) -> Floats:
+        if len(self._counts) == 1:
+            return cells.sum().reshape(1)
+        return np.bincount(self._flat, cells.reshape(-1), len(self._counts)).astype(np.float64, copy=False)
+
 
 CLOSENESS = 1e-4
 """How near to the nearest grid the search ends: a share of the mean squared error of a random rectangle."""

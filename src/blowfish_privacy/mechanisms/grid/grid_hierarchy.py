@@ -2,25 +2,294 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from math import sqrt
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
-from blowfish_privacy.domain import quoted
-from blowfish_privacy.errors import SpecError
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell, quoted
+from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.graphs import SecretGraph
-from blowfish_privacy.mechanisms.grid.flow_family import bound_grid
-from blowfish_privacy.mechanisms.grid.product_family import Levels, Pair, ProductFamily
-from blowfish_privacy.mechanisms.mechanism import check_secret_size
+from blowfish_privacy.mechanisms.grid.grid_family import (
+    Corners,
+    GridError,
+    GridFamily,
+    Side,
+    between,
+    hats_of,
+    least_squares,
+    range_products,
+    sums_of,
+    waves,
+    waves_by_level,
+    whole_hats,
+)
+from blowfish_privacy.mechanisms.grid.grid_flow import bound_grid
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, check_secret_size
+from blowfish_privacy.mechanisms.ordered.level_choice import precise_line
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
-from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
+from blowfish_privacy.mechanisms.ordered.segment import level_to_document, levels_of_hats
+from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS, RowNoise
+from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.sensitivity import sensitivity_of, steps
+from blowfish_privacy.privacy.certificate import Certificate
+from blowfish_privacy.privacy.loss import loss_seen
+from blowfish_privacy.privacy.measure import RHO
+from blowfish_privacy.privacy.sensitivity import sensitivity_of, squared_sensitivity, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import exact, rounded
+
+# What mechanisms share that measure products of overlapping bins along two attributes, whatever their noise.
+
+Levels: TypeAlias = tuple[tuple[DifferenceLevel, ...], tuple[DifferenceLevel, ...]]
+Pair: TypeAlias = tuple[DifferenceLevel, DifferenceLevel]
+_TOTAL_SHARES = (Fraction(1, 50), Fraction(1, 10), Fraction(1, 4), Fraction(1, 2))
+
+
+class ProductFamily(GridFamily):
+    """Noisy products of hats for every two levels along both attributes; subclasses say which levels and which noise.
+
+    The noise scale of the whole-number rows of two levels is the product of theirs and of ``scale``.
+    """
+
+    form: HistogramForm
+    scale: Fraction
+    total: Fraction | None
+    noise: ClassVar[RowNoise]
+
+    proof = "docs/proofs/grid_flow.md"
+
+    def __post_init__(self) -> None:
+        for first, second in product(*self.sides):
+            self.noise.check(self._scale(first, second))
+        if self.total:
+            self.noise.check(self.total)
+
+    @property
+    @abstractmethod
+    def sides(self) -> Levels:
+        """The levels along both attributes."""
+
+    @property
+    def heaviest(self) -> int:
+        """The most that a record adds to a row, in whole numbers."""
+        first, second = (max(level.unit for level in levels) for levels in self.sides)
+        return first * second
+
+    @classmethod
+    @abstractmethod
+    def most_moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
+        """Bound the change of the rows of two levels over the secret moves, as the noise counts it."""
+
+    @classmethod
+    def scales(
+        cls, levels: Levels, policy: Policy, graph: SecretGraph, amount: Fraction
+    ) -> Iterator[tuple[Fraction, Fraction | None]]:
+        """Yield scales of the rows that lose the amount, and of the total where it is secret.
+
+        The total gets some share of the amount, or more if moves leave more.
+        """
+        moved = sum((cls._moved(two, policy, graph) for two in product(*levels)), Fraction(0))
+        if policy.size != "unknown":
+            yield moved / amount, None
+            return
+        presence = sum((cls._present(*two, (0, 0)) for two in product(*levels)), Fraction(0))
+        for share in _TOTAL_SHARES:
+            scale = max(moved, presence / (1 - share)) / amount
+            yield scale, cls.noise.lost(1, amount - presence / scale)
+
+    @classmethod
+    def _moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
+        """Bound what moves lose on the rows of two levels, at a scale of 1."""
+        return cls.noise.lost(cls.most_moved(two, policy, graph), two[0].scale * two[1].scale)
+
+    @classmethod
+    def _present(cls, first: DifferenceLevel, second: DifferenceLevel, x: Cell) -> Fraction:
+        """Return what a record at x that comes or goes loses on the rows of two levels, at a scale of 1."""
+        weights = first.weight(x[0], 1) * second.weight(x[1], 1)
+        return cls.noise.lost(weights, first.scale * second.scale)
+
+    def certify(self, policy: Policy) -> Certificate:
+        """Add up the loss of every two levels."""
+        sensitivity, names = self.noise.sensitivity(self.form, policy), self.form.domain.names
+        if sensitivity.value and not self.scale:
+            raise PolicyError(NO_NOISE)
+        neighbours = steps(policy, names)
+        together, pairs = neighbours.rows**self.noise.power, [*product(*self.sides)]
+        moved = presence = Fraction(0)
+        if sensitivity.value:
+            moved = together * sum(self._moved(two, policy, neighbours.graph) for two in pairs) / self.scale
+        if policy.size == "unknown":
+            presence = together * self.presence((0, 0))
+            exact = presence >= moved or len(pairs) == 1
+        else:
+            exact = sensitivity.exact and (self.noise.power == 1 or len(pairs) == 1)
+        scales = (self.scale, *([self.total] if self.total else []))
+        loss = loss_seen(policy, names, moved, presence, self.counted_in)
+        return self.certified(policy, loss, replace(sensitivity, exact=exact), *scales)
+
+    def presence(self, x: Cell) -> Fraction:
+        """Add up what a record adds to the rows of every two levels, and to the total."""
+        if not self.scale or not self.total:
+            raise PolicyError(NO_NOISE)
+        present = sum((self._present(*two, x) for two in product(*self.sides)), Fraction(0))
+        return present / self.scale + self.noise.lost(1, self.total)
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        """Add up the losses of all rows."""
+        if not self.scale:
+            return Fraction(0)
+        total = Fraction(0)
+        for two in product(*self.sides):
+            changes = (self._weights(x, *two) - self._weights(y, *two)).reshape(-1).tolist()
+            total += self.noise.lost(self.noise.change(changes), self._scale(*two))
+        return total
+
+    def _weights(self, x: Cell, first: DifferenceLevel, second: DifferenceLevel) -> npt.NDArray[np.int64]:
+        return np.outer(self._hats(0, first)[:, x[0]], self._hats(1, second)[:, x[1]])
+
+    def _hats(self, axis: int, level: DifferenceLevel) -> npt.NDArray[np.int64]:
+        return whole_hats(self.form.domain.shape[axis], level)
+
+    def _scale(self, first: DifferenceLevel, second: DifferenceLevel) -> Fraction:
+        """Return the scale of the whole-number rows of two levels."""
+        return self.scale * first.scale * second.scale
+
+    @property
+    def rows(self) -> int:
+        """The number of nodes of all pairs of spacings, and the total where it is measured."""
+        return sum(a * b for a in self._sizes[0] for b in self._sizes[1]) + (self.total is not None)
+
+    @cached_property
+    def _sizes(self) -> tuple[list[int], list[int]]:
+        first, second = (
+            [level.rows(size) for level in levels]
+            for levels, size in zip(self.sides, self.form.domain.shape, strict=True)
+        )
+        return first, second
+
+    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+        """Answer every pair of spacings exactly and add its noise."""
+        if int(counts.sum()) * self.heaviest >= LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer values.")
+        parts: list[npt.NDArray[np.int64]] = []
+        for first, second in product(*self.sides):
+            answers = hats_of(second, hats_of(first, counts).T).T.reshape(-1)
+            scale = self._scale(first, second)
+            parts.append(answers + self.noise.draw(scale, len(answers), source) if scale else answers)
+        if self.total:
+            parts.append(counts.sum().reshape(1) + self.noise.draw(self.total, 1, source))
+        return np.concatenate(parts)
+
+    def estimate(self, noisy: npt.NDArray[np.int64]) -> Floats:
+        """Return the least-squares counts of the cells: the estimate along both attributes, one after the other."""
+        table = np.zeros((sum(self._sizes[0]), sum(self._sizes[1])))
+        start = row = 0
+        for first, height in zip(self.sides[0], self._sizes[0], strict=True):
+            column = 0
+            for second, width in zip(self.sides[1], self._sizes[1], strict=True):
+                part = noisy[start : start + height * width].reshape(height, width) / (first.unit * second.unit)
+                table[row : row + height, column : column + width] = part
+                start, column = start + height * width, column + width
+            row += height
+        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.sides, strict=True))
+        counts = np.asarray(first @ table @ second.T, dtype=np.float64)
+        if self.total is None:
+            return counts
+        down, across = (side.pull for side in self._sides)
+        return counts + self._trust * np.outer(down, across) * (noisy[-1] - counts.sum())
+
+    @property
+    def _sides(self) -> tuple[Side, Side]:
+        first, second = (Side.of(*side) for side in zip(self.form.domain.shape, self.sides, strict=True))
+        return first, second
+
+    @property
+    def _trust(self) -> float:
+        """How far the estimate follows the noisy total, which the cells alone tell less well or better."""
+        if not self.total:
+            return 0.0
+        alone = self.noise.variance(self.scale) * float(np.prod([side.pull.sum() for side in self._sides]))
+        together = alone + self.noise.variance(self.total)
+        # Noise may be so unlikely that its variance is 0 in floating point.
+        return self.noise.variance(self.scale) / together if together else 0.0
+
+    def _variance(self, first: DifferenceLevel, second: DifferenceLevel) -> float:
+        """Return the variance of the rows of two levels, in records."""
+        return self.noise.variance(self._scale(first, second)) / (first.unit * second.unit) ** 2
+
+    def spread(self, weights: Floats) -> Floats:
+        """Multiply columns of weights of the cells by the covariance of their estimate."""
+        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.sides, strict=True))
+        each = [[self._variance(one, other) for other in self.sides[1]] for one in self.sides[0]]
+        variances = np.repeat(np.repeat(each, self._sizes[0], axis=0), self._sizes[1], axis=1)
+        columns = weights.T.reshape(-1, *self.form.domain.shape)
+        return np.stack(
+            [(first @ (variances * (first.T @ v @ second)) @ second.T).reshape(-1) for v in columns], axis=1
+        )
+
+    def wave_variances(self) -> Floats:
+        """Add up what the rows of every two levels do to each wave, and what the noisy total does."""
+        first, second = (waves_by_level(*side) for side in zip(self.form.domain.shape, self.sides, strict=True))
+        variances = np.zeros(self.form.domain.shape)
+        for (one, down), (other, across) in product(
+            zip(self.sides[0], first, strict=True), zip(self.sides[1], second, strict=True)
+        ):
+            variances += self._variance(one, other) * np.outer(down, across)
+        if not self.total:
+            return variances
+        together = self.spread(np.ones((variances.size, 1))).reshape(variances.shape)
+        pull = self._trust * waves(np.outer(*(side.pull for side in self._sides)))
+        of_total = float(together.sum()) + self.noise.variance(self.total)
+        return np.maximum(variances - 2 * pull * waves(together) + pull**2 * of_total, 0.0)
+
+    def rectangle_variances(self, corners: Corners) -> Floats:
+        """Add up what the rows of every two levels say of a rectangle; a noisy total corrects them."""
+        variances = self._covariances(corners, corners)
+        if not self.total:
+            return variances
+        height, width = self.form.domain.shape
+        everything = np.tile([0, height, 0, width], (len(corners), 1))
+        taken = self._trust * between(sums_of(np.outer(*(side.pull for side in self._sides))), corners)
+        whole = self._covariances(everything[:1], everything[:1]) + self.noise.variance(self.total)
+        return variances - 2 * taken * self._covariances(corners, everything) + taken**2 * whole
+
+    def _covariances(self, corners: Corners, others: Corners) -> Floats:
+        """Return the covariance of every rectangle and another, without the noisy total."""
+        ends = ((corners[:, :2], others[:, :2]), (corners[:, 2:], others[:, 2:]))
+        down, across = (
+            range_products(size, levels, *pair)
+            for size, levels, pair in zip(self.form.domain.shape, self.sides, ends, strict=True)
+        )
+        each = np.array([[self._variance(one, other) for other in self.sides[1]] for one in self.sides[0]])
+        return np.asarray((down * (each @ across)).sum(axis=0), dtype=np.float64)
+
+    @cached_property
+    def _error(self) -> GridError:
+        sides, trust = self._sides, self._trust
+        mse = (trust**2 * self.noise.variance(self.total) * sides[0].pulled * sides[1].pulled) if self.total else 0.0
+        levels = (zip(levels, side.levels, strict=True) for levels, side in zip(self.sides, sides, strict=True))
+        for (first, down), (second, across) in product(*levels):
+            weight = down.alone * across.alone
+            if self.total:
+                weight -= 2 * trust * down.both * across.both
+                weight += trust**2 * sides[0].pulled * sides[1].pulled * down.total * across.total
+            mse += self._variance(first, second) * weight
+        return GridError(mse, Fraction(1))
+
+    def expected_error(self) -> GridError:
+        """Give the error of a random rectangle."""
+        return self._error
+
 
 Spacings: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -118,3 +387,95 @@ def _spacings(size: int) -> list[tuple[int, ...]]:
     root = sqrt(size)
     coarse = sorted({round(root * factor) for factor in (0.8, 1.2)})
     return [(1,), *((1, g) for g in coarse if 2 < g < size)]
+
+
+# The grid hierarchy with Gaussian noise, for budgets in rho.
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianGrid(ProductFamily):
+    """Products of hats that overlap twice, with Gaussian noise: for every level along one attribute and the other.
+
+    Privacy: (rho, P)-zero-concentrated Blowfish, rho = the sum over every two levels of squared change / (2 variance).
+    Sensitivity: for every two levels twice the squares of a record's weights, at most, and less on short moves. Where
+        the number of records is secret, the squares themselves and one for the noisy total when a record comes or goes.
+    Error: separable: the sum over pairs of noise variance times the two mean squared weights of random ranges.
+    Cost: time and memory linear in the number of cells times the number of pairs.
+    Numerics: rows are whole numbers with exact integer noise; floating point only afterwards.
+    Proof: docs/proofs/grid_flow.md
+    """
+
+    form: HistogramForm
+    levels: Levels
+    scale: Fraction
+    """By what the product of the scales of two levels is multiplied: the variance of their rows. 0 means no noise."""
+    total: Fraction | None = None
+    """The variance of the noise on the number of records, where it is secret and so measured too."""
+
+    name = "gaussian-grid"
+    counted_in = RHO
+    noise = GAUSSIAN_ROWS
+
+    @property
+    def sides(self) -> Levels:
+        """The levels held."""
+        return self.levels
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
+        """Choose the best levels along each attribute, or the cells alone, by the exact error."""
+        form = bound_grid(query, policy)
+        single = (DifferenceLevel(1, Fraction(1), GAUSSIAN_ROWS),)
+        if not squared_sensitivity(form, policy).value:
+            return cls(form, (single, single), Fraction(0))
+        neighbours = steps(policy, form.domain.names)
+        amount = rho / neighbours.rows**2
+        first, second = (dict.fromkeys((single, precise_line(size))) for size in form.domain.shape)
+        made = [
+            cls(form, levels, *scales)
+            for levels in product(first, second)
+            for scales in cls.scales(levels, policy, neighbours.graph, amount)
+        ]
+        best = min(made, key=lambda each: each.expected_error().mse)
+        check_secret_size(policy, best.heaviest)
+        return best
+
+    @classmethod
+    def most_moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
+        """Bound the squared change by twice the squared weights, or by what short moves change."""
+        first, second = two
+        share = graph.longest_move((Fraction(1, first.unit), Fraction(1, second.unit)))
+        short = first.overlap * second.overlap * (share * first.unit * second.unit) ** 2
+        return 2 * min(Fraction(first.weight(0, 1) * second.weight(0, 1)), short)
+
+    def words(self) -> str:
+        """State the bins along both attributes and how large the noise is."""
+        along = (
+            f"{[level.spacing for level in levels]} apart along {quoted(name)}"
+            for name, levels in zip(self.form.domain.names, self.levels, strict=True)
+        )
+        deviations = [sqrt(self._variance(*two)) for two in product(*self.levels)]
+        total = f", and of {sqrt(self.total):.4g} on the number of records" if self.total else ""
+        return (
+            f"Gaussian noise goes on products of overlapping bins {' and '.join(along)}, of standard deviation "
+            f"{min(deviations):.4g} to {max(deviations):.4g} records{total}."
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """Write the levels along both attributes, and the variance."""
+        total = {} if self.total is None else {"total": {"variance": str(self.total)}}
+        return {"name": self.name, "sides": [*map(_written, self.levels)], "variance": str(self.scale), **total}
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        """Read the levels and the variance."""
+        first, second = (levels_of_hats(side, cls.noise) for side in written["sides"])
+        if ("total" in written) != (policy.size == "unknown"):
+            raise SpecError("the document is damaged: the total is measured exactly where it is secret.")
+        parts = (written, written["total"]) if "total" in written else (written,)
+        scales = (exact(part["variance"], "a noise variance", error=SpecError) for part in parts)
+        return cls(bound_grid(query, policy), (first, second), *scales)
+
+
+def _written(levels: Sequence[DifferenceLevel]) -> list[dict[str, Any]]:
+    return [level_to_document(level) for level in levels]
