@@ -21,11 +21,9 @@ import numpy as np
 
 import blowfish_privacy as bp
 from adult import PUBLIC, Positions, adult, table_of, variation
-from blowfish_privacy.mechanisms.synthetic.mixture.mixture import fit_mixture
+from blowfish_privacy.mechanisms.synthetic.costs import GAUSSIAN, Costs, allocated
+from blowfish_privacy.mechanisms.synthetic.mixture import fit_mixture
 from blowfish_privacy.mechanisms.synthetic.model import Measurement
-from blowfish_privacy.mechanisms.synthetic.steps.allocation import allocated
-from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
-from blowfish_privacy.mechanisms.synthetic.steps.tariff import GAUSSIAN
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.privacy.measure import rho_of
 

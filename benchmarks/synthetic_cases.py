@@ -22,7 +22,7 @@ from baselines.published_synthesis import Curator, aim, mst
 from blowfish_privacy.aggregates import RecordAggregates
 from blowfish_privacy.mechanisms import GaussianSynthetic
 from blowfish_privacy.mechanisms.synthetic.model import Measurement, combined
-from blowfish_privacy.mechanisms.synthetic.tree.tree_fit import fit_tree
+from blowfish_privacy.mechanisms.synthetic.tree import fit_tree
 from blowfish_privacy.noise import SystemSource
 
 FULL, ATTRIBUTES, FOUR_PUBLIC = "full domain", "attribute secrets", "+ four public"

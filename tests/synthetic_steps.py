@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from blowfish_privacy.aggregates import TableAggregates
-from blowfish_privacy.mechanisms.synthetic.steps import rounds
-from blowfish_privacy.mechanisms.synthetic.steps.transcript import Choice, Look
+from blowfish_privacy.mechanisms.synthetic import rounds
+from blowfish_privacy.mechanisms.synthetic.looks import Choice, Look
 from blowfish_privacy.testing.oracle import ABSENT
 
 

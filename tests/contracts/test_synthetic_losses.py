@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import MECHANISMS
+from blowfish_privacy.mechanisms.synthetic import rounds
 from blowfish_privacy.mechanisms.synthetic.approach import PAIRS, TREE
-from blowfish_privacy.mechanisms.synthetic.steps import rounds
-from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
-from blowfish_privacy.mechanisms.synthetic.steps.transcript import Choice, Look, encoded
+from blowfish_privacy.mechanisms.synthetic.costs import Costs
+from blowfish_privacy.mechanisms.synthetic.looks import Choice, Look, encoded
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.testing.oracle import TOLERANCE, neighbours, renyi_divergence
 from blowfish_privacy.testing.seeded import SeededSource

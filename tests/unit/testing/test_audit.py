@@ -20,7 +20,7 @@ from blowfish_lab.audit.following import follower
 from blowfish_lab.audit.outputs import exact_rows
 from blowfish_lab.audit.report import FALSE_ALARMS, TELLING, Finding, verdict
 from blowfish_privacy.mechanisms import MECHANISMS
-from blowfish_privacy.mechanisms.synthetic.steps.tariff import GAUSSIAN, LAPLACE
+from blowfish_privacy.mechanisms.synthetic.costs import GAUSSIAN, LAPLACE
 from blowfish_privacy.noise import discrete_gaussian, discrete_laplace
 from blowfish_privacy.testing.oracle import are_neighbours
 

@@ -3,25 +3,258 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import sqrt
+from math import prod, sqrt
 
-from blowfish_privacy.mechanisms.synthetic.candidates import MODEL_CELLS
-from blowfish_privacy.mechanisms.synthetic.claims import with_fewer_claims
-from blowfish_privacy.mechanisms.synthetic.impossible import fit_a_tree
-from blowfish_privacy.mechanisms.synthetic.mixture.mixture import fit_mixture
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
-from blowfish_privacy.mechanisms.synthetic.scope import Scope
-from blowfish_privacy.mechanisms.synthetic.steps.all_pairs import importance_of, measure_all_pairs
-from blowfish_privacy.mechanisms.synthetic.steps.allocation import allocated
-from blowfish_privacy.mechanisms.synthetic.steps.looks import Looks
-from blowfish_privacy.mechanisms.synthetic.steps.rounds import FIRST, Rounds
-from blowfish_privacy.mechanisms.synthetic.steps.transcript import Step
-from blowfish_privacy.mechanisms.synthetic.tree.noisy_tree import noisy_tree
-from blowfish_privacy.mechanisms.synthetic.tree.tree_fit import fit_tree
+import numpy as np
+
+from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.synthetic.costs import Scope, allocated
+from blowfish_privacy.mechanisms.synthetic.looks import Looks, Step, importance_of, measure_all_pairs
+from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture, impossible_records, mended
+from blowfish_privacy.mechanisms.synthetic.mixture_fit import shrunk_values
+from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Known, Measurement, Model, Zeros, combined
+from blowfish_privacy.mechanisms.synthetic.rounds import FIRST, Rounds
+from blowfish_privacy.mechanisms.synthetic.tree import (
+    JunctionTree,
+    TreeFit,
+    TreeModel,
+    cells_of,
+    cliques_of,
+    fit_tree,
+    spread_over,
+)
 from blowfish_privacy.privacy.loss import PairClass
+from blowfish_privacy.support.arrays import Floats
+
+# Choosing between a tree and a mixture by what they claim beyond pairs.
+#
+# A mixture meets pairs better than a tree, which has no room for all of them. But pairs do not settle larger tables: a
+# mixture that is to meet the pairs of a long chain of attributes puts its records into few places, and its triples are
+# wrong. Nothing that was measured shows it. So both are compared with triples that claim nothing beyond pairs: those of
+# largest entropy with the mixture's pairs, which are the best estimates of the pairs that there are. A tree is off
+# where it misses pairs, a mixture where it claims more than pairs say; the one that is off less is taken.
+
+_MOST_TRIPLES = 60
+_MOST_CELLS = 30_000
+"""Of one triple."""
+_NOISE_OF_PAIRS = 0.7
+"""A tree is off for the noise of the mixture's pairs too, which the mixture shares with what it is compared with."""
+_RAKING = 10
+"""Rounds in which a triple is brought to its three pairs."""
+
+
+def with_fewer_claims(mixture: Mixture, tree: TreeModel, pairs: Collection[Axes]) -> Mixture | TreeModel:
+    """Return the model whose triples are nearer to those that pairs imply; the mixture if there are no triples."""
+    of_mixture = of_tree = 0.0
+    for axes in triples_of(mixture.shape, pairs):
+        claimed = mixture.table(axes)
+        implied = implied_by_pairs(claimed)
+        of_mixture += float(np.abs(claimed - implied).sum())
+        of_tree += float(np.abs(tree.table(axes) - implied).sum())
+    return tree if _NOISE_OF_PAIRS * of_tree < of_mixture else mixture
+
+
+def triples_of(shape: Sequence[int], pairs: Collection[Axes]) -> list[Axes]:
+    """List triples of which all pairs are known, evenly chosen where they are many."""
+    known = {*pairs}
+    found = [
+        axes
+        for axes in combinations(range(len(shape)), 3)
+        if known.issuperset(combinations(axes, 2)) and prod(shape[axis] for axis in axes) <= _MOST_CELLS
+    ]
+    many = min(len(found), _MOST_TRIPLES)
+    return [found[number * len(found) // many] for number in range(many)]
+
+
+def implied_by_pairs(triple: Floats) -> Floats:
+    """Return the table of largest entropy among those with the same pairs, about."""
+    pairs = [triple.sum(axis=axis, keepdims=True) for axis in range(3)]
+    found = np.ones_like(triple)
+    for _ in range(_RAKING):
+        for axis, pair in enumerate(pairs):
+            sums = found.sum(axis=axis, keepdims=True)
+            found = found * np.divide(pair, sums, out=np.zeros_like(sums), where=sums > 0)
+    return found
+
+
+# Impossible combinations taken together: how large a tree they need, and whether they leave anything possible.
+
+LARGEST_TREE = MODEL_CELLS // 4
+"""The most cells that impossible combinations may take of a tree, so that there is room for tables."""
+_TRIED = 50
+
+
+def fit_a_tree(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
+    """Say whether a tree can hold all impossible combinations, and tables beside them."""
+    return cells_of(shape, cliques_of(shape, [each.axes for each in zeros])) <= LARGEST_TREE
+
+
+def check_possible(shape: Sequence[int], zeros: Sequence[Zeros]) -> None:
+    """Refuse combinations that leave nothing possible, or nothing that is found where too many hang together."""
+    if zeros and not (_some_possible(shape, zeros) if fit_a_tree(shape, zeros) else _some_found(shape, zeros)):
+        raise QueryError("the impossible combinations leave no record possible.", hint="take some of them back.")
+
+
+def _some_found(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
+    """Look for a possible record by changing single values of others, always from the same ones."""
+    generator = np.random.default_rng(0)
+    tried = generator.integers(0, shape, (_TRIED, len(shape)))
+    return any(not impossible_records(mended(record, shape, zeros, (), generator)[None], zeros)[0] for record in tried)
+
+
+def _some_possible(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
+    """Pass what is possible from the leaves of a tree up to its root."""
+    tree = JunctionTree.of(shape, [each.axes for each in zeros])
+    possible = [np.ones(tree.sizes(number), dtype=np.bool_) for number in range(len(tree.cliques))]
+    for each in zeros:
+        home = tree.home(each.axes) or 0
+        possible[home] &= ~each.impossible.reshape(spread_over(shape, each.axes, tree.cliques[home]))
+    for number in range(len(possible) - 1, 0, -1):
+        clique, shared, above = tree.cliques[number], tree.separators[number], tree.parents[number]
+        others = tuple(place for place, axis in enumerate(clique) if axis not in shared)
+        message = possible[number].any(axis=others)
+        possible[above] &= np.reshape(message, spread_over(shape, shared, tree.cliques[above]))
+    return bool(possible[0].any())
+
+
+# A junction tree for pairs that have all been measured: which of them it holds is decided by the noisy counts alone.
+#
+# The tree grows from the attributes by themselves. In each round the pairs are found from which it is farthest: the
+# difference of a noisy pair from the model is cleared of noise by shrinking its singular values [gavish2017], and what
+# is left, in records, is what the pair tells. First come pairs that close no circle, then a few at a time, as long as
+# there is room. Everything that lies in one of its cliques is fitted.
+
+FEW_ATTRIBUTES = 40
+"""Of more, the tree is one of pairs that close no circle: scoring all pairs by a model takes too long."""
+_MOST_ROUNDS = 8
+_FITTING, _LAST_FITTING = 60, 120
+"""Steps of a fit between two rounds, which starts from the one before, and of the last one."""
+_ROOM_PRICE = 0.3
+"""How many records, as a share of all, a pair must tell for all the room that a model has."""
+_MOST_GROWTH = 0.2
+"""The share of the room that one pair may take."""
+_LEAST_TOLD = 0.002
+"""The share of the records that a pair must tell."""
+_REFILLED = 2.5
+"""How many times the records expected in a cell noise may add: fits multiply, so that empty cells stay empty."""
+_ABOVE_NOISE = 0.25
+"""What a pair must tell besides, as a share of the records that its noise misplaces: fitting it brings noise in."""
+
+
+def noisy_tree(
+    shape: tuple[int, ...], total: float, known: Mapping[Axes, Known], zeros: Sequence[Zeros] = ()
+) -> TreeModel | None:
+    """Choose pairs for a junction tree by their noisy counts, and fit it; None if what it must hold is too large."""
+    from threadpoolctl import threadpool_limits  # as in the fit of a mixture
+
+    first = [axes for axes, each in known.items() if len(axes) == 1 or each.variance == 0]
+    growth = _Growth(shape, total, known, zeros, first)
+    if growth.cells() > MODEL_CELLS:
+        return None
+    with threadpool_limits(limits=1):
+        fit = growth.fitted(None, _FITTING)
+        for number in range(_MOST_ROUNDS if len(shape) <= FEW_ATTRIBUTES else 1):
+            scores = growth.scores(fit.model)
+            if not growth.take(spanning(scores, len(shape)) if number == 0 else disjoint(scores)):
+                break
+            fit = growth.fitted(fit, _FITTING)
+        return growth.fitted(fit, _LAST_FITTING).model
+
+
+@dataclass(eq=False)
+class _Growth:
+    """A tree that grows pair by pair."""
+
+    shape: tuple[int, ...]
+    total: float
+    known: Mapping[Axes, Known]
+    zeros: Sequence[Zeros]
+    held: list[Axes]
+    """The tables that the tree is built for."""
+
+    def _sets(self) -> list[Axes]:
+        return [*self.held, *(each.axes for each in self.zeros)]
+
+    def cells(self, *more: Axes) -> int:
+        """Count the cells that the tree has, or would have with more pairs."""
+        return cells_of(self.shape, cliques_of(self.shape, [*self._sets(), *more]))
+
+    def fitted(self, before: TreeFit | None, rounds: int) -> TreeFit:
+        """Fit the tree to all tables that lie in its cliques."""
+        tree = JunctionTree.of(self.shape, self._sets())
+        inside = {axes: each for axes, each in self.known.items() if tree.home(axes) is not None}
+        start = before.factors if before else None
+        return fit_tree(self.shape, self.total, inside, self.zeros, start=start, rounds=rounds)
+
+    def scores(self, model: TreeModel) -> dict[Axes, float]:
+        """Say how many records each pair tells beyond the model, less the price of its room; only those worth it."""
+        found: dict[Axes, float] = {}
+        for axes, each in self.known.items():
+            if len(axes) != 2 or model.tree.home(axes) is not None or each.counts.size > _MOST_GROWTH * MODEL_CELLS:
+                continue
+            expected, deviation = model.table(axes), sqrt(each.variance)
+            told = float(np.abs(_cleared(each.counts - expected, deviation)).sum())
+            noise = float(np.minimum(deviation, _REFILLED * expected).sum())
+            if told > _LEAST_TOLD * self.total + _ABOVE_NOISE * noise:
+                growth = self._growth(model, axes) / MODEL_CELLS
+                found[axes] = told - _ROOM_PRICE * growth * self.total
+        return {axes: score for axes, score in found.items() if score > 0}
+
+    def _growth(self, model: TreeModel, axes: Axes) -> int:
+        """Return how many cells the tree would grow by."""
+        if max(map(len, model.tree.cliques)) == 1:
+            return self.known[axes].counts.size
+        return max(0, self.cells(axes) - model.tree.cells)
+
+    def take(self, pairs: Sequence[Axes]) -> bool:
+        """Add pairs in their order as far as there is room; say whether there was any."""
+        before, many = self.cells(), len(self.held)
+        for axes in pairs:
+            cells = self.cells(axes)
+            if cells <= min(MODEL_CELLS, before + _MOST_GROWTH * MODEL_CELLS):
+                self.held.append(axes)
+                before = cells
+        return len(self.held) > many
+
+
+def _cleared(residual: Floats, deviation: float) -> Floats:
+    """Shrink singular values to what is not noise."""
+    left, singular, right = np.linalg.svd(residual, full_matrices=False)
+    # Rows and columns of this residual do not sum to 0, so that none of its dimensions is lost.
+    sizes = (residual.shape[0] + 1, residual.shape[1] + 1)
+    return (left * shrunk_values(singular, deviation, sizes)) @ right
+
+
+def spanning(scores: Mapping[Axes, float], attributes: int) -> list[Axes]:
+    """Take the pairs with the highest scores that close no circle."""
+    part = list(range(attributes))
+    chosen: list[Axes] = []
+    for axes in _best_first(scores):
+        one, other = (part[axis] for axis in axes)
+        if one != other:
+            chosen.append(axes)
+            part = [one if each == other else each for each in part]
+    return chosen
+
+
+def disjoint(scores: Mapping[Axes, float]) -> list[Axes]:
+    """Take the pairs with the highest scores that share no attribute."""
+    taken: set[int] = set()
+    chosen: list[Axes] = []
+    for axes in _best_first(scores):
+        if taken.isdisjoint(axes):
+            chosen.append(axes)
+            taken.update(axes)
+    return chosen
+
+
+def _best_first(scores: Mapping[Axes, float]) -> list[Axes]:
+    return sorted(scores, key=lambda axes: (-scores[axes], axes))
+
 
 Limits = Mapping[PairClass, Fraction]
 Report = Callable[[float | None], None]

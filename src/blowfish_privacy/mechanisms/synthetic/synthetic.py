@@ -16,17 +16,11 @@ from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecError
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
-from blowfish_privacy.mechanisms.synthetic.approach import APPROACHES, Approach, Limits, chosen_approach
-from blowfish_privacy.mechanisms.synthetic.impossible import check_possible
+from blowfish_privacy.mechanisms.synthetic.approach import APPROACHES, Approach, Limits, check_possible, chosen_approach
+from blowfish_privacy.mechanisms.synthetic.costs import GAUSSIAN, LAPLACE, MOST_SCALE, Accountant, Costs, Scope, Tariff
+from blowfish_privacy.mechanisms.synthetic.looks import Choice, Look, Looks, Step, decoded, encoded
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
-from blowfish_privacy.mechanisms.synthetic.scope import Scope
-from blowfish_privacy.mechanisms.synthetic.steps.allocation import MOST_SCALE
-from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
-from blowfish_privacy.mechanisms.synthetic.steps.looks import Looks
-from blowfish_privacy.mechanisms.synthetic.steps.rounds import estimated_total
-from blowfish_privacy.mechanisms.synthetic.steps.steps_check import steps_hold
-from blowfish_privacy.mechanisms.synthetic.steps.tariff import GAUSSIAN, LAPLACE, Tariff
-from blowfish_privacy.mechanisms.synthetic.steps.transcript import Look, Step, decoded, encoded
+from blowfish_privacy.mechanisms.synthetic.rounds import estimated_total
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -38,6 +32,33 @@ from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import exact, rounded
 from blowfish_privacy.support.progress import task
+
+# Reading steps again: whether they are steps of an approach, and what they cost.
+
+
+def steps_hold(steps: Sequence[Step], scope: Scope, approach: Approach, limits: Limits) -> bool:
+    """Say whether steps tell about every attribute, and cost no class more than its limit; a cost above it raises.
+
+    What was chosen must be a packing of classes that were paid for, and no other table of secrets is looked at after.
+    """
+    accountant, costs, tables = Accountant(limits), scope.costs, approach.tables(scope)
+    allowed: set[Axes] = {*scope.single, *scope.exact, *([] if approach.chooses else tables)}
+    for step in steps:
+        if isinstance(step, Choice):
+            paid = [costs.classes[number] for number in step.classes if number >= 0]
+            told = [pairs for axes in step.chosen for pairs in costs.changes(axes)]
+            known = approach.chooses and {*step.chosen} <= {*tables}
+            if not known or not paid or not {*told} <= {*paid} or len(told) != len({*told}):
+                return False
+            charges = costs.of_choice(step.coefficient, tables)
+            accountant.charge({pairs: charges[pairs] for pairs in paid if pairs in charges})
+            allowed |= {*step.chosen}
+        elif step.axes not in allowed or (not step.scale and costs.weights(step.axes)):
+            return False
+        elif step.scale:
+            accountant.charge(costs.of_look(step.axes, step.scale))
+    seen = {axis for step in steps if isinstance(step, Look) for axis in step.axes}
+    return seen == {axis for (axis,) in scope.single}
 
 
 @dataclass(frozen=True, eq=False)

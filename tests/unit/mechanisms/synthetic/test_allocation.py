@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blowfish_privacy.mechanisms.synthetic.steps import allocation
-from blowfish_privacy.mechanisms.synthetic.steps.allocation import allocated
+from blowfish_privacy.mechanisms.synthetic import costs
+from blowfish_privacy.mechanisms.synthetic.costs import allocated
 from blowfish_privacy.privacy.loss import changing
 
 CLASSES = [changing(name) for name in "abcd"]
@@ -44,7 +44,7 @@ def test_no_class_is_overdrawn_and_some_class_of_every_table_is_used_up(case):
 def test_stopping_early_changes_nothing_that_matters(case):
     early = allocated(*case)
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(allocation, "_SETTLED", -1.0)
+        patches.setattr(costs, "_SETTLED", -1.0)
         late = allocated(*case)
     assert [float(each) for each in early] == pytest.approx([float(each) for each in late], rel=1e-5)
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blowfish_privacy.mechanisms.synthetic.mixture import evidence, mixture_fit
-from blowfish_privacy.mechanisms.synthetic.mixture.evidence import gathered, on_simplex, shrunk_values
-from blowfish_privacy.mechanisms.synthetic.mixture.mixture import Mixture, fit_mixture
-from blowfish_privacy.mechanisms.synthetic.mixture.mixture_start import tree_steps
+from blowfish_privacy.mechanisms.synthetic import mixture_fit
+from blowfish_privacy.mechanisms.synthetic import mixture_fit as evidence
+from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture
+from blowfish_privacy.mechanisms.synthetic.mixture_fit import gathered, on_simplex, shrunk_values, tree_steps
 from blowfish_privacy.mechanisms.synthetic.model import Measurement, Zeros
 
 
@@ -252,7 +252,7 @@ def test_tables_agree_in_any_order(monkeypatch):
     assert np.allclose(model.table((0, 1, 2, 3)).sum(axis=(1, 3)), model.table((0, 2)))
     assert model.table(()) == pytest.approx(6000)
     whole = model.table((0, 1, 2, 3, 4))
-    monkeypatch.setattr("blowfish_privacy.mechanisms.synthetic.mixture.mixture.MOST_CELLS", 50)
+    monkeypatch.setattr("blowfish_privacy.mechanisms.synthetic.mixture.MOST_CELLS", 50)
     assert np.allclose(model.table((0, 1, 2, 3, 4)), whole)
 
 

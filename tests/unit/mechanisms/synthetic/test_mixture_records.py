@@ -8,13 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.synthetic.impossible import check_possible
-from blowfish_privacy.mechanisms.synthetic.mixture import exchanges, possible
-from blowfish_privacy.mechanisms.synthetic.mixture.evidence import Grouping
-from blowfish_privacy.mechanisms.synthetic.mixture.exchanges import exchanged
-from blowfish_privacy.mechanisms.synthetic.mixture.mixture import Mixture, fit_mixture
-from blowfish_privacy.mechanisms.synthetic.mixture.mixture_records import Parts, mixture_records, whole_counts
-from blowfish_privacy.mechanisms.synthetic.mixture.possible import impossible_records
+from blowfish_privacy.mechanisms.synthetic import mixture
+from blowfish_privacy.mechanisms.synthetic.approach import check_possible
+from blowfish_privacy.mechanisms.synthetic.mixture import (
+    Mixture,
+    Parts,
+    exchanged,
+    fit_mixture,
+    impossible_records,
+    mixture_records,
+    whole_counts,
+)
+from blowfish_privacy.mechanisms.synthetic.mixture_fit import Grouping
 from blowfish_privacy.mechanisms.synthetic.model import Measurement, Zeros
 
 
@@ -121,7 +126,7 @@ def test_rare_combinations_survive_exchanges(monkeypatch):
     found, expected = rare(model, 3000)
     assert expected > 30_000
     assert found == pytest.approx(expected, rel=0.03)
-    monkeypatch.setattr(exchanges, "FEWEST_EXPECTED", 0.0)
+    monkeypatch.setattr(mixture, "FEWEST_EXPECTED", 0.0)
     found, expected = rare(model, 3000)
     assert found < 0.95 * expected
 
@@ -143,7 +148,7 @@ def test_exchanges_keep_single_attributes_and_given_columns():
 def test_too_many_records_are_left_as_they_are_drawn(monkeypatch):
     model, generator = made_up(), np.random.default_rng(0)
     drawn, components = mixture_records(parts(model), 200, generator)
-    monkeypatch.setattr(exchanges, "MOST_WORK", 100)
+    monkeypatch.setattr(mixture, "MOST_WORK", 100)
     assert np.array_equal(exchanged(drawn.copy(), components, parts(model), [], generator), drawn)
 
 
@@ -206,15 +211,15 @@ def test_given_columns_stay_where_combinations_are_impossible():
     kept[:, 0] = np.random.default_rng(0).integers(3, size=2000)
     drawn = model.records(2000, np.random.default_rng(0), kept)
     assert np.array_equal(drawn[:, 0], kept[:, 0])
-    assert not possible.impossible_records(drawn, zeros).any()
+    assert not mixture.impossible_records(drawn, zeros).any()
 
 
 def test_what_is_hardly_possible_is_copied_from_what_is(monkeypatch):
     shape = (3, 4, 5, 2)
-    monkeypatch.setattr(possible, "ROUNDS", 0)
+    monkeypatch.setattr(mixture, "ROUNDS", 0)
     zeros = excluding(shape, 0.5)
     drawn = made_up(shape, zeros=zeros).records(500, np.random.default_rng(0))
-    assert not possible.impossible_records(drawn, zeros).any()
+    assert not mixture.impossible_records(drawn, zeros).any()
     nothing = (Zeros((0, 1), np.ones((3, 4), bool)),)
     assert made_up(shape, zeros=nothing).records(50, np.random.default_rng(0)).shape == (50, 4)
     assert made_up(shape, zeros=nothing).table((0, 1)).sum() == pytest.approx(3000)

@@ -5,12 +5,18 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from blowfish_privacy.mechanisms.synthetic.claims import implied_by_pairs, triples_of, with_fewer_claims
-from blowfish_privacy.mechanisms.synthetic.mixture import mixture_fit
-from blowfish_privacy.mechanisms.synthetic.mixture.mixture import Mixture, fit_mixture
+from blowfish_privacy.mechanisms.synthetic import mixture_fit
+from blowfish_privacy.mechanisms.synthetic.approach import (
+    disjoint,
+    implied_by_pairs,
+    noisy_tree,
+    spanning,
+    triples_of,
+    with_fewer_claims,
+)
+from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture
 from blowfish_privacy.mechanisms.synthetic.model import Measurement, Zeros, combined
-from blowfish_privacy.mechanisms.synthetic.tree.noisy_tree import disjoint, noisy_tree, spanning
-from blowfish_privacy.mechanisms.synthetic.tree.tree_model import TreeModel
+from blowfish_privacy.mechanisms.synthetic.tree import TreeModel
 
 
 @pytest.fixture(autouse=True)

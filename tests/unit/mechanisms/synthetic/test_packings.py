@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.synthetic.steps import packings as module
-from blowfish_privacy.mechanisms.synthetic.steps.packings import MOST_ATOMS, draw_one, draw_packing, random_blocks
+from blowfish_privacy.mechanisms.synthetic import rounds as module
+from blowfish_privacy.mechanisms.synthetic.rounds import MOST_ATOMS, draw_one, draw_packing, random_blocks
 from blowfish_privacy.noise.choice import Weight, exponential_weight
 from blowfish_privacy.testing.seeded import SeededSource
 from effort import examples

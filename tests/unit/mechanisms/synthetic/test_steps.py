@@ -12,12 +12,17 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.errors import PolicyError, SpecError
-from blowfish_privacy.mechanisms.synthetic.candidates import candidates_for
-from blowfish_privacy.mechanisms.synthetic.steps.accountant import Accountant
-from blowfish_privacy.mechanisms.synthetic.steps.allocation import allocated, rounded_down, rounded_up
-from blowfish_privacy.mechanisms.synthetic.steps.costs import Costs
-from blowfish_privacy.mechanisms.synthetic.steps.tariff import GAUSSIAN, LAPLACE
-from blowfish_privacy.mechanisms.synthetic.steps.transcript import Choice, Look, decoded, encoded
+from blowfish_privacy.mechanisms.synthetic.costs import (
+    GAUSSIAN,
+    LAPLACE,
+    Accountant,
+    Costs,
+    allocated,
+    rounded_down,
+    rounded_up,
+)
+from blowfish_privacy.mechanisms.synthetic.looks import Choice, Look, decoded, encoded
+from blowfish_privacy.mechanisms.synthetic.model import candidates_for
 from blowfish_privacy.privacy.loss import ALL, PRESENCE, changing
 from blowfish_privacy.testing.oracle import ABSENT, neighbours
 from blowfish_privacy.testing.strategies import policies

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blowfish_privacy.mechanisms.synthetic.tree import tree_records as records
-from blowfish_privacy.mechanisms.synthetic.tree.tree_records import Step, tree_records
+from blowfish_privacy.mechanisms.synthetic import tree as records
+from blowfish_privacy.mechanisms.synthetic.tree import Step, tree_records
 
 FALSE_ALARM = 1e-10
 

@@ -9,9 +9,8 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.aggregates import RecordAggregates
 from blowfish_privacy.mechanisms import GaussianSynthetic, LaplaceSynthetic
-from blowfish_privacy.mechanisms.synthetic import approach
-from blowfish_privacy.mechanisms.synthetic.steps import rounds
-from blowfish_privacy.mechanisms.synthetic.steps.transcript import Choice, encoded
+from blowfish_privacy.mechanisms.synthetic import approach, rounds
+from blowfish_privacy.mechanisms.synthetic.looks import Choice, encoded
 from blowfish_privacy.noise import SystemSource
 
 

@@ -11,11 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from blowfish_privacy.mechanisms.synthetic import tree as tree_model
 from blowfish_privacy.mechanisms.synthetic.model import Known, Measurement, Zeros, combined
-from blowfish_privacy.mechanisms.synthetic.tree import tree_model
-from blowfish_privacy.mechanisms.synthetic.tree.junction_tree import JunctionTree, cells_of, cliques_of
-from blowfish_privacy.mechanisms.synthetic.tree.tree_fit import fit_tree
-from blowfish_privacy.mechanisms.synthetic.tree.tree_model import TreeModel, beliefs_of, spread_over
+from blowfish_privacy.mechanisms.synthetic.tree import (
+    JunctionTree,
+    TreeModel,
+    beliefs_of,
+    cells_of,
+    cliques_of,
+    fit_tree,
+    spread_over,
+)
 from effort import examples
 
 SHAPES = st.lists(st.integers(2, 4), min_size=2, max_size=6).map(tuple)

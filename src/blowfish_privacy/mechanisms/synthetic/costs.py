@@ -1,0 +1,424 @@
+"""What noise and choices cost, in epsilon or in rho."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from math import isqrt, pi, prod, sqrt
+
+import numpy as np
+
+from blowfish_privacy.domain import Domain, quoted
+from blowfish_privacy.errors import PolicyError, RefusalError
+from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Zeros, candidates_for, pairs_for
+from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.loss import PairClass, classes_met, one_attribute_at_a_time
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
+from blowfish_privacy.privacy.sensitivity import (
+    sensitivity_by_class,
+    sensitivity_of,
+    squared_by_class,
+    squared_sensitivity,
+)
+from blowfish_privacy.queries import Synthetic
+from blowfish_privacy.queries.counts import HistogramForm
+from blowfish_privacy.queries.query import LinearForm
+from blowfish_privacy.support.limits import SYNTHETIC_DRAWN
+
+_BITS = 40
+Changes = Mapping[PairClass, Fraction]
+"""How much the counts of a table change along the secret pairs of each class; classes that it does not tell are out."""
+
+
+class Tariff(ABC):
+    """One law of noise, and what is lost by it and by choices, in its measure."""
+
+    measure: Measure
+    law: Law
+    power: float
+    """The standard deviation is proportional to the amount to the power of minus this."""
+    choice_share: Fraction
+    """The share of a round that pays for the choice."""
+    finer: Fraction
+    """How many times as much the next round may use where one told too little."""
+
+    @abstractmethod
+    def weights(self, form: LinearForm, policy: Policy) -> Changes:
+        """Say what noise of scale one on a table costs each class; of scale b it costs ``1 / b`` times as much."""
+
+    @abstractmethod
+    def of_choice(self, reach: Fraction) -> Fraction:
+        """Say what a choice costs along whose pairs the logarithm of any probability changes by at most ``reach``."""
+
+    @abstractmethod
+    def reach_for(self, amount: Fraction) -> Fraction:
+        """Return a reach that costs at most an amount."""
+
+    @abstractmethod
+    def size(self, scale: Fraction) -> float:
+        """Return the mean absolute value of noise of a scale, about."""
+
+    def variance(self, scale: Fraction) -> float:
+        """Return the variance of noise of a scale; that of no noise is 0, and of any other more than 0."""
+        return max(self.law.variance(scale), 1e-60) if scale else 0.0
+
+
+class LaplaceTariff(Tariff):
+    """Discrete Laplace noise, in epsilon: changes over the scale; a choice costs its reach."""
+
+    measure, law, power = EPSILON, DISCRETE_LAPLACE, 1.0
+    choice_share, finer = Fraction(1, 5), Fraction(3, 2)
+
+    def weights(self, form: LinearForm, policy: Policy) -> Changes:
+        """Say by how much the counts change in all."""
+        return _told(sensitivity_by_class(form, policy, sensitivity_of(form, policy).value))
+
+    def of_choice(self, reach: Fraction) -> Fraction:
+        """Charge the reach."""
+        return reach
+
+    def reach_for(self, amount: Fraction) -> Fraction:
+        """Return the amount."""
+        return amount
+
+    def size(self, scale: Fraction) -> float:
+        """Return the scale."""
+        return float(scale)
+
+
+class GaussianTariff(Tariff):
+    """Discrete Gaussian noise, in rho: squared changes over twice the variance; a choice costs its reach^2 / 8."""
+
+    measure, law, power = RHO, DISCRETE_GAUSSIAN, 0.5
+    choice_share, finer = Fraction(1, 10), Fraction(2)
+
+    def weights(self, form: LinearForm, policy: Policy) -> Changes:
+        """Halve the squared change of the counts."""
+        squares = squared_by_class(form, policy, squared_sensitivity(form, policy).value)
+        return _told({pairs: change / 2 for pairs, change in squares.items()})
+
+    def of_choice(self, reach: Fraction) -> Fraction:
+        """Charge an eighth of the square, since the range of the losses is bounded (docs/proofs/packings.md)."""
+        return reach**2 / 8
+
+    def reach_for(self, amount: Fraction) -> Fraction:
+        """Take the root of eight times the amount, rounded down."""
+        grown = 8 * amount * 4 ** max(_BITS, amount.denominator.bit_length())
+        return Fraction(isqrt(grown.numerator // grown.denominator), 2 ** max(_BITS, amount.denominator.bit_length()))
+
+    def size(self, scale: Fraction) -> float:
+        """Return that of the normal distribution."""
+        return sqrt(2 / pi * float(scale))
+
+
+def _told(changes: Changes) -> Changes:
+    return {pairs: change for pairs, change in changes.items() if change}
+
+
+LAPLACE, GAUSSIAN = LaplaceTariff(), GaussianTariff()
+
+
+# Adding up what steps cost, where each may depend on what the ones before it returned.
+
+
+class Accountant:
+    """Keeps, exactly, what every class of secret pairs has lost; no step may bring one above its limit.
+
+    Steps may be chosen by what earlier ones returned: as long as their losses add up to at most the limit whatever is
+    returned, all of them together lose at most the limit [feldman2021, for rho; by the chain rule for epsilon].
+    """
+
+    def __init__(self, limits: Mapping[PairClass, Fraction]) -> None:
+        self.limits = dict(limits)
+        self.room = dict(limits)
+
+    def charge(self, costs: Changes) -> None:
+        """Count a step, before it is taken."""
+        short = [pairs for pairs, cost in costs.items() if cost > self.room.get(pairs, 0)]
+        if short:
+            raise PolicyError(f"this step would lose more on {short[0].words} than it may.")
+        for pairs, cost in costs.items():
+            self.room[pairs] -= cost
+
+    def affords(self, costs: Changes) -> bool:
+        """Say whether a step stays within all limits."""
+        return all(cost <= self.room.get(pairs, 0) for pairs, cost in costs.items())
+
+
+# Sharing what may be lost between tables, so that the noise does least harm.
+
+_ROUNDS, _FILLING = 400, 20
+_SETTLED = 1e-12
+"""The fixed point is reached when no amount changes by more than such a share."""
+_DIGITS = 24
+"""Bits to which a scale is rounded up."""
+_MOST_SHIFT = 60
+MOST_SCALE = 2**50
+"""Noise of this scale tells nothing: a table that could only have such is not measured."""
+
+
+def allocated(
+    weights: Sequence[Changes], importance: Sequence[float], room: Mapping[PairClass, Fraction], power: float
+) -> list[Fraction]:
+    """Return a scale for each table that minimises the sum of importance times deviation, within every class's room.
+
+    ``weights`` are what noise of scale 1 costs. The multipliers of the classes are found by a fixed point in floating
+    point, and what is left then filled; what the scales cost is added up exactly, and they are all enlarged by the
+    share they cost too much.
+    A table that no class pays for gets 0.
+    """
+    classes = [pairs for pairs in room if any(pairs in each for each in weights)]
+    if not classes:
+        return [Fraction(0) for _ in weights]
+    matrix = np.array([[float(each.get(pairs, 0)) for each in weights] for pairs in classes])
+    paid = matrix.any(axis=0)
+    limits = np.array([max(float(room[pairs]), 1e-300) for pairs in classes])
+    wanted = np.maximum(np.asarray(importance, dtype=np.float64), 1e-9)
+    multipliers = np.ones(len(classes))
+    amounts = np.zeros(len(weights))
+    for _ in range(_ROUNDS):
+        # The least sum of w_S m_S^-p with constraints sum c_S m_S <= room has m_S = (w_S / price_S)^(1 / (1 + p)).
+        prices = np.maximum(multipliers @ matrix, 1e-300)
+        before, amounts = amounts, np.where(paid, (wanted / prices) ** (1 / (1 + power)), 0.0)
+        if np.allclose(amounts, before, rtol=_SETTLED, atol=0.0):
+            break
+        multipliers *= np.maximum(matrix @ amounts / limits, 1e-3) ** 0.7
+        multipliers = np.maximum(multipliers, 1e-200)
+    for _ in range(_FILLING):
+        # Each table takes the share that the class with least room leaves it, so that none exceeds its limit.
+        left = limits / np.maximum(matrix @ amounts, 1e-300)
+        amounts *= np.where(paid, np.where(matrix > 0, left[:, None], np.inf).min(axis=0), 1.0)
+    scales = [rounded_up(1 / float(each)) if each else Fraction(0) for each in amounts]
+    return _fitting(scales, weights, {pairs: room[pairs] for pairs in classes})
+
+
+def _fitting(
+    scales: Sequence[Fraction], weights: Sequence[Changes], room: Mapping[PairClass, Fraction]
+) -> list[Fraction]:
+    """Enlarge all scales by the largest share by which a class would lose more than its room."""
+    lost = dict.fromkeys(room, Fraction(0))
+    for scale, changes in zip(scales, weights, strict=True):
+        for pairs, change in changes.items():
+            lost[pairs] += change / scale
+    share = max((lost[pairs] / amount for pairs, amount in room.items()), default=Fraction(0))
+    return [rounded_up(scale * share) if share > 1 and scale else scale for scale in scales]
+
+
+def rounded_up(scale: float | Fraction) -> Fraction:
+    """Round up to some binary digits, so that scales are short numbers."""
+    exact, shift = Fraction(scale), _shift(Fraction(scale))
+    return Fraction(-(-(exact.numerator << shift) // exact.denominator), 1 << shift)
+
+
+def rounded_down(factor: Fraction) -> Fraction:
+    """Round down to some binary digits; a very small number becomes 0."""
+    shift = _shift(factor)
+    return Fraction((factor.numerator << shift) // factor.denominator, 1 << shift)
+
+
+def _shift(exact: Fraction) -> int:
+    return min(max(0, _DIGITS - (exact.numerator.bit_length() - exact.denominator.bit_length())), _MOST_SHIFT)
+
+
+# What measuring a table, or choosing one, costs each class of secret pairs under a policy.
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Derives, from the policy, what tables of some attributes cost."""
+
+    policy: Policy
+    domain: Domain
+    """The attributes of the records."""
+    tariff: Tariff
+    _told: dict[Axes, Changes] = field(default_factory=dict[Axes, Changes])
+    _moved: dict[Axes, Changes] = field(default_factory=dict[Axes, Changes])
+
+    @cached_property
+    def classes(self) -> tuple[PairClass, ...]:
+        """The classes of pairs that the attributes tell apart."""
+        return classes_met(self.policy, self.domain.names)
+
+    @cached_property
+    def _one_at_a_time(self) -> bool:
+        return one_attribute_at_a_time(self.policy)
+
+    def weights(self, axes: Axes) -> Changes:
+        """Say what noise of scale 1 on a table costs; classes that the table does not tell are left out."""
+        if axes not in self._told:
+            self._told[axes] = self._over(axes, self.weights) or self.tariff.weights(self._form(axes), self.policy)
+        return self._told[axes]
+
+    def changes(self, axes: Axes) -> Changes:
+        """Say by how much the counts of a table change, added up over its cells."""
+        if axes not in self._moved:
+            self._moved[axes] = self._over(axes, self.changes) or self._changes(axes)
+        return self._moved[axes]
+
+    def _over(self, axes: Axes, single: Callable[[Axes], Changes]) -> dict[PairClass, Fraction]:
+        """Put the table of several attributes together from those of one, where a pair changes one attribute only.
+
+        Such a pair takes a record from one cell of a table to another just if it does so in the table of the attribute
+        that it changes; somebody who comes or goes changes one cell of any table.
+        """
+        if len(axes) < 2 or not self._one_at_a_time:
+            return {}
+        return {pairs: change for axis in axes for pairs, change in single((axis,)).items()}
+
+    def _changes(self, axes: Axes) -> dict[PairClass, Fraction]:
+        form = self._form(axes)
+        changes = sensitivity_by_class(form, self.policy, sensitivity_of(form, self.policy).value)
+        return {pairs: change for pairs, change in changes.items() if change}
+
+    def _form(self, axes: Axes) -> HistogramForm:
+        names = self.domain.names
+        return HistogramForm(self.domain.project([names[axis] for axis in axes]))
+
+    def of_look(self, axes: Axes, scale: Fraction) -> Changes:
+        """Say what noise of a scale on a table costs."""
+        return {pairs: weight / scale for pairs, weight in self.weights(axes).items()}
+
+    def of_choice(self, coefficient: Fraction, tables: Collection[Axes]) -> dict[PairClass, Fraction]:
+        """Say what a choice among packings of tables costs: no packing has two tables that tell the same class.
+
+        Scores are sums of absolute differences, so that one changes by at most as much as the counts of its table do;
+        its weight changes by that factor, and the sum of all weights by that factor the other way.
+        """
+        reaches = self.largest(tables)
+        return {pairs: self.tariff.of_choice(2 * coefficient * reach) for pairs, reach in reaches.items()}
+
+    def largest(self, tables: Collection[Axes]) -> dict[PairClass, Fraction]:
+        """Return the largest change of any of several tables, for each class that one of them tells."""
+        found: dict[PairClass, Fraction] = {}
+        for axes in tables:
+            for pairs, change in self.changes(axes).items():
+                found[pairs] = max(change, found.get(pairs, Fraction(0)))
+        return found
+
+    def covered(self, pairs: PairClass, other: Costs, tables: Collection[Axes]) -> PairClass | None:
+        """Find a class of another policy on which all tables cost at least as much as they do on a class of this."""
+        return next((each for each in other.classes if self._within(pairs, other, each, tables)), None)
+
+    def _within(self, pairs: PairClass, other: Costs, each: PairClass, tables: Collection[Axes]) -> bool:
+        return all(
+            _at_most(self.weights(axes), pairs, other.weights(axes), each)
+            and _at_most(self.changes(axes), pairs, other.changes(axes), each)
+            for axes in tables
+        )
+
+
+def _at_most(
+    mine: Mapping[PairClass, Fraction], pairs: PairClass, theirs: Mapping[PairClass, Fraction], each: PairClass
+) -> bool:
+    return mine.get(pairs, Fraction(0)) <= theirs.get(each, Fraction(0))
+
+
+# What synthetic records of a query may look at under a policy: public information alone.
+
+_MOST_KEPT = 2**20
+"""The most cells of the attributes that are kept row by row."""
+_MOST_NAMED = 10
+_LARGEST_EXACT = MODEL_CELLS // 4
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """The tables of a query's attributes, and what looking at them costs."""
+
+    query: Synthetic
+    policy: Policy
+    tariff: Tariff
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The attributes of the records."""
+        return self.query.on(self.policy.domain).domain
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What looking at tables costs under the policy."""
+        return Costs(self.policy, self.domain, self.tariff)
+
+    @cached_property
+    def single(self) -> list[Axes]:
+        """Each attribute by itself."""
+        return [(axis,) for axis in range(len(self.domain.names))]
+
+    @cached_property
+    def candidates(self) -> list[Axes]:
+        """The tables with secrets that may be chosen."""
+        return [axes for axes in candidates_for(self.domain.shape, self.query.tables()) if self.costs.weights(axes)]
+
+    @cached_property
+    def pairs(self) -> list[Axes]:
+        """The pairs of attributes with secrets, in tables that shall be accurate."""
+        return [axes for axes in pairs_for(self.domain.shape, self.query.tables()) if self.costs.weights(axes)]
+
+    @cached_property
+    def told(self) -> list[PairClass]:
+        """The classes of secret pairs that some table tells apart."""
+        tables = [*self.single, *self.pairs, *self.candidates]
+        found = {pairs for axes in tables for pairs in self.costs.weights(axes)}
+        return [pairs for pairs in self.costs.classes if pairs in found]
+
+    def cells(self, axes: Axes) -> int:
+        """Count the cells of a table."""
+        return prod(self.domain.shape[axis] for axis in axes)
+
+    @cached_property
+    def exact(self) -> list[Axes]:
+        """The tables without secrets, which are taken as they are: what is kept, then public attributes and pairs."""
+        public = [axis for (axis,) in self.single if not self.costs.weights((axis,))]
+        kept = [self.query.kept()] if self.query.kept() else []
+        together = tuple(public)
+        if public and not self.costs.weights(together) and self.cells(together) <= _LARGEST_EXACT:
+            return [*dict.fromkeys([*kept, together])]
+        pairs = [axes for axes in combinations(public, 2) if self.cells(axes) <= _LARGEST_EXACT]
+        listed = [*kept, *((axis,) for axis in public), *pairs]
+        return [axes for axes in dict.fromkeys(listed) if not self.costs.weights(axes)]
+
+    def exact_words(self) -> str | None:
+        """Name the tables without secrets; None if there are none."""
+        titles = [
+            "the table of " + " by ".join(quoted(self.domain.names[axis]) for axis in axes) for axes in self.exact
+        ]
+        more = f" and {len(titles) - _MOST_NAMED:,} more" if len(titles) > _MOST_NAMED else ""
+        return f"{'; '.join(titles[:_MOST_NAMED])}{more}" if titles else None
+
+    @cached_property
+    def zeros(self) -> list[Zeros]:
+        """The impossible combinations."""
+        found: list[Zeros] = []
+        for box in self.query.boxes(self.policy.domain):
+            axes = tuple(sorted(box))
+            inside = np.ones((), dtype=np.bool_)
+            for axis in axes:
+                along = np.zeros(self.domain.shape[axis], dtype=np.bool_)
+                along[[*box[axis]]] = True
+                inside = np.multiply.outer(inside, along)
+            found.append(Zeros(axes, inside))
+        return found
+
+    def check_kept(self, records: int | None) -> None:
+        """Refuse columns that cannot be kept row by row."""
+        kept = self.query.kept()
+        if kept and (records or 0) * len(self.domain.names) > SYNTHETIC_DRAWN:
+            raise RefusalError(
+                f"{records:,} records of {len(self.domain.names)} attributes are too many to be kept row by row.",
+                hint="leave keep out: public tables are met all the same.",
+            )
+        if kept and self.costs.weights(kept):
+            names = ", ".join(self.domain.names[axis] for axis in kept)
+            raise RefusalError(
+                f"{names} cannot be kept row by row: secret pairs change them.", hint="keep public attributes only."
+            )
+        if kept and self.cells(kept) > _MOST_KEPT:
+            raise RefusalError(
+                f"the attributes to be kept have {self.cells(kept):,} combinations; the most is {_MOST_KEPT:,}.",
+                hint="keep fewer of them.",
+            )

@@ -1,1 +1,0 @@
-"""Junction trees: one table for each clique of attributes, fitted to noisy tables."""
