@@ -22,10 +22,8 @@ import numpy as np
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import GaussianMarginals
-from blowfish_privacy.mechanisms.tables.planning.alternating import Problem
-from blowfish_privacy.mechanisms.tables.planning.candidates import measurements
-from blowfish_privacy.mechanisms.tables.planning.lattice import lattice
-from blowfish_privacy.mechanisms.tables.planning.planning import Wanted, best_design
+from blowfish_privacy.mechanisms.tables.planning import Problem, Wanted, best_design
+from blowfish_privacy.mechanisms.tables.shapes import lattice, measurements
 from blowfish_privacy.privacy.measure import rho_of
 from blowfish_privacy.privacy.sensitivity import Norm
 from report import AHEAD, OURS, Row

@@ -24,8 +24,7 @@ import numpy.typing as npt
 import blowfish_privacy as bp
 from blowfish_privacy.aggregates import RecordAggregates
 from blowfish_privacy.mechanisms import Gaussian, GaussianMarginals, Laplace, Marginals
-from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
-from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import nonnegative
+from blowfish_privacy.mechanisms.tables.agreeing import Agreement, nonnegative
 from blowfish_privacy.noise import SystemSource
 
 GAINS = (1, 1000, 2000, 3000, 4000, 5000, 7000, 10000, 15000, 20000, 50000)

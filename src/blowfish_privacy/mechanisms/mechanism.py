@@ -62,7 +62,7 @@ GIVING = {
     },
     "records": {"synthetic": "synthetic.synthetic", "synthetic-laplace": "synthetic.synthetic"},
     "tables": {
-        "gaussian-marginals": "tables.gaussian.gaussian_marginals",
+        "gaussian-marginals": "tables.gaussian_marginals",
         "marginals": "tables.marginals",
     },
 }

@@ -10,12 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError, brief_name
-from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
-from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import nonnegative
-from blowfish_privacy.mechanisms.tables.agreeing.simulated_error import SimulatedError
-from blowfish_privacy.mechanisms.tables.agreeing.whole import whole
-from blowfish_privacy.mechanisms.tables.components import Axes
-from blowfish_privacy.mechanisms.tables.tables_error import TablesError
+from blowfish_privacy.mechanisms.tables.agreeing import Agreement, SimulatedError, nonnegative, whole
+from blowfish_privacy.mechanisms.tables.components import Axes, TablesError
 from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.figure import plain_text, shorten

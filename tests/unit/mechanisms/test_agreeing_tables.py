@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.mechanisms.tables.agreeing import nonnegative as nonnegative_module
-from blowfish_privacy.mechanisms.tables.agreeing import whole as whole_module
-from blowfish_privacy.mechanisms.tables.agreeing.agreement import Agreement
-from blowfish_privacy.mechanisms.tables.agreeing.nonnegative import fit_two, nonnegative
-from blowfish_privacy.mechanisms.tables.agreeing.whole import whole
+from blowfish_privacy.mechanisms.tables import agreeing as nonnegative_module
+from blowfish_privacy.mechanisms.tables import agreeing as whole_module
+from blowfish_privacy.mechanisms.tables.agreeing import Agreement, fit_two, nonnegative, whole
 from blowfish_privacy.mechanisms.tables.nesting import Nesting
 
 SIZES = (4, 3, 2, 5, 2)
@@ -155,10 +153,10 @@ def test_whole_numbers_that_are_not_found_are_refused_with_a_way_out(monkeypatch
 
 
 def test_tables_that_public_ones_leave_no_room_for_are_refused(monkeypatch):
-    from blowfish_privacy.mechanisms.tables.agreeing import interior
+    from blowfish_privacy.mechanisms.tables import agreeing
 
     _, agreement, unbiased = noisy(*CASES["triples, an empty public pair"], 50)
-    monkeypatch.setattr(interior, "_ROUNDS", 1)
+    monkeypatch.setattr(agreeing, "_INTERIOR_ROUNDS", 1)
     monkeypatch.setattr(nonnegative_module, "_ROUNDS", 1)
     with pytest.raises(RefusalError, match="negative"):
         nonnegative(unbiased, agreement)

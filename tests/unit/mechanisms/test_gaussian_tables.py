@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import GaussianMarginals
-from blowfish_privacy.mechanisms.tables.gaussian import component_form
-from blowfish_privacy.mechanisms.tables.gaussian.component_form import ComponentForm
+from blowfish_privacy.mechanisms.tables import gaussian_rows
+from blowfish_privacy.mechanisms.tables.gaussian_rows import ComponentForm
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.queries.tables import Block
 from blowfish_privacy.testing.oracle import moves_together
@@ -85,7 +85,7 @@ def test_the_largest_squares_are_those_of_some_set_of_changes_and_their_bound_is
     assert value == largest == form.squared_change(*edge)
     assert form.bound(every) >= largest
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(component_form, "MOST_CHANGES", 1)
+        patch.setattr(gaussian_rows, "MOST_CHANGES", 1)
         _, above, attained = form.largest_squares(graph)
     assert above == (form.bound(every) if len(every) > 1 else largest)
     assert attained == (above == form.squares(every))

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from scipy.linalg import null_space
 
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.mechanisms.tables.planning import planning_l2
-from blowfish_privacy.mechanisms.tables.planning.kinds import alike, apart
-from blowfish_privacy.mechanisms.tables.planning.lattice import lattice
-from blowfish_privacy.mechanisms.tables.planning.planning import Wanted, best_design
-from blowfish_privacy.mechanisms.tables.planning.planning_l2 import best_precisions
+from blowfish_privacy.mechanisms.tables import planning
+from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design, best_precisions
+from blowfish_privacy.mechanisms.tables.shapes import alike, apart, lattice
 from blowfish_privacy.privacy.sensitivity import Norm
 from blowfish_privacy.support import arrays
 from effort import examples
@@ -305,7 +303,7 @@ def test_sparse_matrices_give_the_same_plans(norm, weights, monkeypatch):
     wanted = Wanted((4, 2, 3, 5, 2), ways(5, 1, 2), weights, (frozenset({0, 1}), frozenset({2}), frozenset({3})), True)
     small = best_design(wanted, norm)
     monkeypatch.setattr(arrays, "is_small", lambda shape: False)
-    monkeypatch.setattr(planning_l2, "FEW", 0)
+    monkeypatch.setattr(planning, "FEW", 0)
     large = best_design(wanted, norm)
     assert large.objective == pytest.approx(small.objective, rel=1e-6)
     assert large.bound == pytest.approx(small.bound, rel=1e-6)

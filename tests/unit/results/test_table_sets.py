@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.mechanisms.tables.agreeing import simulated_error
+from blowfish_privacy.mechanisms.tables import agreeing
 from blowfish_privacy.results import from_text
 from blowfish_privacy.results.pictures.figure import drawn_from, png, start_figure
 from blowfish_privacy.results.pictures.tables import draw_table, fitting_height, start_panels
@@ -84,7 +84,7 @@ def test_without_a_public_size_the_total_is_estimated_and_still_agrees():
 
 def test_the_simulated_error_is_close_to_the_true_one_and_a_wrong_noise_is_noticed(monkeypatch):
     """Some 200 independent errors, of fixed bits; half or twice the noise would change their squares threefold."""
-    monkeypatch.setattr(simulated_error, "_MOST", 15)
+    monkeypatch.setattr(agreeing, "_MOST", 15)
     true, estimated, halved = [], [], []
     cells = [20, 30, 6]
     for number in range(8):

@@ -9,24 +9,157 @@ attribute is looked at on several levels, a component names the level; the estim
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
-from itertools import product
-from math import inf, prod
-from typing import Any
+from itertools import combinations, product
+from math import inf, prod, sqrt
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.tables import many_tables
-from blowfish_privacy.mechanisms.tables.many_tables import Precisions
+from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, Pattern
-from blowfish_privacy.mechanisms.tables.told import Estimates, Told
+from blowfish_privacy.noise import SimulationSource, discrete_laplace
 from blowfish_privacy.queries.tables import Block, Objective
-from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.support.arrays import Floats, Integers
+from blowfish_privacy.support.exact import Number, exact
 from blowfish_privacy.support.progress import task
+
+# What measured tables tell together.
+
+
+@dataclass(slots=True)
+class Told:
+    """What measured tables tell of one component."""
+
+    precision: float = 0.0
+    """Of all of them together; infinite where one is exact."""
+    tables: int = 0
+    first: int = -1
+    """The number of the first table that tells it, or of the first that does so exactly."""
+
+    def add(self, number: int, precision: float) -> None:
+        """Count one more table."""
+        if not self.tables or self.precision < precision == inf:
+            self.first = number
+        self.tables += 1
+        self.precision += precision
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates(Mapping[Axes, Floats]):
+    """The estimates of all components: some are held, the others are worked out each time they are asked for."""
+
+    held: Mapping[Axes, Floats]
+    components: Collection[Axes]
+    work_out: Callable[[Axes], Floats]
+
+    def __getitem__(self, component: Axes) -> Floats:
+        found = self.held.get(component)
+        return self.work_out(component) if found is None else found
+
+    def __iter__(self) -> Iterator[Axes]:
+        return iter(self.components)
+
+    def __len__(self) -> int:
+        return len(self.components)
+
+
+# The errors of very many tables at once: the closed form of :class:`Components`, in arrays.
+#
+# Sets of all tables of three of a hundred attributes have 161,700 tables and as many components; one at a time they
+# take half a minute. A component is a number here: its axes, ascending, as digits.
+
+
+def fits(shape: Sequence[int], longest: int) -> bool:
+    """Say whether the components of tables of so many axes can be numbered."""
+    return (len(shape) + 1) ** longest < 2**62
+
+
+Precisions: TypeAlias = tuple[Integers, Floats]
+"""Numbers of components, and the precision with which something tells each."""
+
+
+def cell_variances(
+    shape: Sequence[int], told: Sequence[Precisions], tables: Sequence[Axes], *, counted: bool
+) -> Floats:
+    """Return the variance of a cell of each table, given what is told of the components."""
+    numbers, precisions = (np.concatenate(each) for each in zip(*told, strict=True))
+    known, place = np.unique(numbers, return_inverse=True)
+    spread = 1 / np.bincount(place, precisions)
+    if counted and len(known) and known[0] == 0:
+        spread[0] = 0.0
+    sizes = np.array(shape, dtype=np.float64)
+    found = np.zeros(len(tables))
+    for where, axes in _alike(tables):
+        for part in _positions(axes.shape[1]):
+            rest = [at for at in range(axes.shape[1]) if at not in part]
+            weight = (1 - 1 / sizes[axes[:, part]]).prod(axis=1) / (sizes[axes[:, rest]] ** 2).prod(axis=1)
+            if part or not counted:
+                # Components along attributes of one value are not among those known, and weigh nothing.
+                at = np.searchsorted(known, _numbered(axes[:, part], len(shape)))
+                found[where] += weight * spread[np.minimum(at, len(known) - 1)]
+    return found
+
+
+def told_alone(rows: Sequence[tuple[Axes, float]], shape: Sequence[int]) -> Precisions:
+    """Number components that were measured by themselves, with the precision of each."""
+    variances = np.array([variance for _, variance in rows], dtype=np.float64)
+    numbers = np.zeros(len(rows), dtype=np.int64)
+    for where, axes in _alike([axes for axes, _ in rows]):
+        numbers[where] = _numbered(axes, len(shape))
+    with np.errstate(divide="ignore"):
+        return numbers, 1 / variances
+
+
+def told_by_tables(shape: Sequence[int], blocks: Sequence[Block], variances: Sequence[float]) -> Precisions:
+    """Number the components that each measured table tells, with the precision of each."""
+    sizes = np.array(shape, dtype=np.float64)
+    noise = np.array(variances, dtype=np.float64)
+    every: list[Integers] = [np.zeros(0, dtype=np.int64)]
+    precisions: list[Floats] = [np.zeros(0)]
+    signed: dict[int, list[int]] = defaultdict(list)
+    for number, block in enumerate(blocks):
+        signed[len(block.signs)].append(number)
+    for signs, chosen in signed.items():
+        for where, axes in _alike([blocks[number].axes for number in chosen]):
+            counted = axes.shape[1] - signs
+            of = noise[np.array(chosen)[where]]
+            for part in _positions(counted):
+                rest = [at for at in range(counted) if at not in part]
+                kept = axes[:, [*part, *range(counted, axes.shape[1])]]
+                every.append(_numbered(np.sort(kept, axis=1), len(shape)))
+                with np.errstate(divide="ignore"):
+                    precisions.append(2**signs / (of * sizes[axes[:, rest]].prod(axis=1)))
+    return np.concatenate(every), np.concatenate(precisions)
+
+
+def _alike(tables: Sequence[Axes]) -> Iterator[tuple[Integers, Integers]]:
+    """Go through the tables of each number of axes: which they are, and their axes, one row each."""
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for number, axes in enumerate(tables):
+        by_length[len(axes)].append(number)
+    for length, chosen in by_length.items():
+        rows = np.array([tables[number] for number in chosen], dtype=np.int64).reshape(len(chosen), length)
+        yield np.array(chosen), rows
+
+
+def _positions(length: int) -> Iterator[list[int]]:
+    return (list(part) for many in range(length + 1) for part in combinations(range(length), many))
+
+
+def _numbered(axes: Integers, attributes: int) -> Integers:
+    """Number sets of axes: their digits, ascending."""
+    numbers = np.zeros(len(axes), dtype=np.int64)
+    for column in np.sort(axes, axis=1).T:
+        numbers = numbers * (attributes + 1) + column + 1
+    return numbers
 
 
 def subsets(axes: Axes) -> Iterator[Axes]:
@@ -191,9 +324,9 @@ class Components:
     def table_variances(self) -> tuple[float, ...]:
         """The variance of a cell of each table, the largest where they differ."""
         longest = max(len(axes) for axes in (*self.tables, *(block.axes for block in self.blocks)))
-        if self.nesting.parents or not many_tables.fits(self.shape, longest):
+        if self.nesting.parents or not fits(self.shape, longest):
             return tuple(self.variance(axes) for axes in self.tables)
-        found = many_tables.cell_variances(self.shape, self._numbered(), self.tables, counted=self.counted)
+        found = cell_variances(self.shape, self._numbered(), self.tables, counted=self.counted)
         return tuple(found.tolist())
 
     def objective(self, objective: Objective) -> float:
@@ -208,7 +341,7 @@ class Components:
 
     def _numbered(self) -> list[Precisions]:
         """Say how precisely components are told, in arrays."""
-        return [many_tables.told_by_tables(self.shape, self.blocks, self.variances)]
+        return [told_by_tables(self.shape, self.blocks, self.variances)]
 
     def cell_variances(self, axes: Axes) -> Floats:
         """Return the variance of every cell of a table."""
@@ -296,3 +429,94 @@ class Components:
 def beside(values: Floats, at: int, axes: int) -> Floats:
     """Lay values along one of several axes."""
     return values.reshape([-1 if other == at else 1 for other in range(axes)])
+
+
+# The error of sets of tables, known before any data are read.
+
+DRAWN = 40_000
+MOST_DRAWN = 16
+"""Noise of more cells than this is added up as normal, and so is what makes up little of the whole."""
+LITTLE = 0.002
+
+
+@dataclass(frozen=True, eq=False)
+class TablesError:
+    """The error of the cells of several tables: the same for all cells of one, unless attributes have levels."""
+
+    components: Components
+    scales: tuple[Fraction, ...]
+    """The scale of the noise of each table that was measured."""
+    worst: bool
+    """Whether the error stated is that of the worst table, and not the mean over all cells."""
+    unit: Fraction = Fraction(1)
+    distribution: str = "sums of discrete Laplace draws, simulated"
+    precision: float = 0.0
+
+    def __repr__(self) -> str:
+        return in_short(self)
+
+    @property
+    def of(self) -> str:
+        """What the error refers to."""
+        if len(self.components.tables) == 1:
+            return "a cell"
+        return "a cell of the worst table" if self.worst else "a cell of all tables"
+
+    def standard_error(self, axes: Axes, chosen: Sequence[Subset] | None = None) -> float:
+        """Return the standard error of a cell of a table, or of the sum of the cells that are chosen."""
+        return sqrt(self.components.variance(axes, None if chosen is None else [list(subset) for subset in chosen]))
+
+    def standard_errors(self, axes: Axes) -> Floats:
+        """Return the standard error of every cell of a table."""
+        return np.sqrt(self.components.cell_variances(axes))
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error."""
+        return self.components.objective("worst" if self.worst else "mean")
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error: the typical size of the error."""
+        return sqrt(self.mse)
+
+    @property
+    def by_table(self) -> tuple[float, ...]:
+        """The variance of a cell of each table."""
+        return self.components.table_variances
+
+    def interval(self, level: Number = "0.95") -> float:
+        """Return a bound on the error of a cell of the worst table that holds with probability ``level``."""
+        worst = max(range(len(self.by_table)), key=lambda number: self.by_table[number])
+        return self.interval_of(self.components.tables[worst], level)
+
+    def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
+        """Return a bound on the error of a cell of a table that holds with probability ``level``; simulated."""
+        return self._quantile(self._sampled(axes) if self.components.variance(axes) else np.zeros(1), level)
+
+    @staticmethod
+    def _quantile(errors: Floats, level: Number) -> float:
+        share = exact(level, "the level", error=QueryError)
+        if not 0 < share < 1:
+            raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
+        return float(np.quantile(errors, float(share)))
+
+    def _sampled(self, axes: Axes) -> Floats:
+        """Draw errors of a cell: noise that weighs much as it is, all that weighs little as one normal variable."""
+        # Fixed bits, so that everyone computes the same error for the same noise scales.
+        source = SimulationSource("tables")
+        total = self.components.variance(axes)
+        worst = np.unravel_index(int(self.components.cell_variances(axes).argmax()), self._shape(axes))
+        drawn, rest = np.zeros(DRAWN), total
+        for number, factors, counts in self.components.loads(axes):
+            factor, many = float(factors[worst]), round(float(counts[worst]))
+            variance = self.components.variances[number] * factor**2
+            if variance > LITTLE * total and many <= MOST_DRAWN:
+                noise = discrete_laplace(self.scales[number], (many, DRAWN), source=source)
+                drawn += factor * noise.sum(axis=0)
+                rest -= many * variance
+        normal = np.random.default_rng(17).standard_normal(DRAWN)
+        return np.abs(drawn + sqrt(max(rest, 0.0)) * normal)
+
+    def _shape(self, axes: Axes) -> tuple[int, ...]:
+        return tuple(self.components.shape[axis] for axis in axes)

@@ -1,1 +1,0 @@
-"""Tables without negative counts, and of whole numbers, that still agree."""

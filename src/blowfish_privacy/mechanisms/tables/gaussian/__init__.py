@@ -1,1 +1,0 @@
-"""Sets of tables whose components get discrete Gaussian noise."""

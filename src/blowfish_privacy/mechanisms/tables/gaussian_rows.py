@@ -1,0 +1,530 @@
+"""Rows along an ordered attribute that tell its ranges well: whole numbers, chosen for the moves they have to hide.
+
+Of all matrices B with B 1 = 0 that change by at most 1 along every own move, and whose columns have a squared norm
+of at most r, the best for random ranges is found by its Gram matrix G = B'B: it minimises tr(V G^+), a convex problem,
+where V says how often a random range contains two values. What is certified is derived from the whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import chain, combinations, product
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
+from blowfish_privacy.known_facts.facts import crosses
+from blowfish_privacy.mechanisms.tables.shapes import Axes, Kinds, alike
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.sensitivity import Norm, Sensitivity, squared_sensitivity
+from blowfish_privacy.queries.tables import Block, TablesForm
+from blowfish_privacy.support.arrays import Floats, Integers
+
+_ROUNDS = 60
+_POWER = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class AxisRows:
+    """As many rows as there are values, each of which adds up to 0; ``times`` times what they stand for."""
+
+    matrix: Integers
+    times: int
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.matrix.shape[1]
+
+    @cached_property
+    def gram(self) -> npt.NDArray[Any]:
+        """The products of all columns, in whole numbers of any size."""
+        exact = self.matrix.astype(object)
+        return exact.T @ exact
+
+    def product(self, x: int, y: int) -> Fraction:
+        """Return the product of two columns."""
+        return Fraction(int(self.gram[x, y]), self.times**2)
+
+    @cached_property
+    def heaviest(self) -> int:
+        """The value with the longest column."""
+        return int(np.argmax(np.diag(self.gram)))
+
+    @property
+    def norm(self) -> Fraction:
+        """The largest squared norm of a column."""
+        return self.product(self.heaviest, self.heaviest)
+
+    def changed(self, move: int, kept: Fraction, crossed: Fraction) -> tuple[Fraction, tuple[int, int]]:
+        """Return the largest kept (G_xx + G_yy) - 2 crossed G_xy over moves no longer than that, and that move."""
+        known = self._changes.get((move, kept, crossed))
+        if known is None:
+            below = kept.denominator * crossed.denominator
+            a, c = int(kept * below), int(crossed * below)
+            norms = np.diag(self.gram)
+            changes = a * (norms[:, None] + norms[None, :]) - 2 * c * self.gram
+            apart = np.abs(np.subtract.outer(np.arange(self.size), np.arange(self.size)))
+            inside = np.argwhere((apart >= 1) & (apart <= move))
+            values = changes[inside[:, 0], inside[:, 1]]
+            x, y = inside[int(np.argmax(values))].tolist()
+            known = Fraction(int(changes[x, y]), below * self.times**2), (x, y)
+            self._changes[move, kept, crossed] = known
+        return known
+
+    @cached_property
+    def _changes(self) -> dict[tuple[int, Fraction, Fraction], tuple[Fraction, tuple[int, int]]]:
+        return {}
+
+    @cached_property
+    def products(self) -> tuple[Fraction, Fraction]:
+        """The smallest and the largest product of two different columns."""
+        others = self.gram[~np.eye(self.size, dtype=bool)]
+        return Fraction(int(others.min()), self.times**2), Fraction(int(others.max()), self.times**2)
+
+    @property
+    def most(self) -> int:
+        """The largest number of a row."""
+        return int(np.abs(self.matrix).max())
+
+    @cached_property
+    def reader(self) -> Floats:
+        """The matrix that turns rows into counts less their mean."""
+        return np.asarray(np.linalg.pinv(self.matrix / self.times, rcond=1e-9), dtype=np.float64)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """That of the counts less their mean, where every row has noise of variance 1."""
+        return self.reader @ self.reader.T
+
+    def read(self, counts: Integers, at: int) -> Integers:
+        """Turn counts into rows, along one of their axes."""
+        return np.moveaxis(np.tensordot(self.matrix, counts, axes=(1, at)), 0, at)
+
+    @property
+    def tells(self) -> bool:
+        """Whether the rows tell all counts but for their sum, and nothing of the sum."""
+        return not self.matrix.sum(axis=1).any() and int(np.linalg.matrix_rank(self.matrix)) == self.size - 1
+
+
+def in_both(size: int) -> Floats:
+    """Return how often a random range contains both of two values."""
+    at = np.arange(size)
+    return 2 * (np.minimum.outer(at, at) + 1) * (size - np.maximum.outer(at, at)) / (size * (size + 1))
+
+
+@lru_cache(maxsize=256)
+def best_rows(size: int, move: int, norm: float | None, bits: int) -> AxisRows:
+    """Find the best rows of squared changes of at most 1 along moves, and columns of at most a squared norm.
+
+    They are rounded to so many bits behind the point.
+    """
+    gram = _best_gram(size, move, norm)
+    lengths, directions = np.linalg.eigh(gram)
+    root = (directions * np.sqrt(np.maximum(lengths, 0.0))) @ directions.T
+    matrix = np.rint(root * 2**bits).astype(np.int64)
+    for row in matrix:
+        # What rounding leaves of the sum is taken away, one by one.
+        left = int(row.sum())
+        row[: abs(left)] -= np.sign(left)
+    return AxisRows(matrix, 2**bits)
+
+
+def _best_gram(size: int, move: int, norm: float | None) -> Floats:
+    """Raise the price of what changes most, until all that has a price changes alike; the last is scaled to 1."""
+    centred = np.eye(size) - 1 / size
+    _, basis = np.linalg.eigh(centred)
+    basis = basis[:, 1:]
+    wanted = basis.T @ in_both(size) @ basis
+    apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    moves = (apart >= 1) & (apart <= move)
+    prices, weights = moves / max(moves.sum(), 1), np.full(size, 1 / size if norm else 0.0)
+    gram = centred
+    for _ in range(_ROUNDS):
+        total = np.diag(prices.sum(axis=1)) - prices + np.diag(weights / (norm or 1.0))
+        half, inverse = _roots(basis.T @ total @ basis)
+        root, _ = _roots(half @ wanted @ half)
+        gram = basis @ (inverse @ root @ inverse) @ basis.T
+        norms = np.diag(gram)
+        own = np.where(moves, norms[:, None] + norms[None, :] - 2 * gram, 0.0)
+        heavy = norms / norm if norm else np.zeros(size)
+        gram = gram / max(own.max(), heavy.max())
+        prices, weights = prices * own**_POWER, weights * heavy**_POWER
+        both = prices.sum() + weights.sum()
+        prices, weights = prices / both, weights / both
+    return gram
+
+
+def _roots(matrix: Floats) -> tuple[Floats, Floats]:
+    """Return the root of a symmetric matrix, and its inverse."""
+    lengths, directions = np.linalg.eigh(matrix)
+    roots = np.sqrt(np.maximum(lengths, 1e-14 * lengths[-1]))
+    return (directions * roots) @ directions.T, (directions / roots) @ directions.T
+
+
+# The components of tables as rows of whole numbers: what a record changes, squared.
+#
+# The rows of the component S are the product over its attributes of k I - J, for k values: prod(k) times the part of
+# the table of S that is in no smaller table. Proof: ``docs/proofs/tables.md``.
+
+MOST_CHANGES = 1 << 16
+"""So many sets of changed attributes are all looked at: beyond that a sum of largest changes bounds them."""
+MOST_WORK = 400_000_000
+"""The most multiplications for that."""
+NEAR = 1e-6
+"""Floats leave out changes that are smaller than the largest by this share; they are wrong by much less."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentForm(TablesForm):
+    """Blocks of a weight are components that are measured so precisely, those of weight 0 are tables of exact counts.
+
+    Squares count each row of a component by its weight / prod(k)^2, which is one over its variance but for a scale;
+    those of the largest weight are counted as they are.
+    """
+
+    def __post_init__(self) -> None:
+        """Count changes as they are: squares have weights of their own."""
+
+    def of_data(self, block: Block, counts: Integers) -> Integers:
+        """Turn the counts of a table into rows."""
+        counts = super().of_data(block, counts)
+        for at, size in enumerate(counts.shape if block.weight else ()):
+            counts = size * counts - counts.sum(axis=at, keepdims=True)
+        return counts
+
+    def answer(self, counts: Integers) -> Integers:
+        """Sum the counts of all cells down to every block, weights left out."""
+        table = counts.reshape(self.domain.shape)
+        rows = (self.of_data(block, self.marginal(table, block)).reshape(-1) for block in self.blocks)
+        return np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+
+    def column(self, x: Cell) -> Sequence[int]:
+        """Return what a record adds to each row."""
+        counts = np.zeros(self.domain.shape, dtype=np.int64)
+        counts[x] = 1
+        return self.answer(counts).tolist()
+
+    @cached_property
+    def largest(self) -> int:
+        """The largest weight."""
+        return max((block.weight for block in self.blocks), default=0) or 1
+
+    def times(self, block: Block) -> int:
+        """Return how many times what is told the rows of a component are."""
+        return prod([self.shape[axis] for axis in block.axes])
+
+    def most_added(self) -> int:
+        """Return the cells of the largest component: no row of a record is larger, nor what it is made of."""
+        return self._most_added
+
+    @cached_property
+    def _most_added(self) -> int:
+        return max((size for block, size in zip(self.blocks, self.sizes, strict=True) if block.weight), default=1)
+
+    def squared_change(self, x: Cell, y: Cell) -> Fraction:
+        """Return the squared change of a record that moves, each row counted by its weight."""
+        return self.squares(differing(x, y))
+
+    def squared_weight(self, x: Cell) -> Fraction:
+        """Return the squared change of a record that comes or goes, the same for all."""
+        return self.largest_squared_weight()
+
+    def largest_squared_weight(self) -> Fraction:
+        """Add up prod (1 - 1/k) over all components."""
+        kept = Counter[tuple[int, int]]()
+        for block, same, cells in zip(self.blocks, self._contrasts, self.sizes, strict=True):
+            kept[same, cells] += block.weight
+        return _total(kept) / self.largest
+
+    def squares(self, changed: Iterable[int]) -> Fraction:
+        """Return the squared change of a record that moves along exactly these axes."""
+        moved = frozenset(changed)
+        if moved not in self._known:
+            kept = Counter[tuple[int, int]]()
+            alone = tuple(moved) if len(moved) == 1 else ()
+            for number in self._meeting(moved):
+                block = self.blocks[number]
+                met = alone or tuple([axis for axis in block.axes if axis in moved])
+                kept[self.term(number, met)] += block.weight
+            self._known[moved] = _total(kept) / self.largest
+        return self._known[moved]
+
+    def term(self, number: int, met: Axes) -> tuple[int, int]:
+        """Return the squared change of one component along some of its axes, above and below the line."""
+        same = self._contrasts[number]
+        return 2 * (same - same // prod([1 - self.shape[axis] for axis in met])), self.sizes[number]
+
+    @cached_property
+    def _contrasts(self) -> list[int]:
+        """The product of k - 1 over the axes of each block."""
+        return [prod([self.shape[axis] - 1 for axis in block.axes]) for block in self.blocks]
+
+    @cached_property
+    def _known(self) -> dict[frozenset[int], Fraction]:
+        """Squared changes that were asked for before."""
+        return {}
+
+    def bound(self, changed: Iterable[int]) -> Fraction:
+        """Bound the squared change along any of these axes: the largest of each component, added up."""
+        moved = frozenset(changed)
+        kept = Counter[tuple[int, int]]()
+        for number in self._meeting(moved):
+            parts = _nonempty([axis for axis in self.blocks[number].axes if axis in moved])
+            largest = max((self.term(number, part) for part in parts), key=lambda term: Fraction(*term))
+            kept[largest] += self.blocks[number].weight
+        return _total(kept) / self.largest
+
+    def _meeting(self, changed: frozenset[int]) -> Iterable[int]:
+        """Number the components that have one of these axes."""
+        if len(changed) == 1:
+            return self._with.get(next(iter(changed)), [])
+        return sorted({number for axis in changed for number in self._with.get(axis, [])})
+
+    @cached_property
+    def _with(self) -> dict[int, list[int]]:
+        """Number the components with each axis."""
+        found: dict[int, list[int]] = {}
+        for number, block in enumerate(self.blocks):
+            for axis in block.axes if block.weight else ():
+                found.setdefault(axis, []).append(number)
+        return found
+
+    def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
+        """Return the edge with the largest squared change."""
+        edge, _, attained = self.largest_squares(graph)
+        return edge, attained
+
+    def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
+        """Compare all sets of attributes that may change together, or bound them where these are many.
+
+        Parts of what a pair changes are looked at too: they may change more. Where no secret pair changes such a part
+        alone, the largest is an upper bound only.
+        """
+        found: list[tuple[Fraction, bool, Edge]] = []
+        edges, listed = graph.broadest()
+        for x, y in edges:
+            value, changed = self._largest(tuple(differing(x, y)))
+            edge = self.witness(x, y, changed)
+            attained = listed and self.squared_change(*edge) == value and (edge == (x, y) or graph.adjacent(*edge))
+            found.append((value, attained, edge))
+        if not found:
+            return None, Fraction(0), True
+        value, attained, edge = max(found, key=lambda each: each[:2])
+        return edge, value, attained
+
+    def witness(self, x: Cell, y: Cell, changed: Axes) -> Edge:
+        """Let a record move along some axes only of those along which two cells differ."""
+        return x, tuple(y[axis] if axis in changed else x[axis] for axis in range(len(x)))
+
+    def _largest(self, together: Axes) -> tuple[Fraction, Axes]:
+        """Return the largest squared change of any nonempty part of a set of axes, and that part."""
+        if len(together) <= 1:
+            return self.squares(together), together
+        kinds = self._kinds(together)
+        shapes = list(_parts(kinds, together))
+        if shapes and len(shapes) * sum(len(block.axes) for block in self.blocks) <= MOST_WORK:
+            near = self._nearest(shapes)
+            return max(((self.squares(changed), changed) for changed in near), key=lambda each: each[0])
+        return self.bound(together), together
+
+    def _kinds(self, together: Axes) -> Kinds:
+        """Sort the attributes into kinds: swapping two of a kind changes no component and no weight."""
+        weights: dict[Axes, float] = {}
+        for block in self.blocks:
+            if block.weight:
+                weights[block.axes] = weights.get(block.axes, 0.0) + block.weight
+        return alike(self.labels, weights, [together])
+
+    @property
+    def labels(self) -> tuple[object, ...]:
+        """What two attributes must have in common to be alike."""
+        return self.shape
+
+    def _nearest(self, parts: Sequence[Axes]) -> list[Axes]:
+        """Leave out the parts whose squared change is certainly not the largest, by floats.
+
+        Each term is exact until it is rounded, and none is negative, so their sum is right to many more digits.
+        """
+        moved = np.zeros((len(self.shape), len(parts)), dtype=bool)
+        for number, axes in enumerate(parts):
+            moved[list(axes), number] = True
+        total = np.zeros(len(parts))
+        for number, block in enumerate(self.blocks):
+            if block.weight:
+                which = sum((moved[axis].astype(np.int64) << place for place, axis in enumerate(block.axes)), 0)
+                values = [0.0]
+                for chosen in range(1, 2 ** len(block.axes)):
+                    met = tuple([axis for place, axis in enumerate(block.axes) if chosen >> place & 1])
+                    values.append(float(Fraction(*self.term(number, met))))
+                total += block.weight * np.array(values)[which]
+        return [parts[number] for number in np.flatnonzero(total >= total.max() * (1 - NEAR)).tolist()]
+
+
+def _parts(kinds: Kinds, together: Axes) -> Iterator[Axes]:
+    """List the nonempty parts of a set of axes, one of each shape; none if they are too many."""
+    inside = [[axis for axis in axes if axis in together] for axes in kinds.members]
+    inside = [axes for axes in inside if axes]
+    if prod([len(axes) + 1 for axes in inside]) > MOST_CHANGES:
+        return
+    for counts in product(*(range(len(axes) + 1) for axes in inside)):
+        part = [axis for axes, count in zip(inside, counts, strict=True) for axis in axes[:count]]
+        if part:
+            yield tuple(sorted(part))
+
+
+def _nonempty(axes: Sequence[int]) -> Iterator[Axes]:
+    """Go through the nonempty parts of some axes."""
+    return chain.from_iterable(combinations(axes, many) for many in range(1, len(axes) + 1))
+
+
+def _total(kept: Counter[tuple[int, int]]) -> Fraction:
+    """Add up fractions, each so many times."""
+    by_size = Counter[int]()
+    for (above, below), times in kept.items():
+        by_size[below] += above * times
+    return sum((Fraction(above, below) for below, above in by_size.items()), Fraction(0))
+
+
+# Components that read other rows than values along ordered attributes: what a record changes, squared.
+
+
+@dataclass(frozen=True, eq=False)
+class RowsForm(ComponentForm):
+    """Every component with one of these axes reads its rows along it."""
+
+    rows: Mapping[int, AxisRows] = field(default_factory=dict[int, AxisRows])
+    moves: Mapping[int, int] = field(default_factory=dict[int, int])
+    """How far records move at most along each of these axes; over all values, where that is not said."""
+
+    @property
+    def labels(self) -> tuple[object, ...]:
+        """What two attributes must have in common to be alike."""
+        return tuple((axis, "rows") if axis in self.rows else size for axis, size in enumerate(self.shape))
+
+    def times(self, block: Block) -> int:
+        """Return how many times what is told the rows of a component are."""
+        return prod([self.rows[axis].times if axis in self.rows else self.shape[axis] for axis in block.axes])
+
+    def of_data(self, block: Block, counts: Integers) -> Integers:
+        """Turn the counts of a table into rows."""
+        counts = TablesForm.of_data(self, block, counts)
+        for at, axis in enumerate(block.axes if block.weight else ()):
+            size = counts.shape[at]
+            plain = axis not in self.rows
+            counts = size * counts - counts.sum(axis=at, keepdims=True) if plain else self.rows[axis].read(counts, at)
+        return counts
+
+    @cached_property
+    def _most_added(self) -> int:
+        most = {axis: self.rows[axis].most if axis in self.rows else size for axis, size in enumerate(self.shape)}
+        return max((prod([most[axis] for axis in block.axes]) for block in self.blocks if block.weight), default=1)
+
+    def _product(self, axis: int, x: int, y: int) -> Fraction:
+        if axis in self.rows:
+            return self.rows[axis].product(x, y)
+        size = self.shape[axis]
+        return Fraction(size - 1 if x == y else -1, size)
+
+    def _products(self, x: Cell, y: Cell) -> list[Fraction]:
+        """Return the product of the columns of two records in each component, with its weight."""
+        along = [self._product(axis, *ends) for axis, ends in enumerate(zip(x, y, strict=True))]
+        return [
+            Fraction(block.weight, self.largest) * prod([along[axis] for axis in block.axes], start=Fraction(1))
+            for block in self.blocks
+        ]
+
+    def squared_change(self, x: Cell, y: Cell) -> Fraction:
+        """Return the squared change of a record that moves, each row counted by its weight."""
+        return sum(self._products(x, x)) + sum(self._products(y, y)) - 2 * sum(self._products(x, y), Fraction(0))
+
+    def squared_weight(self, x: Cell) -> Fraction:
+        """Return the squared change of a record that comes or goes."""
+        return sum(self._products(x, x), Fraction(0))
+
+    def heaviest(self) -> Cell:
+        """Return a cell with the longest columns."""
+        return tuple(self.rows[axis].heaviest if axis in self.rows else 0 for axis in range(len(self.shape)))
+
+    def largest_squared_weight(self) -> Fraction:
+        """Return the squared change of the heaviest record: it is so along each axis."""
+        return self.squared_weight(self.heaviest())
+
+    def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
+        """Compare all sets of attributes that may change together, each along the longest moves."""
+        moves = {axis: graph.largest_move(self.domain.names[axis]) for axis in self.rows}
+        return super(RowsForm, replace(self, moves=moves)).largest_squares(graph)
+
+    def _move(self, axis: int) -> int:
+        return max(self.moves.get(axis, self.shape[axis] - 1), 1)
+
+    def term(self, number: int, met: Axes) -> tuple[int, int]:
+        """Bound the squared change of one component along some of its axes, over all moves.
+
+        Along one axis with rows all moves are compared; where several change at once, their products are bounded.
+        """
+        place = (self.blocks[number].axes, met)
+        if place not in self._terms:
+            self._terms[place] = self._term(*place).as_integer_ratio()
+        return self._terms[place]
+
+    @cached_property
+    def _terms(self) -> dict[tuple[Axes, Axes], tuple[int, int]]:
+        return {}
+
+    def _term(self, axes: Axes, met: Axes) -> Fraction:
+        norms = {axis: self.rows[axis].norm if axis in self.rows else self._product(axis, 0, 0) for axis in axes}
+        around = prod([norms[axis] for axis in axes if axis not in met], start=Fraction(1))
+        plain = [axis for axis in met if axis not in self.rows]
+        kept = prod([norms[axis] for axis in plain], start=Fraction(1))
+        crossed = prod([self._product(axis, 0, 1) for axis in plain], start=Fraction(1))
+        read = [axis for axis in met if axis in self.rows]
+        if not read:
+            return around * 2 * (kept - crossed)
+        if len(read) == 1:
+            return around * self.rows[read[0]].changed(self._move(read[0]), kept, crossed)[0]
+        corners = (crossed * prod(each) for each in product(*(self.rows[axis].products for axis in read)))
+        return around * 2 * (kept * prod(norms[axis] for axis in read) - min(corners))
+
+    def witness(self, x: Cell, y: Cell, changed: Axes) -> Edge:
+        """Let a record move along some axes, where its rows change most, and be where its columns are longest."""
+        x, y = super().witness(x, y, changed)
+        ends = [list(x), list(y)]
+        for axis, rows in self.rows.items():
+            best = rows.heaviest, rows.heaviest
+            if axis in changed:
+                _, best = rows.changed(self._move(axis), Fraction(1), Fraction(1))
+            for end, position in zip(ends, best, strict=True):
+                end[axis] = position
+        return tuple(ends[0]), tuple(ends[1])
+
+
+# How much components change together between neighbours, in squares; known facts included.
+
+
+def component_squares(form: ComponentForm, policy: Policy) -> Sensitivity:
+    """Derive the largest weighted sum of squared changes between neighbours."""
+    if not crosses(policy):
+        return squared_sensitivity(form, policy)
+    from blowfish_privacy.known_facts.theorems import most_secret_moves
+
+    moves = most_secret_moves(policy, form.domain.names)
+    if moves is None:
+        raise RefusalError(
+            "secret pairs and known facts cross each other, and Gaussian noise on components of tables does not cover "
+            "records that move together anywhere.",
+            hint="ask for Laplace noise; if attackers already know each record up to its secret pairs, compensation: "
+            "secret-moves may be enough.",
+        )
+    _, value, _ = form.largest_squares(policy.graph.project(form.domain.names))
+    theorem = f"at most {moves} records move together along secret pairs, in squares"
+    return Sensitivity(moves**2 * value, not value, theorem, None, Norm.L2)

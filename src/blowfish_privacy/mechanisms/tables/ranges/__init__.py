@@ -1,1 +1,0 @@
-"""Ordered attributes of tables asked for as ranges: rows in place of values, and their errors."""
