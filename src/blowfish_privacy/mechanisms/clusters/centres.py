@@ -13,8 +13,7 @@ import numpy.typing as npt
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, RecordAggregates
 from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms import Points, Synopsis
-from blowfish_privacy.mechanisms.clusters.synopsis import Points, to_values
+from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis, to_values
 from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import Totals
