@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from blowfish_privacy.domain import Domain, Integer
-from blowfish_privacy.engines import open_engine, progress
+from blowfish_privacy.engines import engine as progress
+from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import DataError
 
 DOMAIN = Domain(x=Integer(0, 2))

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
-from blowfish_privacy.engines import open_engine, progress
+from blowfish_privacy.engines import engine as progress
+from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import DataError
 from servers.postgres import PASSWORD
 

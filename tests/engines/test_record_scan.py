@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 
 from blowfish_privacy.aggregates import RecordAggregates
 from blowfish_privacy.domain import Domain, Integer
-from blowfish_privacy.engines import open_engine, progress
-from blowfish_privacy.engines.sql import cells, record_scan
-from blowfish_privacy.engines.sql.records import Packing
+from blowfish_privacy.engines import engine as progress
+from blowfish_privacy.engines import open_engine
+from blowfish_privacy.engines.sql import counts as record_scan
+from blowfish_privacy.engines.sql import positions as cells
+from blowfish_privacy.engines.sql.counts import Packing
 from blowfish_privacy.errors import BlowfishError, DataError, DomainError
 from effort import examples
 from engines.conftest import Way

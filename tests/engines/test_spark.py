@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, Integer
-from blowfish_privacy.engines import open_engine, progress
+from blowfish_privacy.engines import engine as progress
+from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import DataError
 
 pytestmark = pytest.mark.servers
@@ -157,10 +158,9 @@ def test_errors_of_rows_are_replaced(spark: Session) -> None:
 
 
 def test_domain_tables_are_broadcast(spark: Session) -> None:
-    from blowfish_privacy.engines.sql.cells import Layout
-    from blowfish_privacy.engines.sql.columns import ColumnType
     from blowfish_privacy.engines.sql.counts import counts_query
-    from blowfish_privacy.engines.sql.dialect import SPARK
+    from blowfish_privacy.engines.sql.expressions import SPARK, ColumnType
+    from blowfish_privacy.engines.sql.positions import Layout
 
     column(spark, "STRING", "a").withColumnRenamed("x", "c0").createOrReplaceTempView("source")
     query = counts_query([ColumnType("text")], Layout(Domain(x=Categorical(["a", "b"]))), SPARK)

@@ -146,10 +146,10 @@ def test_only_folders_of_processes_that_are_gone_are_swept(tmp_path: Path, monke
 
 
 def test_a_connection_that_cannot_be_closed_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from blowfish_privacy.engines.sources import in_memory_duckdb
+    from blowfish_privacy.engines.sources import sources
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(in_memory_duckdb, "_PATIENCE", 0.1)
+    monkeypatch.setattr(sources, "_PATIENCE", 0.1)
 
     class Busy:
         def interrupt(self) -> None:
@@ -159,7 +159,7 @@ def test_a_connection_that_cannot_be_closed_leaves_nothing(tmp_path: Path, monke
             raise RuntimeError("busy")
 
     folder = PrivateFolder()
-    in_memory_duckdb._discard([Busy()], folder)  # type: ignore[list-item]
+    sources._discard([Busy()], folder)  # type: ignore[list-item]
     assert not list(tmp_path.iterdir())
 
 

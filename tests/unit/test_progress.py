@@ -88,10 +88,10 @@ def test_what_is_reported_depends_on_no_value(tmp_path):
 
 
 def test_the_share_of_a_long_scan_is_reported(tmp_path, monkeypatch):
-    from blowfish_privacy.engines import progress
+    from blowfish_privacy.engines import engine
 
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_INTERVAL", 0.002)
+    monkeypatch.setattr(engine, "PATIENCE", 0.0)
+    monkeypatch.setattr(engine, "_INTERVAL", 0.002)
     heard = Heard()
     session = bp.Session(table(tmp_path, "t", [1] * 1_000_000), POLICY, budget=1)
     with progress_to(heard):
@@ -116,9 +116,9 @@ def test_every_title_is_written_in_the_source():
 
 
 def test_without_a_sink_a_long_release_on_a_terminal_writes_nothing(tmp_path, monkeypatch, capfd):
-    from blowfish_privacy.engines import progress
+    from blowfish_privacy.engines import engine
 
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(engine, "PATIENCE", 0.0)
     terminal = on_terminal(monkeypatch)
     monkeypatch.setattr("sys.stdout", Terminal())
     release(table(tmp_path, "t", [1] * 200_000))

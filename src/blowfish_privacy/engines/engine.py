@@ -3,19 +3,274 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from typing import Protocol, runtime_checkable
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from time import monotonic
+from typing import ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
-from blowfish_privacy.domain import Domain
-from blowfish_privacy.engines.check import DataCheck
-from blowfish_privacy.engines.progress import Progress
-from blowfish_privacy.engines.sources.memory import Counts, MemoryEngine
+from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, TableAggregates
+from blowfish_privacy.domain import Attribute, Domain
+from blowfish_privacy.engines.sql.expressions import ColumnType, Kind, accepts
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.postgresql import NamedByFile, is_address, named_servers, refuse_unconfirmed
+from blowfish_privacy.support.progress import Report
+
+# What the custodian learns about data and declaration before any release.
+#
+# This report carries exact counts of private rows, and values that are not declared: it is for the person who holds the
+# data, and no part of it may enter a release, a document, an error or a log. Its ``repr`` leaves the values out.
+
+
+@dataclass(frozen=True)
+class ColumnCheck:
+    """How one attribute's column fits its declaration; counts are None where there was nothing to count."""
+
+    name: str
+    present: bool
+    """Whether the data have exactly one column of this name."""
+    type_fits: bool
+    """Whether the column can hold the attribute's values at all."""
+    missing: int | None = None
+    """Rows without a value (NULL, NaN, an empty field)."""
+    outside: int | None = None
+    """Rows with a value that is not declared."""
+    malformed: int | None = None
+    """Rows of a CSV file whose text is not a number, or not a truth value, where one is declared."""
+
+    declared: tuple[str, ...] = ()
+    """Which of missing and outside the declaration says how to count, so that they are no problem."""
+
+    undeclared: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+    """The most frequent values that are not declared, or not of the declared kind, with their numbers of rows."""
+    hints: tuple[str, ...] = ()
+    """How such values are declared, where they look like another kind."""
+    smallest: str | None = field(default=None, repr=False)
+    """The smallest number outside the declared range."""
+    largest: str | None = field(default=None, repr=False)
+    """The largest number outside the declared range."""
+    unused: tuple[str, ...] = field(default=(), repr=False)
+    """Categories that are declared and do not occur; the first few of them."""
+    similar: tuple[str, ...] = field(default=(), repr=False)
+    """Columns with a name much like that of an attribute that has none."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether every row has a value that the declaration covers."""
+        missing = 0 if "missing" in self.declared else self.missing
+        outside = 0 if "outside" in self.declared else self.outside
+        return self.present and self.type_fits and not (missing or outside or self.malformed)
+
+
+@dataclass(frozen=True)
+class DataCheck:
+    """How data fit a domain."""
+
+    rows: int
+    columns: tuple[ColumnCheck, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether every row has a declared value for every attribute."""
+        return all(column.fits for column in self.columns)
+
+
+_LONGEST, _MOST_NAMES = 100, 1_000
+"""Comparing takes time that grows with the lengths of the names and with their number."""
+
+
+def near_columns(name: str, names: Sequence[str]) -> list[str]:
+    """Name up to three columns that may be meant by a name which no column has."""
+    from difflib import get_close_matches
+
+    folded = {each[:_LONGEST].casefold(): each for each in names[:_MOST_NAMES]}
+    wanted = name[:_LONGEST].casefold()
+    close = get_close_matches(wanted, folded, n=3, cutoff=0.6)
+    parts = [each for each in folded if len(wanted) > 2 and wanted in each and each not in close]
+    return [folded[each] for each in [*close, *parts][:3]]
+
+
+# How far a scan is.
+
+Progress: TypeAlias = Report
+"""Told the finished share of a scan from a thread of its own, and only when it takes over two seconds."""
+
+PATIENCE = 2.0
+"""Before so many seconds nobody wants to know how far a scan is, and asking for it costs the engine time."""
+_INTERVAL = 0.2
+
+Item = TypeVar("Item")
+
+
+def between(progress: Progress | None, start: float, end: float) -> Progress | None:
+    """Report a part of a longer task: what is 0 to 1 of the part is ``start`` to ``end`` of the whole."""
+    if progress is None:
+        return None
+    return lambda share: progress(None if share is None else start + (end - start) * share)
+
+
+def reported(items: Iterable[Item], many: int, progress: Progress | None) -> Iterator[Item]:
+    """Hand on items, and tell ``progress`` from time to time how many of them are done."""
+    due = monotonic() + PATIENCE
+    for number, item in enumerate(items):
+        if progress is not None and monotonic() > due:
+            progress(number / many)
+            due = monotonic() + _INTERVAL
+        yield item
+
+
+@contextmanager
+def watched(percentage: Callable[[], float | None], progress: Progress | None) -> Generator[None]:
+    """Tell ``progress`` how far a query is while the body runs."""
+    if progress is None:
+        yield
+        return
+    done = Event()
+
+    def watch() -> None:
+        wait = PATIENCE
+        while not done.wait(wait):
+            wait = _INTERVAL
+            done_so_far = percentage()
+            if done_so_far is None:
+                progress(None)
+            elif 0 <= done_so_far <= 100:
+                progress(done_so_far / 100)
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+# A histogram that the caller already has, in place of a table.
+
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts:
+    """The number of rows of every cell, one axis for each attribute of the domain, in the domain's order.
+
+    The axes have no names, so the order counts: a plan made for another order of the same policy is refused.
+
+    >>> Counts([[3, 0, 1], [2, 2, 0]])
+    Counts of shape (2, 3)
+    """
+
+    array: npt.ArrayLike
+
+    def __post_init__(self) -> None:
+        try:
+            given = np.asarray(self.array)
+        except ValueError:
+            given = np.array([0.5])
+        if given.dtype.kind not in "iu":
+            raise DataError(
+                f"counts must be whole numbers, got an array of {given.dtype}.",
+                hint="numbers are never rounded implicitly; convert them yourself.",
+            )
+        if given.size and given.min() < 0:
+            raise DataError("counts must not be negative.")
+        if _total(given) > _LARGEST:
+            raise DataError("the counts add up to more than 64 bits can hold.")
+        # A copy: what is checked here must still hold when it is read.
+        kept = given.astype(np.int64, copy=True)
+        kept.flags.writeable = False
+        object.__setattr__(self, "array", kept)
+
+    def __repr__(self) -> str:
+        return f"Counts of shape {self.values.shape}"
+
+    @property
+    def values(self) -> npt.NDArray[np.int64]:
+        """The checked counts, read-only."""
+        return np.asarray(self.array, dtype=np.int64)
+
+
+class MemoryEngine:
+    """Counts cells by summing the axes that are not asked for."""
+
+    positional: ClassVar[bool] = True
+    """Its axes have no names of their own: the order of the domain says which is which."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts.values
+        self.reads = 0
+
+    def counts(
+        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
+    ) -> list[npt.NDArray[np.int64]]:
+        """Sum the histogram down to each set of attributes, in the order named."""
+        return [*self.tables(domain, sets, progress=progress)]
+
+    def tables(
+        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
+    ) -> Iterator[npt.NDArray[np.int64]]:
+        """Sum the histogram down to one set of attributes after the other."""
+        self._check_shape(domain)
+        # The total fits 64 bits, so every partial sum does.
+        tables = TableAggregates(domain, self._counts).tables(sets)
+        self.reads += 1
+        return reported(tables, len(sets), progress)
+
+    def lattice_sums(
+        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Add up what the records give the nodes of a lattice, one axis after the other."""
+        return self._projected(domain, names).lattice_sums(lattice)
+
+    def assignments(
+        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Assign the filled cells to their nearest centres."""
+        return self._projected(domain, names).assignments(assignment)
+
+    def prepare(self, domain: Domain, names: Iterable[str]) -> None:
+        """Check that the histogram has the shape of the domain."""
+        _ = domain.project(names)
+        self._check_shape(domain)
+
+    def rows(self) -> int:
+        """Return the sum of all counts."""
+        self.reads += 1
+        return int(self._counts.sum(dtype=np.int64))
+
+    def check(self, domain: Domain) -> DataCheck:
+        """Report that a histogram of the right shape has nothing missing and nothing outside."""
+        self._check_shape(domain)
+        fitting = [ColumnCheck(name, present=True, type_fits=True, missing=0, outside=0) for name in domain.names]
+        return DataCheck(self.rows(), tuple(fitting))
+
+    def close(self) -> None:
+        """Do nothing: nothing is held."""
+
+    def _projected(self, domain: Domain, names: Iterable[str]) -> TableAggregates:
+        chosen = domain.project(names)
+        return TableAggregates(chosen, *self.counts(domain, [chosen.names]))
+
+    def _check_shape(self, domain: Domain) -> None:
+        if self._counts.shape != domain.shape:
+            raise DataError(
+                f"the counts have the shape {self._counts.shape}, but the domain has {domain.shape}.",
+                hint=f"one axis for each attribute, in the order {', '.join(domain.names)}.",
+            )
+
+
+def _total(array: npt.NDArray[np.signedinteger | np.unsignedinteger]) -> int:
+    """Add non-negative numbers without overflow: high and low halves apart."""
+    wide = array.astype(np.uint64, copy=False)
+    high, low = wide >> np.uint64(32), wide & np.uint64(2**32 - 1)
+    return (int(high.sum(dtype=np.uint64)) << 32) + int(low.sum(dtype=np.uint64))
+
 
 SPARK = "spark"
 """What an address for Spark begins with."""
@@ -146,4 +401,68 @@ def open_engine(data: object, *, memory_limit: str | None = None) -> Engine:
     raise DataError(
         f"data cannot be a {type(data).__name__}.",
         hint="give a path, an address, a pandas, Polars, Arrow or Spark table, a DuckDB relation, or Counts(array).",
+    )
+
+
+# What a table looks like from outside: the names of its columns and the kinds of their values.
+
+_WORDS: dict[Kind, str] = {
+    "integer": "whole numbers",
+    "decimal": "decimal numbers",
+    "float": "floating-point numbers",
+    "text": "text",
+    "enum": "text from a list",
+    "boolean": "true or false",
+    "date": "dates",
+    "timestamp": "times",
+    "instant": "times with a time zone",
+    "unparsed": "as declared",
+    "null": "nothing",
+    "other": "of a type that cannot be declared",
+}
+_NUMBER_OR_DATE = re.compile(r"[-+]?[0-9.,:/ -]*[0-9][0-9.,:/ eE%-]*")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its name, and what kind of values it holds."""
+
+    name: str
+    kind: Kind
+
+    def fits(self, attribute: Attribute) -> bool:
+        """Say whether the column can hold an attribute's values; in a file of text, only the values tell."""
+        return accepts(attribute, ColumnType(self.kind))
+
+    @property
+    def words(self) -> str:
+        """Say what it holds; a file of text holds what is declared."""
+        return _WORDS[self.kind]
+
+
+def describe(data: object) -> list[Column]:
+    """Name the columns of data that an engine can open, and their kinds, without reading a row.
+
+    Data without names of their own have no columns. Where a file of text lacks its first line of names, a row stands
+    there instead: what looks like one is refused without being told.
+    """
+    engine = open_engine(data)
+    try:
+        listed = getattr(engine, "columns", None)
+        if listed is None:
+            raise DataError("these data have no named columns.", hint="declare the attributes in their order.")
+        columns = [Column(name, kind) for name, kind in listed()]
+    finally:
+        engine.close()
+    if any(column.kind == "unparsed" for column in columns):
+        _check_header([column.name for column in columns])
+    return columns
+
+
+def _check_header(names: Sequence[str]) -> None:
+    if all(name.strip() and not _NUMBER_OR_DATE.fullmatch(name) for name in names) and len({*names}) == len(names):
+        return
+    raise DataError(
+        "the first line of the file does not look like names of columns.",
+        hint="it must name every column, each differently and not by a number: add such a line.",
     )

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from blowfish_privacy.engines import DataCheck
-from blowfish_privacy.engines.check import ColumnCheck
+from blowfish_privacy.engines.engine import ColumnCheck
 from blowfish_privacy.release.data_check import PolicyCheck
 
 HEADER = ("column", "there", "type fits", "missing", "outside", "malformed")

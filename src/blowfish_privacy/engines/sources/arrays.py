@@ -11,9 +11,8 @@ import numpy.typing as npt
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, RecordAggregates
 from blowfish_privacy.aggregates.aggregates import involved
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.engines.check import ColumnCheck, DataCheck
-from blowfish_privacy.engines.progress import Progress, reported
-from blowfish_privacy.engines.sql.cells import check_countable
+from blowfish_privacy.engines.engine import ColumnCheck, DataCheck, Progress, reported
+from blowfish_privacy.engines.sql.positions import check_countable
 from blowfish_privacy.errors import DataError
 
 Column: TypeAlias = Callable[[], npt.NDArray[Any]]

@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sqlglot import exp
 
-from blowfish_privacy.engines.sources.in_memory_duckdb import DIALECT, InMemoryDuckDB
-from blowfish_privacy.engines.sources.sources import Choice, Opened, Source, column_type, numbered
-from blowfish_privacy.engines.sql.columns import ColumnType
+from blowfish_privacy.engines.sources.sources import (
+    DIALECT,
+    Choice,
+    InMemoryDuckDB,
+    Opened,
+    Source,
+    column_type,
+    numbered,
+)
+from blowfish_privacy.engines.sql.expressions import ColumnType
 from blowfish_privacy.engines.sql.rows import SOURCE
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from blowfish_privacy.engines.sources.sources import Choice, Opened, Source, numbered
-from blowfish_privacy.engines.sql.columns import NUMERIC, ColumnType
-from blowfish_privacy.engines.sql.dialect import POSTGRES
+from blowfish_privacy.engines.sql.expressions import NUMERIC, POSTGRES, ColumnType
 from blowfish_privacy.engines.sql.rows import SOURCE
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.postgresql import Address, driver

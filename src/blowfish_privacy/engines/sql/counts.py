@@ -6,16 +6,37 @@ grouped as they stand, which costs what a plain GROUP BY costs, and the few grou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from math import ceil, prod
+from typing import Any, Protocol, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from sqlglot import exp
 
-from blowfish_privacy.engines.sql.cells import Layout
-from blowfish_privacy.engines.sql.columns import ColumnType
-from blowfish_privacy.engines.sql.dialect import Dialect
-from blowfish_privacy.engines.sql.expressions import column, every, nested, number, rows_counted, summed
-from blowfish_privacy.engines.sql.positions import NARROW, Verdicts
-from blowfish_privacy.engines.sql.rows import Field, guarded_positions, joined, read, source
+from blowfish_privacy.aggregates.aggregates import Names, Positions, narrow, record_tables
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.engines.engine import Progress, between, reported
+from blowfish_privacy.engines.sources.sources import Opened
+from blowfish_privacy.engines.sql.expressions import (
+    DUCKDB,
+    ColumnType,
+    Dialect,
+    column,
+    every,
+    nested,
+    nested_apart,
+    number,
+    rows_counted,
+    summed,
+)
+from blowfish_privacy.engines.sql.positions import MOST_TOGETHER, NARROW, Layout, Verdicts, table_size
+from blowfish_privacy.engines.sql.rows import Field, guarded_positions, joined, positions_query, read, source
+from blowfish_privacy.errors import DataError
+from blowfish_privacy.support.arrays import Integers
 
 
 def counts_query(types: Sequence[ColumnType], layout: Layout, dialect: Dialect) -> exp.Select:
@@ -71,3 +92,297 @@ def _cell(fields: Sequence[Field], layout: Layout, *carried: exp.Expr) -> exp.Ex
         position, stride = field.placement.position, layout.strides[field.axis]
         terms.append(position if stride == 1 else exp.Mul(this=position, expression=number(stride)))
     return summed(terms).as_("cell", quoted=True)
+
+
+# The query for several tables of counts at once: one scan, grouped by every set of attributes.
+#
+# The database keeps the groups of each set beside one another, and never those of all attributes together. A group has
+# no value (NULL) for the attributes outside its set. No set contains another, so a group belongs to the one set whose
+# attributes all have values: of the sets' expressions for a cell's number, which are NULL when a part of them is, just
+# one is not.
+
+
+def marginals_query(
+    types: Sequence[ColumnType], domain: Domain, layouts: Sequence[Layout], dialect: Dialect = DUCKDB
+) -> exp.Select:
+    """Ask for the rows (``n``) of each ``cell`` of all tables, numbered one table after the other.
+
+    Rows with problems are in cell -1; what is wrong with them is asked for only when there are any.
+    """
+    placed = nested_apart(positions_query(domain.attributes, types, dialect), dialect)
+    columns = {name: column(f"p{axis}") for axis, name in enumerate(domain.names)}
+    sets = [exp.Tuple(expressions=[columns[name].copy() for name in layout.domain.names]) for layout in layouts]
+    grouped = exp.select(*columns.values(), rows_counted().as_("n", quoted=True)).from_(placed)
+    grouped.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+    wrong = [exp.LT(this=position.copy(), expression=number(0)) for position in columns.values()]
+    numbers = [
+        _number(first, layout, [columns[name] for name in layout.domain.names])
+        for first, layout in zip(_firsts(layouts), layouts, strict=False)
+    ]
+    cell = exp.Case().when(exp.or_(*wrong), number(-1)).else_(exp.Coalesce(this=numbers[0], expressions=numbers[1:]))
+    asked = [exp.cast(cell, "BIGINT").as_("cell", quoted=True), column("n")]
+    return exp.select(*asked).from_(nested(grouped, "grouped"))
+
+
+def spread(
+    layouts: Sequence[Layout], cells: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+) -> list[npt.NDArray[np.int64]]:
+    """Spread the groups that :func:`marginals_query` finds over the tables."""
+    firsts = _firsts(layouts)
+    flat = np.zeros(firsts[-1], dtype=np.int64)
+    flat[cells] = counts
+    parts = zip(firsts, firsts[1:], layouts, strict=False)
+    return [flat[first:last].reshape(layout.domain.shape) for first, last, layout in parts]
+
+
+def _firsts(layouts: Sequence[Layout]) -> list[int]:
+    """Return the number of each table's first cell, and the number of cells of all tables."""
+    return [*accumulate((layout.domain.size for layout in layouts), initial=0)]
+
+
+def _number(first: int, layout: Layout, positions: Sequence[exp.Expr]) -> exp.Expr:
+    steps = zip(positions, layout.strides, strict=True)
+    return summed([number(first), *(exp.Mul(this=each.copy(), expression=number(stride)) for each, stride in steps)])
+
+
+# The query for the rows as positions, equal ones as one: for more tables than a database groups by at once.
+#
+# The positions of a row are packed into as few 64-bit numbers as hold them, and unpacked here.
+
+_LARGEST_NUMBER = 2**62
+_PRIME, _FACTOR = 2**31 - 1, 1_103_515_245
+"""What spreads rows over parts: remainders alone would follow the last attributes."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of so many parts of the rows; equal rows are in the same one."""
+
+    number: int
+    many: int
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Which attributes of a domain share a number."""
+
+    domain: Domain
+
+    @cached_property
+    def axes(self) -> Sequence[Sequence[int]]:
+        """The axes in each number, the first of which counts most."""
+        packed: list[list[int]] = [[]]
+        for axis, size in enumerate(self.domain.shape):
+            if size * prod(self.domain.shape[each] for each in packed[-1]) > _LARGEST_NUMBER:
+                packed.append([])
+            packed[-1].append(axis)
+        return packed
+
+    @property
+    def width(self) -> int:
+        """The bytes of a row, packed, and the number of times it occurs."""
+        return 8 * (len(self.axes) + 1)
+
+    def query(self, types: Sequence[ColumnType], dialect: Dialect, part: Part | int) -> exp.Select:
+        """Ask for the different rows, and how often each occurs (``n``): for a part of them, or for at most so many.
+
+        The first number of a row with a problem is -1; such rows are in every part.
+        """
+        placed = nested_apart(positions_query(self.domain.attributes, types, dialect), dialect)
+        names = [f"w{rank}" for rank in range(len(self.axes))]
+        numbers = [self._number(axes) for axes in self.axes]
+        wrong = [exp.LT(this=column(f"p{axis}"), expression=number(0)) for axis in range(len(self.domain.shape))]
+        numbers[0] = exp.Case().when(exp.or_(*wrong), number(-1)).else_(numbers[0])
+        packed = exp.select(
+            *(exp.cast(each, "BIGINT").as_(name, quoted=True) for name, each in zip(names, numbers, strict=True))
+        ).from_(placed)
+        columns = [column(name) for name in names]
+        grouped = exp.select(*columns, rows_counted().as_("n", quoted=True)).from_(nested(packed, "packed"))
+        grouped = grouped.group_by(*(number(rank) for rank in range(1, len(names) + 1)))
+        return grouped.limit(part) if isinstance(part, int) else grouped.where(_belongs(columns, part))
+
+    def unpacked(self, groups: Mapping[str, Any]) -> tuple[list[Positions], Integers | None]:
+        """Return narrow positions along every axis, and how often each row occurs; None where each occurs once."""
+        positions: dict[int, Positions] = {}
+        for rank, axes in enumerate(self.axes):
+            rest = np.asarray(groups[f"w{rank}"], dtype=np.int64)
+            for axis in reversed(axes):
+                size = self.domain.shape[axis]
+                rest, position = np.divmod(rest, size)
+                positions[axis] = narrow(position, size)
+        times = np.asarray(groups["n"], dtype=np.int64)
+        return [positions[axis] for axis in range(len(positions))], times if bool(np.any(times != 1)) else None
+
+    def _number(self, axes: Sequence[int]) -> exp.Expr:
+        shape = self.domain.shape
+        strides = [prod(shape[each] for each in axes[rank + 1 :]) for rank in range(len(axes))]
+        return summed(
+            [
+                exp.Mul(this=column(f"p{axis}"), expression=number(step))
+                for axis, step in zip(axes, strides, strict=True)
+            ]
+        )
+
+
+def _belongs(columns: Sequence[exp.Expr], part: Part) -> exp.Condition:
+    def rest(each: exp.Expr, divisor: int) -> exp.Expr:
+        return exp.Mod(this=exp.Paren(this=each), expression=number(divisor))
+
+    mixed = rest(summed([rest(each.copy(), _PRIME) for each in columns]), _PRIME)
+    spread = rest(exp.Mul(this=mixed, expression=number(_FACTOR)), _PRIME)
+    matched = exp.EQ(this=rest(spread, part.many), expression=number(part.number))
+    return exp.or_(matched, exp.LT(this=columns[0].copy(), expression=number(0)))
+
+
+# Very many tables from one scan, in bounded memory.
+#
+# A database groups by every set of attributes at once, and holds all groups of all of them: with hundreds of sets that
+# is slower than counting here, and takes gigabytes. So the different rows are fetched once, as packed positions, kept
+# in a few bytes an attribute, and counted one table after the other. Where even these rows are too many to keep, they
+# are fetched in parts, as many tables as fit are added up at a time, and the data are read once for each part and for
+# each lot of tables: no row is ever written to a disk, and reading again takes less time than so many rows take to
+# count.
+
+ANSWER = 2**26
+"""The most bytes of rows that are fetched at once."""
+HELD = 2**28
+"""The most bytes of rows that are kept."""
+
+_FIRST, _FETCHED = 0.2, 0.5
+"""The share of the work when the first rows, and when all of them are fetched: a guess that only a display needs."""
+
+Result = TypeVar("Result")
+
+
+class RowSource(Protocol):
+    """What a scan needs of an engine."""
+
+    def safely(self, action: Callable[[], Result]) -> Result:
+        """Run an action that reads data; errors are our own."""
+        ...
+
+    def open(self, domain: Domain) -> Opened:
+        """Open the columns of a domain: in one transaction, until they are opened again, where there are any."""
+        ...
+
+    def groups(self, opened: Opened, query: exp.Select, progress: Progress | None) -> dict[str, Any]:
+        """Run a query."""
+        ...
+
+    def problem(self, opened: Opened, domain: Domain, progress: Progress | None) -> DataError:
+        """Find out what is wrong with some rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some of the rows, in memory."""
+
+    domain: Domain
+    positions: Sequence[Positions]
+    times: Integers | None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.positions[0]) if self.times is None else int(self.times.sum())
+
+    def tables(self, sets: Sequence[Names]) -> Iterator[Integers]:
+        """Count the rows of one set after the other."""
+        return record_tables(self.domain, self.positions, self.times, sets)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordScan:
+    """The tables of some sets, which together involve all attributes of a domain."""
+
+    domain: Domain
+    sets: Sequence[Names]
+    source: RowSource
+    progress: Progress | None = None
+
+    def tables(self) -> Iterator[Integers]:
+        """Return one table after the other."""
+        held = self.source.safely(self._held)
+        if isinstance(held, int):
+            yield from self._in_lots(held)
+            return
+        counted = zip(*(block.tables(self.sets) for block in held), strict=True)
+        for tables in reported(counted, len(self.sets), between(self.progress, _FETCHED, 1)):
+            yield _added(tables)
+
+    def _held(self) -> list[Block] | int:
+        """Fetch the rows to keep, or return their number if they are too many."""
+        opened = self.source.open(self.domain)
+        first = self._fetched(opened, self._most + 1, between(self.progress, 0, _FIRST))
+        if len(first.positions[0]) <= self._most:
+            return [first]
+        del first
+        query = exp.select(rows_counted().as_("n", quoted=True)).from_(source())
+        number = int(self.source.groups(opened, query, None)["n"][0])
+        width = sum(np.min_scalar_type(size - 1).itemsize for size in self.domain.shape) + 8
+        if number * width > HELD:
+            return number
+        return [*self._parts(opened, number, between(self.progress, _FIRST, _FETCHED))]
+
+    def _in_lots(self, number: int) -> Iterator[Integers]:
+        """Add up the parts of as many tables at a time as fit."""
+        lots = list(_lots(self.domain, self.sets))
+        for rank, lot in enumerate(lots):
+            progress = between(between(self.progress, _FIRST, 1), rank / len(lots), (rank + 1) / len(lots))
+
+            def add_up(lot: Sequence[Names] = lot, progress: Progress | None = progress) -> list[Integers]:
+                blocks = self._parts(self.source.open(self.domain), number, progress)
+                totals = [*next(blocks).tables(lot)]
+                for block in blocks:
+                    for total, table in zip(totals, block.tables(lot), strict=True):
+                        total += table
+                return totals
+
+            yield from self.source.safely(add_up)
+
+    def _parts(self, opened: Opened, number: int, progress: Progress | None) -> Iterator[Block]:
+        """Fetch the rows in parts of about equal size."""
+        many = ceil(number / self._most)
+        for part in range(many):
+            block = self._fetched(opened, Part(part, many), between(progress, part / many, (part + 1) / many))
+            number -= block.rows
+            yield block
+        if number:
+            raise DataError("the data changed while they were read.")
+
+    def _fetched(self, opened: Opened, part: Part | int, progress: Progress | None) -> Block:
+        query = self._packing.query(opened.types, opened.dialect, part)
+        groups = self.source.groups(opened, query, progress)
+        if bool((groups["w0"] < 0).any()):
+            raise self.source.problem(opened, self.domain, progress)
+        return Block(self.domain, *self._packing.unpacked(groups))
+
+    @cached_property
+    def _packing(self) -> Packing:
+        return Packing(self.domain)
+
+    @property
+    def _most(self) -> int:
+        """How many rows are fetched at once."""
+        return max(1, ANSWER // self._packing.width)
+
+
+def _lots(domain: Domain, sets: Sequence[Names]) -> Iterator[list[Names]]:
+    lot: list[Names] = []
+    cells = 0
+    for names in sets:
+        size = table_size(domain, names)
+        if lot and cells + size > MOST_TOGETHER:
+            yield lot
+            lot, cells = [], 0
+        lot.append(names)
+        cells += size
+    yield lot
+
+
+def _added(tables: Sequence[Integers]) -> Integers:
+    total = tables[0]
+    for table in tables[1:]:
+        total += table
+    return total

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from decimal import Decimal, InvalidOperation
+from itertools import islice, product
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -13,25 +15,171 @@ from sqlglot import exp
 
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
 from blowfish_privacy.aggregates.aggregates import Names, involved, marginals, maximal
-from blowfish_privacy.domain import Domain
-from blowfish_privacy.engines.check import ColumnCheck, DataCheck, near_columns
-from blowfish_privacy.engines.progress import Progress, watched
-from blowfish_privacy.engines.sources.sources import Answer, Choice, Opened, Source
-from blowfish_privacy.engines.sql.assignments import assignment_query, assignment_sums
-from blowfish_privacy.engines.sql.cells import Layout, check_countable, many
-from blowfish_privacy.engines.sql.columns import Kind, accepts
-from blowfish_privacy.engines.sql.counts import counts_query, plain_counts_query
-from blowfish_privacy.engines.sql.faults import shielded
-from blowfish_privacy.engines.sql.lattice_sums import lattice_query, lattice_sums
-from blowfish_privacy.engines.sql.marginals import marginals_query, spread
-from blowfish_privacy.engines.sql.matching import check_types, find_column
-from blowfish_privacy.engines.sql.positions import Verdicts
-from blowfish_privacy.engines.sql.problems import PROBLEMS, data_problem
-from blowfish_privacy.engines.sql.record_scan import RecordScan
-from blowfish_privacy.engines.sql.rows import check_query
-from blowfish_privacy.engines.sql.undeclared import with_values
+from blowfish_privacy.domain import Attribute, Categorical, Date, Domain, Integer, Numeric
+from blowfish_privacy.domain.date import DATE_PATTERN
+from blowfish_privacy.domain.numbers import DATES_HINT, DECIMALS_HINT
+from blowfish_privacy.engines.engine import ColumnCheck, DataCheck, Progress, near_columns, watched
+from blowfish_privacy.engines.sources.sources import Answer, Choice, Opened, Source, shielded
+from blowfish_privacy.engines.sql.counts import RecordScan, counts_query, marginals_query, plain_counts_query, spread
+from blowfish_privacy.engines.sql.expressions import (
+    MOST_PLACES,
+    ColumnType,
+    Kind,
+    accepts,
+    column,
+    nested,
+    number,
+    rows_counted,
+    wanted,
+)
+from blowfish_privacy.engines.sql.positions import (
+    MALFORMED,
+    OUTSIDE,
+    PROBLEMS,
+    Layout,
+    Verdicts,
+    check_countable,
+    data_problem,
+    many,
+)
+from blowfish_privacy.engines.sql.rows import Field, check_query, joined, needs_parsing, read, source
+from blowfish_privacy.engines.sql.sums import assignment_query, assignment_sums, lattice_query, lattice_sums
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.arrays import Integers
+
+# Which columns of the data hold the declared attributes, and whether they can.
+
+
+def check_types(domain: Domain, types: Sequence[ColumnType]) -> None:
+    """Refuse columns that cannot hold what is declared."""
+    for name, attribute, column in zip(domain.names, domain.attributes, types, strict=True):
+        if not accepts(attribute, column):
+            raise _wrong_type(domain.column(name), attribute, column)
+
+
+def find_column(name: str, names: Sequence[object], declared: Collection[str]) -> int:
+    """Return the number of the column with a name, of which there must be one; others are declared beside it."""
+    matches = [index for index, each in enumerate(names) if each == name]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise DataError(f"the data have several columns {name!r}.", hint="rename all but one of them.")
+    similar = [each for each in names if isinstance(each, str) and each.strip().casefold() == name.casefold()]
+    spelt = f"the data spell it {similar[0]!r}; " if similar else ""
+    # Where the header is missing, the names are the values of a row: one that is declared shows that it is there.
+    if not similar and any(each in names for each in declared):
+        near = near_columns(name, [each for each in names if isinstance(each, str) and each not in declared])
+        spelt = f"the nearest names in the data are {', '.join(map(repr, near))}; " if near else ""
+    elif not similar:
+        spelt = "blowfish data check names the nearest; "
+    raise DataError(
+        f"the data have no column {name!r}.",
+        hint=f"{spelt}names must match exactly, and a CSV file must name its columns in the first line.",
+    )
+
+
+def _wrong_type(name: str, attribute: Attribute, column: ColumnType) -> DataError:
+    hint = "columns are never converted implicitly; convert it yourself."
+    if column.kind == "decimal" and isinstance(attribute, Numeric):
+        return DataError(f"the column {name!r} has decimals of more than {MOST_PLACES} places.", hint=hint)
+    if column.kind in ("date", "timestamp", "instant", "other"):
+        hint = f"{hint} If it holds dates, {DATES_HINT}"
+    return DataError(f"the column {name!r} must hold {wanted(attribute)}, but is of another type.", hint=hint)
+
+
+# Which values are not declared, and which declared ones do not occur: for the custodian's check and nothing else.
+
+MOST_SHOWN = 10
+"""Values that are shown of each column."""
+_LONGEST = 60
+_DECIMAL = r"[-+]?[0-9]*[.][0-9]+"
+_OTHER_DATE = r"([0-9]{1,2}([/.-])[0-9]{1,2}\2[0-9]{4}|[0-9]{4}([/.])[0-9]{1,2}\3[0-9]{1,2})( .*)?"
+"""Dates as people write them, whichever number is the day."""
+YEAR_FIRST = "dates in text are read with the year first, as in 2020-01-31, and a time of day may follow."
+_MOST_CATEGORIES = 100_000
+
+
+def with_values(check: ColumnCheck, attribute: Attribute, opened: Opened) -> ColumnCheck:
+    """Add to the counts of a column the values that they are about; the column alone is open."""
+    field = Field(0, attribute, opened.types[0], Verdicts.whatever_is_declared(attribute), opened.dialect)
+    if check.malformed or (check.outside and not attribute.ordered):
+        shown = _most_frequent(field, opened)
+        check = replace(check, undeclared=shown, hints=tuple(_hints(attribute, [value for value, _ in shown])))
+    if check.outside and attribute.ordered:
+        smallest, largest = opened.ask(_extremes(field)).fetchall()[0]
+        check = replace(check, smallest=_end(smallest), largest=_end(largest))
+    if isinstance(attribute, Categorical) and attribute.size <= _MOST_CATEGORIES:
+        seen = {int(row[0]) for row in opened.ask(_occurring(field)).fetchall()}
+        absent = (attribute.show(position) for position in range(attribute.size) if position not in seen)
+        check = replace(check, unused=tuple(islice(absent, MOST_SHOWN)))
+    return check
+
+
+def _hints(attribute: Attribute, values: Sequence[str]) -> Iterator[str]:
+    """Say how dates and numbers with decimals are declared or written, where the column holds such."""
+    other_dates = any(re.fullmatch(_OTHER_DATE, value) for value in values)
+    if isinstance(attribute, Date):
+        yield from [YEAR_FIRST] if other_dates else []
+    elif other_dates or any(re.fullmatch(DATE_PATTERN, value) for value in values):
+        yield DATES_HINT
+    if isinstance(attribute, Integer) and any(re.fullmatch(_DECIMAL, value) for value in values):
+        yield DECIMALS_HINT
+
+
+def _most_frequent(field: Field, opened: Opened) -> tuple[tuple[str, int], ...]:
+    """Count the values that stand for nothing; of numbers outside a range, the ends say more."""
+    problems = [MALFORMED] if field.attribute.ordered else [OUTSIDE, MALFORMED]
+    query = (
+        exp.select(column("value"), rows_counted().as_("n", quoted=True))
+        .from_(nested(_placed(field), "placed"))
+        .where(exp.or_(*(_is(problem) for problem in problems)))
+        .group_by(column("value"))
+        .order_by(exp.Ordered(this=column("n"), desc=True), exp.Ordered(this=column("value")))
+        .limit(MOST_SHOWN)
+    )
+    return tuple((_short(row[0]), int(row[1])) for row in opened.ask(query).fetchall())
+
+
+def _extremes(field: Field) -> exp.Select:
+    ends = [exp.cast(end(this=column("own")), "TEXT") for end in (exp.Min, exp.Max)]
+    return exp.select(*ends).from_(nested(_placed(field), "placed")).where(_is(OUTSIDE))
+
+
+def _occurring(field: Field) -> exp.Select:
+    positions = exp.select(column("p")).from_(nested(_placed(field), "placed"))
+    return positions.where(exp.GTE(this=column("p"), expression=number(0))).group_by(column("p"))
+
+
+def _is(problem: int) -> exp.Condition:
+    return exp.EQ(this=column("p"), expression=number(-problem))
+
+
+def _placed(field: Field) -> exp.Select:
+    """Select every row's value, as text and as it is compared, and its position or what is wrong with it."""
+    own = column("v0") if field.type.kind == "unparsed" and needs_parsing(field.attribute) else field.column
+    parts = [
+        exp.cast(field.column, "TEXT").as_("value", quoted=True),
+        own.as_("own", quoted=True),
+        field.placement.position.as_("p", quoted=True),
+    ]
+    return joined(exp.select(*parts).from_(nested(read([field], [], source()), "rows")), [field])
+
+
+def _end(value: object) -> str:
+    """Write a number the same way whatever engine it comes from: ``1.0E9``, ``1000000000.0`` and ``1000000000``."""
+    try:
+        given = Decimal(str(value))
+    except InvalidOperation:
+        return _short(value)
+    if not given.is_finite() or abs(given.adjusted()) > _LONGEST:
+        return _short(given)
+    return _short(format(given.normalize() if given else 0, "f"))
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
 
 Result = TypeVar("Result")
 

@@ -1,0 +1,333 @@
+"""The query for sums on an affine lattice, where raw positions need no more than a plain GROUP BY.
+
+Rows are grouped by the piece of every axis on which their shares are affine in the position, and the database adds up
+products of their positions. All else follows from these sums afterwards. One condition over the raw columns guards
+every expression, so that nothing is computed row by row but what the groups need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from blowfish_privacy.aggregates import Assignment, Axis, Decay, Lattice, Run
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.engines.sql.expressions import (
+    DUCKDB,
+    ColumnType,
+    Dialect,
+    clipped,
+    column,
+    divided,
+    every,
+    least,
+    minus,
+    nested,
+    nested_apart,
+    number,
+    plus,
+    rows_counted,
+    summed,
+    times,
+)
+from blowfish_privacy.engines.sql.positions import NARROW, raise_problems
+from blowfish_privacy.engines.sql.rows import guarded_positions, positions_query, problem_code
+from blowfish_privacy.support.arrays import Integers
+
+
+def affine_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect) -> exp.Select:
+    """Ask for each product of pieces (``cell``) the sums ``m0``, ``m1``, ...; rows with problems have no cell."""
+    rows, guards, positions = guarded_positions(domain.attributes, types, dialect)
+    sound = every(guards)
+    cell: exp.Expr | None = None
+    for axis, position in zip(lattice.axes, positions, strict=True):
+        run = axis.runs[0]
+        if axis.shared:
+            largest = run.slope * run.width + abs(run.shift) + run.step
+            wide = exp.cast(position.copy(), "BIGINT") if largest >= NARROW else position.copy()
+            scaled = exp.Mul(this=wide, expression=number(run.slope))
+            piece = divided(exp.Add(this=scaled, expression=number(run.shift + run.step)), run.step, _kind(axis.pieces))
+        else:
+            piece = divided(position.copy(), run.width, _kind(axis.pieces))
+        cell = piece if cell is None else exp.Add(this=_times(cell, axis.pieces, lattice), expression=piece)
+    sums = [rows_counted(), *(_sum(s, positions, sound) for s in lattice.subsets()[1:])]
+    named = [total.as_(f"m{rank}", quoted=True) for rank, total in enumerate(sums)]
+    guarded = exp.Case().when(sound, cell or number(0)).as_("cell", quoted=True)
+    return exp.select(guarded, *named).from_(rows).group_by(number(1))
+
+
+def _sum(subset: Sequence[int], positions: Sequence[exp.Expr], sound: exp.Condition) -> exp.Expr:
+    term = positions[subset[0]].copy()
+    for axis in subset[1:]:
+        term = exp.Mul(this=term, expression=positions[axis].copy())
+    return exp.cast(exp.Sum(this=exp.Case().when(sound.copy(), term)), "BIGINT")
+
+
+def _times(value: exp.Expr, factor: int, lattice: Lattice) -> exp.Expr:
+    wide = exp.cast(value, "BIGINT") if lattice.size * 2 ** len(lattice.axes) >= NARROW else value
+    return exp.Mul(this=exp.Paren(this=wide), expression=number(factor))
+
+
+def _kind(largest: int) -> str:
+    """Use 32-bit numbers where they suffice: engines divide and group them much faster."""
+    return "INT" if largest < NARROW else "BIGINT"
+
+
+# The query for sums on a lattice: how much all rows together give each node.
+#
+# Giving every row to its 2^d surrounding nodes would multiply the rows. Instead rows are grouped by the node below
+# them, and for every group the database adds up the products of their upper shares: from these few sums per group the
+# shares of all surrounding nodes follow exactly. Only additions, products and divisions of non-negative whole numbers
+# are used, so that every engine gives the same integers.
+
+
+def lattice_query(
+    types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect = DUCKDB
+) -> exp.Select:
+    """Ask for each group's lower node (``cell``) and its sums ``m0``, ``m1``, ...; rows with problems are in cell -1.
+
+    What is wrong with them is asked for only when there are any: so the database knows the range of the nodes' numbers
+    beforehand, and groups twice as fast.
+    """
+    if lattice.affine:
+        return _handed_over(affine_query(types, domain, lattice, dialect), lattice)
+    placed = positions_query(domain.attributes, types, dialect)
+    points = [_on_runs(axis, rank).as_(f"v{rank}", quoted=True) for rank, axis in enumerate(lattice.axes)]
+    pointed = exp.select(*points).from_(nested(placed, "placed"))
+    lower = [
+        divided(column(f"v{rank}"), axis.resolution, _axis_kind(axis)).as_(f"i{rank}", quoted=True)
+        for rank, axis in enumerate(lattice.axes)
+    ]
+    carried = [column(f"v{rank}") for rank in lattice.shared]
+    noded = exp.select(*lower, *carried).from_(nested(pointed, "pointed"))
+    cell = summed([times(column(f"i{rank}"), lattice.strides[rank]) for rank in range(len(lattice.axes))])
+    shares = [
+        exp.Sub(this=column(f"v{rank}"), expression=times(column(f"i{rank}"), lattice.axes[rank].resolution)).as_(
+            f"w{rank}", quoted=True
+        )
+        for rank in lattice.shared
+    ]
+    named = (cell.as_("cell", quoted=True), *shares)
+    shared = exp.select(*named).from_(nested(noded, "noded"))
+    sums = [_moment(subset, lattice).as_(f"m{rank}", quoted=True) for rank, subset in enumerate(lattice.subsets())]
+    grouped = exp.select(column("cell"), *sums).from_(nested(shared, "shared")).group_by(number(1))
+    return _handed_over(grouped, lattice)
+
+
+def _handed_over(grouped: exp.Select, lattice: Lattice) -> exp.Select:
+    """Give rows without a node a number that every engine hands over alike."""
+    names = {"cell": -1, **{f"m{rank}": 0 for rank in range(2 ** len(lattice.shared))}}
+    filled = [
+        exp.cast(exp.Coalesce(this=column(name), expressions=[number(missing)]), "BIGINT").as_(name, quoted=True)
+        for name, missing in names.items()
+    ]
+    return exp.select(*filled).from_(nested(grouped, "grouped"))
+
+
+def lattice_sums(lattice: Lattice, groups: dict[str, Any]) -> Integers | None:
+    """Turn the groups that :func:`lattice_query` finds into the sums of all nodes; None when rows have problems."""
+    cells = np.asarray(groups["cell"], dtype=np.int64)
+    if (cells < 0).any():
+        return None
+    moments = [np.asarray(groups[f"m{rank}"], dtype=np.int64) for rank in range(len(lattice.subsets()))]
+    return lattice.from_pieces(cells, moments) if lattice.affine else lattice.from_moments(cells, moments)
+
+
+def _on_runs(axis: Axis, rank: int) -> exp.Expr:
+    """Express a position's place along the axis, counted in shares: R times its lower node plus the upper's shares."""
+    position = exp.cast(column(f"p{rank}"), _axis_kind(axis))
+    pieces = [_coordinate(run, first, axis, position) for run, first in zip(axis.runs, axis.firsts, strict=True)]
+    placed = _bisect(axis.runs, pieces, position)
+    return exp.Case().when(exp.LT(this=column(f"p{rank}"), expression=number(0)), exp.null()).else_(placed)
+
+
+def _bisect(runs: Sequence[Run], pieces: Sequence[exp.Expr], position: exp.Expr) -> exp.Expr:
+    if len(runs) == 1:
+        return pieces[0]
+    middle = len(runs) // 2
+    before = exp.LT(this=position.copy(), expression=number(runs[middle].start))
+    return (
+        exp.Case()
+        .when(before, _bisect(runs[:middle], pieces[:middle], position))
+        .else_(_bisect(runs[middle:], pieces[middle:], position))
+    )
+
+
+def _coordinate(run: Run, first: int, axis: Axis, position: exp.Expr) -> exp.Expr:
+    offset = plus(position.copy(), -run.start)
+    if run.nodes == 1:
+        return times(plus(divided(offset, run.width, _axis_kind(axis)), first), axis.resolution)
+    piece = divided(offset.copy(), run.width, _axis_kind(axis)) if run.count > 1 else None
+    inside = offset if piece is None else exp.Sub(this=offset, expression=times(piece.copy(), run.width))
+    u = _clamped(plus(times(inside, run.slope), run.shift), run.step * (run.nodes - 1))
+    if axis.resolution != run.step:
+        u = divided(plus(times(u, 2 * axis.resolution), run.step), 2 * run.step, _axis_kind(axis))
+    base = plus(u, first * axis.resolution)
+    if piece is None:
+        return base
+    return exp.Add(this=base, expression=times(piece, run.nodes * axis.resolution))
+
+
+def _axis_kind(axis: Axis) -> str:
+    """Use 32-bit numbers where they suffice: engines divide and group them much faster."""
+    largest = max(
+        2 * (run.slope * run.width + abs(run.shift) + run.step * run.nodes) * axis.resolution for run in axis.runs
+    )
+    return "INT" if max(largest, axis.nodes * axis.resolution, axis.size) < NARROW else "BIGINT"
+
+
+def _moment(subset: Sequence[int], lattice: Lattice) -> exp.Expr:
+    if not subset:
+        return rows_counted()
+    wide = prod(lattice.axes[rank].resolution for rank in subset) >= NARROW
+    terms = [exp.cast(column(f"w{rank}"), "BIGINT") if wide else column(f"w{rank}") for rank in subset]
+    term: exp.Expr = terms[0]
+    for factor in terms[1:]:
+        term = exp.Mul(this=term, expression=factor)
+    return exp.cast(exp.Sum(this=term), "BIGINT")
+
+
+def _clamped(value: exp.Expr, top: int) -> exp.Expr:
+    below = exp.LT(this=value, expression=number(0))
+    above = exp.GT(this=value.copy(), expression=number(top))
+    return exp.Case().when(below, number(0)).when(above, number(top)).else_(value.copy())
+
+
+# The query for sums by soft assignment: every row is shared between all centres, in whole numbers.
+
+
+def soft_assignment_query(
+    types: Sequence[ColumnType], domain: Domain, assignment: Assignment, decay: Decay, dialect: Dialect
+) -> exp.Select:
+    """Ask for one row of sums ``m0``, ``m1``, ... over all centres; rows with problems have a negative ``cell``."""
+    axes, centres = range(len(assignment.weights)), range(len(assignment.centres))
+    positions = [f"p{axis}" for axis in axes]
+    placed = positions_query(domain.attributes, types, dialect)
+
+    def derive(inner: exp.Select, kept: Sequence[str], made: dict[str, exp.Expr]) -> exp.Select:
+        columns = [*(column(name) for name in kept), *(value.as_(name, quoted=True) for name, value in made.items())]
+        return exp.select(*columns).from_(nested_apart(inner, dialect))
+
+    def each(name: str, value: Callable[[int], exp.Expr]) -> dict[str, exp.Expr]:
+        return {f"{name}{centre}": value(centre) for centre in centres}
+
+    carried = [*positions, "cell"]
+    far = each("d", lambda centre: _soft_distance(assignment.centres[centre], assignment.weights))
+    measured = derive(placed, positions, {"cell": problem_code(len(axes)), **far})
+    nearest = least([column(f"d{centre}") for centre in centres])
+    low = times(divided(nearest, decay.halving), decay.halving)
+    based = derive(measured, [*carried, *far], {"low": low})
+    halved = derive(
+        derive(based, carried, each("e", lambda centre: minus(column(f"d{centre}"), column("low")))),
+        [*carried, *(f"e{centre}" for centre in centres)],
+        each("h", lambda centre: divided(column(f"e{centre}"), decay.halving)),
+    )
+    parts = each("a", lambda centre: _part(centre, decay))
+    parted = derive(halved, carried, parts)
+    totalled = derive(parted, [*carried, *parts], {"all": summed([column(name) for name in parts])})
+    shares = each("v", lambda centre: divided(times(column(f"a{centre}"), decay.unit), column("all")))
+    *_, last = shares
+    others = [name for name in shares if name != last]
+    shared = derive(totalled, carried, {name: shares[name] for name in others})
+    left = minus(number(decay.unit), summed([column(name) for name in others])) if others else number(decay.unit)
+    filled = derive(shared, [*carried, *others], {last: exp.cast(left, "BIGINT")})
+    sums: list[exp.Expr] = []
+    for share, centre in zip(shares, assignment.centres, strict=True):
+        sums.append(column(share))
+        for axis, (at, reach) in enumerate(zip(centre, assignment.reaches, strict=True)):
+            offset = exp.Sub(this=column(f"p{axis}"), expression=number(at))
+            sums.append(exp.Mul(this=column(share), expression=clipped(offset, reach)))
+    named = [exp.cast(exp.Sum(this=term), "BIGINT").as_(f"m{rank}", quoted=True) for rank, term in enumerate(sums)]
+    return exp.select(column("cell"), *named).from_(nested_apart(filled, dialect)).group_by(number(1))
+
+
+def soft_assignment_sums(assignment: Assignment, groups: dict[str, Any]) -> npt.NDArray[np.int64]:
+    """Turn the row that :func:`soft_assignment_query` finds into one row for each centre."""
+    shape = len(assignment.centres), 1 + len(assignment.weights)
+    columns = [np.asarray(groups[f"m{rank}"], dtype=np.int64).sum() for rank in range(shape[0] * shape[1])]
+    return np.array(columns, dtype=np.int64).reshape(shape)
+
+
+def _soft_distance(centre: Sequence[int], weights: Sequence[int]) -> exp.Expr:
+    steps = [exp.Sub(this=column(f"p{axis}"), expression=number(at)) for axis, at in enumerate(centre)]
+    parts = zip(steps, weights, strict=True)
+    return exp.cast(summed([times(exp.Abs(this=step), weight) for step, weight in parts]), "BIGINT")
+
+
+def _part(centre: int, decay: Decay) -> exp.Expr:
+    """Express (2 halving - rest) 2^(bits - halvings), and 0 where that is less than a share."""
+    halvings = column(f"h{centre}")
+    rest = minus(column(f"e{centre}"), times(halvings, decay.halving))
+    shift = exp.cast(minus(number(decay.bits), least([halvings.copy(), number(decay.bits)])), "INT")
+    shifted = exp.BitwiseLeftShift(this=exp.Paren(this=minus(number(2 * decay.halving), rest)), expression=shift)
+    far = exp.GT(this=halvings.copy(), expression=number(decay.bits))
+    return exp.cast(exp.Case().when(far, number(0)).else_(shifted), "BIGINT")
+
+
+# The query for sums by nearest centre: how many rows each centre has, and how far off they are together.
+
+
+def assignment_query(
+    types: Sequence[ColumnType], domain: Domain, assignment: Assignment, dialect: Dialect = DUCKDB
+) -> exp.Select:
+    """Ask for each centre's number (``cell``; negative for rows with problems), rows ``m0`` and offsets ``m1``, ..."""
+    if assignment.decay is not None:
+        return soft_assignment_query(types, domain, assignment, assignment.decay, dialect)
+    axes = range(len(assignment.weights))
+    placed = positions_query(domain.attributes, types, dialect)
+    far = [
+        _distance(centre, assignment.weights).as_(f"d{label}", quoted=True)
+        for label, centre in enumerate(assignment.centres)
+    ]
+    carried = [column(f"p{axis}") for axis in axes]
+    measured = exp.select(*carried, *far, problem_code(len(axes)).as_("problem", quoted=True)).from_(
+        nested_apart(placed, dialect)
+    )
+    distances = [column(f"d{label}") for label in range(len(assignment.centres))]
+    smallest = least(distances).as_("least", quoted=True)
+    ranked = exp.select(*(c.copy() for c in carried), *distances, smallest, column("problem")).from_(
+        nested_apart(measured, dialect)
+    )
+    cell = exp.Case().when(exp.LT(this=column("problem"), expression=number(0)), column("problem"))
+    for label, distance in enumerate(distances[:-1]):
+        cell = cell.when(exp.EQ(this=distance.copy(), expression=column("least")), number(label), copy=False)
+    labelled = cell.else_(number(len(distances) - 1)).as_("cell", quoted=True)
+    chosen = exp.select(*(c.copy() for c in carried), labelled).from_(nested_apart(ranked, dialect))
+    sums = [
+        exp.cast(exp.Sum(this=_offset(axis, assignment)), "BIGINT").as_(f"m{axis + 1}", quoted=True) for axis in axes
+    ]
+    rows = rows_counted().as_("m0", quoted=True)
+    return exp.select(column("cell"), rows, *sums).from_(nested_apart(chosen, dialect)).group_by(number(1))
+
+
+def assignment_sums(domain: Domain, assignment: Assignment, groups: dict[str, Any]) -> npt.NDArray[np.int64]:
+    """Turn the groups that :func:`assignment_query` finds into one row for each centre."""
+    cells = np.asarray(groups["cell"], dtype=np.int64)
+    raise_problems(domain, cells)
+    if assignment.decay is not None:
+        return soft_assignment_sums(assignment, groups)
+    sums = np.zeros((len(assignment.centres), 1 + len(assignment.weights)), dtype=np.int64)
+    for rank in range(sums.shape[1]):
+        sums[cells, rank] = np.asarray(groups[f"m{rank}"], dtype=np.int64)
+    return sums
+
+
+def _distance(centre: Sequence[int], weights: Sequence[int]) -> exp.Expr:
+    terms: list[exp.Expr] = []
+    for axis, (at, weight) in enumerate(zip(centre, weights, strict=True)):
+        step = exp.Paren(this=exp.Sub(this=column(f"p{axis}"), expression=number(at)))
+        terms.append(exp.Mul(this=exp.Mul(this=step, expression=step.copy()), expression=number(weight)))
+    return summed(terms)
+
+
+def _offset(axis: int, assignment: Assignment) -> exp.Expr:
+    centre = exp.Case()
+    for label, at in enumerate(assignment.centres):
+        centre = centre.when(exp.EQ(this=column("cell"), expression=number(label)), number(at[axis]), copy=False)
+    step = exp.Sub(this=column(f"p{axis}"), expression=exp.Paren(this=centre.else_(number(0))))
+    return clipped(step, assignment.reaches[axis])
