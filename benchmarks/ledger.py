@@ -22,7 +22,7 @@ from time import perf_counter
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.ledger import SqliteLedger
-from blowfish_privacy.ledger.quote import MOST_REGIONS
+from blowfish_privacy.ledger.composition import MOST_REGIONS
 from blowfish_privacy.privacy.loss import Loss, PairClass, changing, region_of
 from report import NOTHING, PRICE, Row
 

@@ -11,7 +11,7 @@ from typing import Any
 from blowfish_privacy.engines import located
 from blowfish_privacy.errors import BlowfishError, DataError, SpecError
 from blowfish_privacy.ledger import Entry
-from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.privacy.loss import Loss, classes_met
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure

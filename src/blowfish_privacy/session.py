@@ -21,8 +21,8 @@ from blowfish_privacy.errors import (
     brief,
 )
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
+from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.ledger.ledger import check_same_budget
-from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.noise import BitSource, SystemSource
 from blowfish_privacy.parallel import Parallel
 from blowfish_privacy.policies import Policy

@@ -24,7 +24,7 @@ from blowfish_privacy.cli.terminal import echo, say_error, warn
 from blowfish_privacy.engines import Engine, located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger
-from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.planned_release import Unplanned
 from blowfish_privacy.release.public_sizes import CautiousNumbers, PublicNumbers

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from blowfish_privacy.errors import BudgetError
-from blowfish_privacy.ledger.amounts import write_amount
-from blowfish_privacy.ledger.entry import Document, Entry, Failure, chained
-from blowfish_privacy.privacy.loss import PairClass
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, chained, write_amount
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.loss import ALL, EVERY, Loss, PairClass, classes_met
 from blowfish_privacy.privacy.measure import EPSILON, Budget, Measure
 
 
@@ -99,3 +100,65 @@ class OverBudgetError(BudgetError):
         error.line = self.line if line is None else line
         error.requested, error.remaining = self.requested, self.remaining
         return error
+
+
+# Balances: what each class of secret pairs has lost in all, a summary of the entries, which are the truth.
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What the entries charged to one class, in one region, add up to."""
+
+    pairs: PairClass
+    amount: Fraction
+    entry: int
+    """The number of the last of these entries."""
+
+
+def summed(entries: Iterable[Entry]) -> tuple[Balance, ...]:
+    """Work out all balances from the entries."""
+    sums: dict[PairClass, Balance] = {}
+    for entry in entries:
+        for pairs, amount in entry.loss:
+            so_far = sums[pairs].amount if pairs in sums else Fraction(0)
+            sums[pairs] = Balance(pairs, so_far + amount, entry.number)
+    return tuple(sums[pairs] for pairs in sorted(sums, key=lambda pairs: pairs.order))
+
+
+def lost(balances: Iterable[Balance], measure: Measure) -> Loss:
+    """Return what is lost on each class."""
+    return Loss.of({balance.pairs: balance.amount for balance in balances}, measure)
+
+
+def by_class(loss: Loss, policy: Policy | None) -> dict[PairClass, Fraction]:
+    """Say for each class of a policy the most that one of its pairs has lost.
+
+    Classes of other policies are listed if they have lost something; so are all, if the policy cannot be read back.
+    """
+    own = () if policy is None else classes_met(policy, policy.domain.names)
+    others = sorted({pairs.whole for pairs, _ in loss} - {*own, EVERY}, key=lambda pairs: pairs.order)
+    classes = (*own, *others) or ((ALL,) if loss.on(EVERY) else ())
+    return {pairs: loss.on(pairs) for pairs in classes}
+
+
+def in_words(loss: Loss, policy: Policy | None) -> dict[str, Fraction]:
+    """Say the same, classes by the attribute that their pairs change."""
+    lost = by_class(loss, policy)
+    attributes = {pairs.attribute for pairs in lost}
+    return {_word(pairs, attributes): amount for pairs, amount in lost.items()}
+
+
+def _word(pairs: PairClass, attributes: set[str]) -> str:
+    return pairs.attribute or (f"({pairs.kind})" if pairs.kind in attributes else pairs.kind)
+
+
+# What to do about a ledger that is missing, or already exists: the same words for every kind of storage.
+
+MISSING = (
+    "if there was one, find it: a new one would not know what was spent. A ledger is made deliberately: "
+    "blowfish ledger create FILE.yaml, or in Python create=True with a budget."
+)
+EXISTS = "open an existing ledger without create; a new one needs a new name."
+
+DAMAGED = ("the ledger file is damaged or cut short", "restore it from a backup.")
+"""What is wrong with a file whose pages do not hold together, and what to do."""

@@ -20,14 +20,20 @@ With known facts tables with one person changed need not be neighbours at all, s
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
 from math import inf
+from typing import TypeAlias
 
-from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.graphs.covering import steps_covering
+from blowfish_privacy.ledger.account import Account, OverBudgetError
+from blowfish_privacy.ledger.entry import StoredPolicy, rounded_charge
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.loss import EVERY, Loss
-from blowfish_privacy.privacy.measure import Measure
+from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, largest_overlap
+from blowfish_privacy.privacy.measure import EPSILON, Budget, Measure
 
 _OWN_LEDGER = (
     "release under the ledger's policy. A second ledger does not make the loss smaller: on every pair of values the "
@@ -109,3 +115,162 @@ def _check_comparable(base: Policy, policy: Policy) -> None:
         )
     if isinstance(base.size, int) and isinstance(policy.size, int) and base.size != policy.size:
         raise RefusalError(f"the ledger's policy states {base.size} records and this one {policy.size}.")
+
+
+# The policies of a ledger's entries, read back from what is stored, and what they cost.
+
+PolicyLoader: TypeAlias = Callable[[str], Policy]
+"""Reads a policy back from the text that was given with a charge."""
+
+
+class PolicyCache:
+    """Policies by their hash, and prices by pairs of hashes: each is read back, or worked out, once."""
+
+    def __init__(self, load_policy: PolicyLoader | None) -> None:
+        self.load_policy = load_policy
+        self._policies: dict[str, Policy] = {}
+        self._prices: dict[tuple[str, str], Price] = {}
+
+    def add(self, policy: Policy) -> None:
+        """Keep a policy that a caller has at hand, so that it need not be read back."""
+        self._policies[policy.hash] = policy
+
+    def policy(self, stored: StoredPolicy) -> Policy:
+        """Return a stored policy, read back if necessary."""
+        if stored.hash not in self._policies:
+            self.add(self._read_back(stored))
+        return self._policies[stored.hash]
+
+    def readable(self, stored: StoredPolicy | None) -> Policy | None:
+        """Return a stored policy if it can be read back."""
+        at_hand = stored is not None and (stored.hash in self._policies or (self.load_policy and stored.text))
+        return self.policy(stored) if stored is not None and at_hand else None
+
+    def price(self, base: StoredPolicy | None, policy: Policy) -> Price:
+        """Say what releases under a policy cost, given the policy of the first entry."""
+        if base is None or base.hash == policy.hash:
+            return same_policy(policy)
+        pair = base.hash, policy.hash
+        if pair not in self._prices:
+            self._prices[pair] = price(self.policy(base), policy)
+        return self._prices[pair]
+
+    def _read_back(self, stored: StoredPolicy) -> Policy:
+        name = stored.hash[:12]
+        if self.load_policy is None or not stored.text:
+            raise LedgerError(
+                f"the policy {name} of an earlier charge cannot be read back from the ledger.",
+                hint="open the ledger with load_policy, and charge with policy_text.",
+            )
+        policy = self.load_policy(stored.text)
+        if policy.hash != stored.hash:
+            raise LedgerError(
+                f"the text stored for the policy {name} describes a different policy.",
+                hint="run 'blowfish ledger verify'.",
+            )
+        return policy
+
+
+# What a release would cost a budget, and what it would leave: worked out alike before a charge and for it.
+
+MOST_REGIONS = 200
+"""Regions of one class that are kept apart; a charge on more is lost on the class wherever its pairs lie."""
+
+_CONVERTED = "a loss in epsilon costs the rho that bounds it"
+_MERGED = f"more than {MOST_REGIONS} regions of a class are not kept apart, so new ones are charged wherever pairs lie"
+
+
+@dataclass(frozen=True)
+class Quote:
+    """The price of a release, from which its charge follows."""
+
+    price: Price
+    charged: Loss
+    """What the release costs on the classes of secret pairs of the ledger's policy."""
+    before: Loss
+    """What was lost before, on the classes it is charged to if not on all."""
+    terms: Budget
+    spent: Fraction
+    """The most that any secret pair had lost before."""
+    rule: str
+    """Why it costs that."""
+
+    @classmethod
+    def of(cls, price: Price, losses: Iterable[Loss], before: Loss, account: Account) -> Quote:
+        """Quote the price of one or several releases for a ledger in a given state."""
+        asked = tuple(losses)
+        costs = [price.charged(loss, account.measure) for loss in asked]
+        due = Loss.total((rounded(cost, account.budget) for cost in costs), account.measure)
+        charged = _with_few_regions(due, before)
+        rule = price.rule if charged == due else f"{price.rule}; {_MERGED}"
+        if account.measure is not EPSILON and any(loss.measure is EPSILON for loss in asked):
+            rule = f"{rule}; {_CONVERTED}"
+        return cls(price, charged, before, account.terms, account.spent, rule)
+
+    @classmethod
+    def fresh(cls, losses: Iterable[Loss], budget: Budget, policy: Policy) -> Quote:
+        """Quote the price of releases for a ledger that is not made yet: its policy will be theirs."""
+        return cls.of(same_policy(policy), losses, Loss.of({}, budget.measure), Account.opening(budget, ""))
+
+    @property
+    def budget(self) -> Fraction:
+        """The amount of the budget, in its measure."""
+        return self.terms.amount
+
+    @cached_property
+    def after(self) -> Loss:
+        """What will have been lost."""
+        return self.before + self.charged
+
+    @cached_property
+    def largest(self) -> Fraction:
+        """The most that any secret pair will have lost.
+
+        Other classes than those it is charged to lose only what is charged to every class. Where overlaps of regions
+        are too many to search, sums of bounds are bounds too.
+        """
+        touched = max((self.after.on(pairs) for pairs in self._touched), default=Fraction(0))
+        return min(max(self.spent + self.charged.on(EVERY), touched), self.spent + self.charged.largest)
+
+    @property
+    def cost(self) -> Fraction:
+        """What it will take from the budget that is left."""
+        return self.largest - self.spent
+
+    @property
+    def fits(self) -> bool:
+        """Whether no secret pair will have lost more than the budget."""
+        return self.largest <= self.budget
+
+    @property
+    def short(self) -> PairClass:
+        """The class whose pairs will have lost the most."""
+        return next((pairs for pairs in self._touched if self.after.on(pairs) >= self.largest), EVERY)
+
+    def check(self, what: str = "the release costs") -> None:
+        """Refuse what does not fit, and say which secret pairs are short."""
+        if not self.fits:
+            requested = self.charged.on(self.short)
+            raise OverBudgetError.of(
+                self.short, requested, requested - (self.largest - self.budget), budget=self.terms, what=what
+            )
+
+    @cached_property
+    def _touched(self) -> list[PairClass]:
+        return sorted({pairs.whole for pairs, _ in self.charged}, key=lambda pairs: pairs.order)
+
+
+def rounded(cost: Loss, budget: Fraction) -> Loss:
+    """Round what a release costs up, class by class, as it is charged."""
+    return Loss.of({pairs: rounded_charge(amount, budget) for pairs, amount in cost}, cost.measure)
+
+
+def _with_few_regions(charged: Loss, before: Loss) -> Loss:
+    """Charge new regions of a class on all of it, once it has too many: no pair loses more than the worst of them."""
+    kept, known = dict(charged), {pairs for pairs, _ in before if pairs.within}
+    for whole in {pairs.whole for pairs in kept}:
+        new = [pairs for pairs in kept if pairs.within and pairs.among(whole) and pairs not in known]
+        if new and sum(pairs.among(whole) for pairs in known) + len(new) > MOST_REGIONS:
+            worst = largest_overlap([(pairs.within, kept.pop(pairs)) for pairs in new])
+            kept[whole] = kept.get(whole, Fraction(0)) + worst
+    return Loss.of(kept, charged.measure)

@@ -10,22 +10,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger.balance import in_words, lost
-from blowfish_privacy.ledger.charges import already_made, charge_of, check_not_replaced, intact, paid
-from blowfish_privacy.ledger.composition import Price
-from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
+from blowfish_privacy.errors import LedgerError, RefusalError
+from blowfish_privacy.ledger.account import in_words, lost
+from blowfish_privacy.ledger.composition import PolicyCache, PolicyLoader, Price, Quote
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, asked_detail, sha256
 from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss, RowsOf, own_losses, pair_loss
-from blowfish_privacy.ledger.policy_cache import PolicyCache, PolicyLoader
-from blowfish_privacy.ledger.quote import Quote
-from blowfish_privacy.ledger.request import storable, wanted_entry
-from blowfish_privacy.ledger.snapshot import Snapshot
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.ledger.verification import (
     DocumentReader,
@@ -36,8 +31,167 @@ from blowfish_privacy.ledger.verification import (
     verify_rows,
 )
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.policy import stated_facts
 from blowfish_privacy.privacy.loss import EVERY, Loss
 from blowfish_privacy.privacy.measure import Budget, Measure
+
+# Checking what a caller asks a ledger for, before anything is looked up.
+
+_LONGEST_KEY = 500
+
+
+def wanted_entry(
+    *,
+    loss: Loss,
+    policy: Policy,
+    policy_text: str,
+    key: str,
+    description: str,
+    mechanism: str,
+    measure: Measure,
+) -> Entry:
+    """Make the entry that a charge asks for; its number, time and price are filled in when it is made.
+
+    Its loss is that of the release, in the release's own measure, and its other amounts are in that of the ledger.
+    """
+    if not storable(key, "the key") or len(key) > _LONGEST_KEY:
+        raise LedgerError(f"the key must have 1 to {_LONGEST_KEY} characters.")
+    return Entry(
+        number=0,
+        key=key,
+        made="",
+        policy=StoredPolicy.of(policy, storable(policy_text, "the policy's text")),
+        epsilon=measure.converted(_checked(loss).largest, loss.measure),
+        charged=Fraction(0),
+        rule="",
+        description=storable(description, "the description"),
+        mechanism=storable(mechanism, "the mechanism"),
+        detail="{}" if loss.measure == measure else asked_detail(loss),
+        loss=loss,
+    )
+
+
+def _checked(loss: object) -> Loss:
+    """Accept a loss whose amounts are positive; it may be empty, since what a policy makes public costs nothing."""
+    if not isinstance(loss, Loss) or not all(type(amount) is Fraction and amount > 0 for _, amount in loss):
+        raise LedgerError("a charge needs a loss, whose amounts are positive fractions.", hint="a certificate has one.")
+    if any(pairs.kind == "every" and pairs.within for pairs, _ in loss):
+        raise LedgerError("what is lost on every class is lost wherever its pairs lie: it has no region.")
+    return loss
+
+
+def storable(value: str, what: str) -> str:
+    """Accept a text that every kind of storage gives back byte for byte."""
+    try:
+        if isinstance(value, str) and b"\0" not in value.encode():
+            return value
+    except UnicodeEncodeError:
+        pass
+    raise LedgerError(f"{what} must be text that can be stored.", hint="leave out NUL and unpaired surrogates.")
+
+
+# Looking up charges in a ledger, and checking what may still be done with them.
+
+
+def already_made(store: Store, wanted: Entry) -> Entry | None:
+    """Find the charge with this key; refuse one that was made for something else."""
+    made = store.entry(wanted.key)
+    if made is not None and not made.repeats(wanted):
+        raise LedgerError(
+            f"the key {wanted.key!r} was used for a different release: entry {made.number}, {made.description!r}, "
+            f"{made.loss.measure.words(made.epsilon)}.",
+            hint="a retry must ask for exactly the same; a new release needs a new key.",
+        )
+    return made
+
+
+def paid(made: Entry, wanted: Entry, price: Price, measure: Measure) -> Entry:
+    """Accept a charge that was made before, if it paid the full price."""
+    due = price.charged(wanted.loss, measure)
+    if made.charged < due.largest or not made.loss.covers(due):
+        raise LedgerError(
+            f"entry {made.number} has this release's key, but paid {measure.brief(made.charged)} and not what this "
+            f"release costs: {measure.brief(due.largest)}.",
+            hint="run 'blowfish ledger verify'; a release with a new key is charged anew.",
+        )
+    return made
+
+
+def charge_of(store: Store, key: str) -> Entry:
+    """Find the charge with this key; a document or failure cannot be recorded without one."""
+    entry = store.entry(key)
+    if entry is None:
+        raise LedgerError("there is no charge with this key.", hint="charge first, then record.")
+    return entry
+
+
+def check_not_replaced(store: Store, entry: Entry) -> None:
+    """Refuse to hand out an entry that was set aside, if the budget now belongs to another policy."""
+    base = store.base() if store.failure(entry.number) is not None else None
+    if base is not None and base.hash != entry.policy.hash:
+        raise RefusalError(
+            f"entry {entry.number} failed, and the budget has since been spent under another policy.",
+            hint="release under the ledger's policy. Nothing was handed out.",
+        )
+
+
+def intact(document: Document) -> str:
+    """Return the text of a document, unless it was changed after it was handed out."""
+    if sha256(document.text) != document.sha256:
+        raise LedgerError(
+            f"the document stored for entry {document.entry} was changed after it was handed out.",
+            hint="run 'blowfish ledger verify'.",
+        )
+    return document.text
+
+
+# The state of a ledger that decides the price of a release: its policy, what failed, what was handed out.
+
+MOST_FAILED_POLICIES = 3
+"""Policies whose stated facts the data may contradict before others with stated facts are refused."""
+
+_NOTHING_HANDED_OUT = (
+    "But no charge of this ledger has a document, and documents are stored before anything is handed out: if no "
+    "release from it is still running, you may start a new ledger, and never use this one again."
+)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Taken in one transaction, so that no lock is held while a price is worked out, which may take seconds."""
+
+    base: StoredPolicy | None
+    failed: frozenset[str]
+    documents: int
+
+    @classmethod
+    def of(cls, store: Store) -> Snapshot:
+        """Take a snapshot within a transaction."""
+        account = store.account()
+        return cls(store.base(), store.failed_policies() if account.failures else frozenset(), account.documents)
+
+    def price(self, policies: PolicyCache, policy: Policy) -> Price:
+        """Say what a release under a policy costs; a refusal says what to do where nothing was handed out."""
+        self._check_tries(policy)
+        try:
+            return policies.price(self.base, policy)
+        except RefusalError as error:
+            if self.documents:
+                raise
+            hint = " ".join([*([error.hint] if error.hint else []), _NOTHING_HANDED_OUT])
+            raise RefusalError(error.message, hint=hint) from None
+
+    def _check_tries(self, policy: Policy) -> None:
+        """Stop somebody who finds out exact counts by stating one after another."""
+        if len(self.failed - {policy.hash}) < MOST_FAILED_POLICIES or not stated_facts(policy):
+            return
+        raise RefusalError(
+            f"the data contradicted the stated facts of {len(self.failed - {policy.hash})} other policies. That check "
+            "is exact, so it tells about the data, and how often it may be tried with new facts is limited.",
+            hint="the data's custodian can correct the facts with 'blowfish data check', and start a new ledger; or "
+            "leave out the stated counts.",
+        )
+
 
 Result = TypeVar("Result")
 Clock: TypeAlias = Callable[[], datetime]

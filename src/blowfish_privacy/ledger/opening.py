@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger.composition import PolicyLoader
 from blowfish_privacy.ledger.ledger import Ledger
-from blowfish_privacy.ledger.policy_cache import PolicyLoader
 from blowfish_privacy.ledger.sqlite import SqliteLedger
 from blowfish_privacy.privacy.measure import BudgetLike
 from blowfish_privacy.support.postgresql import is_address, refuse_address

@@ -11,9 +11,8 @@ from typing import Protocol, TypeAlias
 
 from blowfish_privacy.domain import Cell, Subset
 from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.ledger.composition import PolicyCache, Quote
 from blowfish_privacy.ledger.entry import Entry, StoredPolicy
-from blowfish_privacy.ledger.policy_cache import PolicyCache
-from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import cells, longest_chain
 from blowfish_privacy.privacy.loss import PRESENCE, Loss, PairClass, Region, one_attribute_at_a_time, region_of

@@ -7,20 +7,606 @@ opens the file: closing any other handle on it would drop the locks of this proc
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
+import tempfile
+import time
 import warnings
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from random import SystemRandom
+from typing import TypeVar
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
-from blowfish_privacy.ledger.account import Account
+from blowfish_privacy.ledger.account import DAMAGED, EXISTS, MISSING, Account, Balance
+from blowfish_privacy.ledger.composition import PolicyLoader
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, read_amount
 from blowfish_privacy.ledger.ledger import Clock, Ledger, check_same_budget, system_clock, write_time
-from blowfish_privacy.ledger.policy_cache import PolicyLoader
-from blowfish_privacy.ledger.sqlite_access import TIMEOUT, transaction, wording_file_errors, wording_sqlite_errors
-from blowfish_privacy.ledger.sqlite_making import inspect, make, record_move
-from blowfish_privacy.ledger.sqlite_store import SqliteStore
+from blowfish_privacy.ledger.store import SqlStore
+from blowfish_privacy.ledger.verification import Rows, verify_rows
 from blowfish_privacy.privacy.measure import Budget, BudgetLike
+from blowfish_privacy.support.files import make_durable
+
+# Where the file of a ledger is: noticing a second path, a copy, a file put back.
+#
+# SQLite names its journal by the path that a file is opened under. One file under two paths has two journals, and what
+# one path leaves behind in a crash would later undo what was charged through the other. So a ledger records its place
+# and is only used there: its folder, its name in that folder, and the file itself. A folder mounted elsewhere is the
+# same folder, and a safe mount.
+
+LOGS = ("-journal", "-wal")
+"""What SQLite adds to a file's name for what is not yet, or no longer, in the file."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder, a name in it, and a file, by their inode numbers; the numbers of devices change at a restart."""
+
+    folder: str
+    name: str
+    file: str
+
+    @classmethod
+    def of(cls, path: Path) -> Place:
+        """Find the place of a file; refuse a file with a second name."""
+        state = os.lstat(path)
+        if not stat.S_ISREG(state.st_mode):
+            raise LedgerError(f"{path.name} is not a file.", hint="give the ledger a name that no other file has.")
+        if state.st_nlink > 1:
+            raise LedgerError(
+                f"{path.name} has {state.st_nlink} names (hard links), but a ledger may have only one.",
+                hint="remove the others. A crash while it was made may leave one beside it, named .ledger-...",
+            )
+        return cls(str(os.stat(path.parent).st_ino), path.name, str(state.st_ino))
+
+    def check(self, recorded: Place) -> None:
+        """Refuse a file that is not where it was recorded to be."""
+        if self == recorded:
+            return
+        if (self.folder, self.name) == (recorded.folder, recorded.name):
+            raise LedgerError(
+                f"{self.name} is not the file that was there before: it was restored from a backup, or replaced by a "
+                "copy. Charges made since the copy are not in it, and could be spent again.",
+                hint="put the right file back. Where it is lost, count what your records say is missing as spent, "
+                f"release no more than the rest, and run: blowfish ledger moved {self.name}.",
+            )
+        raise LedgerError(
+            f"{self.name} is not in its place: the ledger was recorded as {recorded.name} in "
+            f"{'this' if self.folder == recorded.folder else 'another'} folder. It was moved or copied, or this is "
+            "a second name or a mount of the single file. Two copies in use would spend the budget twice.",
+            hint="use it where it was, and mount its folder, not the file. If it was moved, and no other copy or name "
+            f"of it is in use any more, run: blowfish ledger moved {self.name}.",
+        )
+
+    def check_move(self, recorded: Place, path: Path) -> None:
+        """Refuse a move that evidently left the original or its log behind."""
+        old = path.with_name(recorded.name)
+        if self.folder != recorded.folder or self.name == recorded.name:
+            return
+        if old.exists() and str(old.stat().st_ino) == recorded.file:
+            raise LedgerError(
+                f"{path.name} is a copy of {old.name}, which still exists: both would spend the budget twice.",
+                hint=f"use {old.name}, or remove it first.",
+            )
+        for log in logs(old):
+            raise LedgerError(
+                f"{path.name} was moved without its log {log.name}.",
+                hint="give both their old names back, then open it.",
+            )
+
+
+def logs(path: Path) -> list[Path]:
+    """List the logs beside a ledger's path that are not empty."""
+    return [log for ending in LOGS if _size(log := path.with_name(path.name + ending))]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        # A writer that finishes removes its journal at any moment.
+        return 0
+
+
+# A transaction on the tables of a ledger in SQLite.
+
+_SMALL = "account", "balances", "failures", "place"
+"""The tables that a charge relies on as a whole; how many charges there are makes no difference to their size."""
+_ENDS = (
+    "SELECT (SELECT max(number) FROM entries), (SELECT max(number) FROM documents), (SELECT max(entry) FROM documents)"
+)
+"""Where the next charge and its document are added, in the tables and in the index of documents."""
+
+
+class SqliteStore(SqlStore):
+    """One transaction; the connection's owner begins and ends it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def commit(self) -> None:
+        """Make what was done durable."""
+        self._connection.execute("COMMIT")
+
+    def append(
+        self, row: Entry | Document | Failure, *, before: Account, after: Account, balances: Collection[Balance] = ()
+    ) -> None:
+        """Do so, a charge once it is certain that the pages are sound that it and its document need."""
+        if isinstance(row, Entry):
+            self._check_pages(before)
+        super().append(row, before=before, after=after, balances=balances)
+
+    def _check_pages(self, account: Account) -> None:
+        checks = (self._ask(f"PRAGMA integrity_check({table})") for table in _SMALL)
+        sound = all(line == ("ok",) for check in checks for line in check)
+        entries, documents, _ = self._ask(_ENDS).fetchone()
+        if not sound or (entries or 0, documents or 0) != (account.entries, account.documents):
+            said, hint = DAMAGED
+            raise LedgerError(f"{said}.", hint=hint)
+
+    def place(self) -> Place:
+        """Read where the file was recorded to be."""
+        row = self._ask("SELECT folder, name, file FROM place").fetchone()
+        if row is None:
+            raise LedgerError("the ledger no longer records where it belongs.", hint="restore it from a backup.")
+        return Place(*row)
+
+    def record_place(self, place: Place) -> None:
+        """Record where the file is."""
+        self._ask("INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?)", (place.folder, place.name, place.file))
+
+    def _ask(self, query: str, values: tuple[str | int, ...] = ()) -> sqlite3.Cursor:
+        return self._connection.execute(query, values)
+
+    def _ask_many(self, query: str, rows: Sequence[tuple[str | int, ...]]) -> int:
+        return max(0, self._connection.executemany(query, rows).rowcount)
+
+    def damage(self) -> list[str]:
+        """Let SQLite check its pages and references."""
+        broken = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check(10)") if line != "ok"]
+        orphans = self._connection.execute("PRAGMA foreign_key_check").fetchall()
+        return [*broken, *(f"a row of the table {table} refers to a row that is missing." for table, *_ in orphans)]
+
+
+# Access to the file of a ledger: connections, transactions where the ledger belongs, and SQLite's errors in words.
+#
+# The journal is SQLite's rollback journal: the locks are on the file itself, whatever it is called, and what is
+# committed is in the file. ``synchronous = EXTRA`` makes the removal of the journal durable too: a journal that comes
+# back after a power failure would undo a charge that was confirmed.
+
+TIMEOUT = 60.0
+"""Seconds to wait for other writers."""
+
+_WORDS = {
+    sqlite3.SQLITE_BUSY: ("other processes kept the ledger locked for too long", "try again."),
+    sqlite3.SQLITE_LOCKED: ("other processes kept the ledger locked for too long", "try again."),
+    sqlite3.SQLITE_READONLY: ("the ledger cannot be written", "check the permissions of the file and its folder."),
+    sqlite3.SQLITE_PERM: ("the ledger cannot be written", "check the permissions of the file and its folder."),
+    sqlite3.SQLITE_CANTOPEN: ("the ledger cannot be opened", "check that it exists and that its folder is writable."),
+    sqlite3.SQLITE_FULL: ("the disk is full", "free some space; nothing was written."),
+    sqlite3.SQLITE_IOERR: (
+        "the disk failed to read or write the ledger",
+        "check the disk and its free space, then repeat with the same key: what was charged is not charged again.",
+    ),
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: ("the file is not a ledger", "give the ledger a name that no other file has."),
+}
+
+
+def connect(path: Path, timeout: float) -> sqlite3.Connection:
+    """Open the file, without reading any of it yet."""
+    # mode=rw: a ledger that was deleted must not come back empty.
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=timeout, isolation_level=None)
+    try:
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA foreign_keys = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def transaction(path: Path, timeout: float, begin: str) -> Generator[SqliteStore]:
+    """Begin a transaction on a ledger that is in its place; without a commit its end undoes everything."""
+    place = place_to_open(path)
+    with wording_sqlite_errors(path), closing(connect(path, timeout)) as connection:
+        connection.execute(begin)
+        store = SqliteStore(connection)
+        place.check(store.place())
+        yield store
+
+
+def place_to_open(path: Path) -> Place:
+    """Say where a ledger's file is, once it is certain that SQLite may open it there.
+
+    At the first read, SQLite applies any journal that it finds beside the file. One that was left under a path that the
+    ledger no longer has would undo charges, so the recorded place is read first, without touching anything.
+    """
+    with wording_file_errors(path):
+        place, leftovers = Place.of(path), logs(path)
+    recorded = _recorded(path) if leftovers else None
+    if recorded is None:
+        return place
+    place.check(recorded)
+    for log in leftovers:
+        if log.name.endswith("-wal"):
+            raise LedgerError(
+                f"beside {path.name} there is a log {log.name}, which this version does not write.",
+                hint=f"if other software wrote to this ledger, let it end: sqlite3 {path.name} 'PRAGMA "
+                "journal_mode = DELETE'. If the log is a leftover of another file, move it away.",
+            )
+    return place
+
+
+def _recorded(path: Path) -> Place | None:
+    """Read the recorded place and nothing else: immutable means no locks and no journal. None where there is none."""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            return SqliteStore(connection).place()
+    except (sqlite3.Error, LedgerError):
+        # Half-written by a writer that was killed, whose journal will repair it, or of format 1.
+        return None
+
+
+def check_no_orphan_log(path: Path) -> None:
+    """Refuse a log that a deleted ledger left behind: SQLite would apply it to the new one."""
+    for ending in LOGS:
+        if path.with_name(path.name + ending).exists() and not path.exists():
+            raise LedgerError(
+                f"{path.name} is missing, but its log {path.name}{ending} exists.",
+                hint="restore both from a backup, or choose another name for a new ledger.",
+            )
+
+
+@contextmanager
+def wording_sqlite_errors(path: Path) -> Generator[None]:
+    """Turn SQLite's errors into ours, without their traceback."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0)
+        said, hint = _WORDS.get(code & 0xFF, ("SQLite failed", "run 'blowfish ledger verify'."))
+        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        raise LedgerError(f"{path.name}: {said} ({name}).", hint=hint) from None
+    except UnicodeDecodeError:
+        # SQLite quotes the damaged text of a table or a trigger in its error, which Python cannot read.
+        said, hint = DAMAGED
+        raise LedgerError(f"{path.name}: {said}.", hint=hint) from None
+
+
+@contextmanager
+def wording_file_errors(path: Path) -> Generator[None]:
+    """Turn the operating system's errors into ours, without their traceback."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise LedgerError(
+            f"there is no ledger {path.name} in {path.parent}.",
+            hint=MISSING,
+        ) from None
+    except UnicodeDecodeError:
+        # Of what is in the file, not of its name.
+        raise
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or "the name cannot be used"
+        raise LedgerError(
+            f"{path.name}: the ledger cannot be opened or made ({reason}).", hint="check the folder and the name."
+        ) from None
+
+
+# The tables of a ledger in SQLite, from format to format.
+#
+# A new file takes every step that an old one would take, so both end with the same tables.
+
+APPLICATION = int.from_bytes(b"BPLg")
+"""Marks a SQLite file as a ledger of ours."""
+VERSION = 4
+
+
+def _guards(*tables: str) -> Iterator[str]:
+    for table in tables:
+        for verb in ("UPDATE", "DELETE"):
+            yield (
+                f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
+                "BEGIN SELECT RAISE(ABORT, 'rows of a ledger are only ever added'); END"
+            )
+
+
+_FORMAT_1 = (
+    """CREATE TABLE account (
+        one INTEGER PRIMARY KEY CHECK (one = 1), budget TEXT NOT NULL, created TEXT NOT NULL, spent TEXT NOT NULL,
+        entries INTEGER NOT NULL, entries_head TEXT NOT NULL,
+        documents INTEGER NOT NULL, documents_head TEXT NOT NULL)""",
+    """CREATE TABLE policies (
+        id INTEGER PRIMARY KEY, hash TEXT NOT NULL, canonical TEXT NOT NULL, text TEXT NOT NULL,
+        UNIQUE (hash, text))""",
+    """CREATE TABLE entries (
+        number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, made TEXT NOT NULL,
+        policy INTEGER NOT NULL REFERENCES policies, epsilon TEXT NOT NULL, charged TEXT NOT NULL, rule TEXT NOT NULL,
+        description TEXT NOT NULL, mechanism TEXT NOT NULL, detail TEXT NOT NULL, chain TEXT NOT NULL)""",
+    """CREATE TABLE documents (
+        number INTEGER PRIMARY KEY, entry INTEGER NOT NULL UNIQUE REFERENCES entries, made TEXT NOT NULL,
+        text TEXT NOT NULL, sha256 TEXT NOT NULL, chain TEXT NOT NULL)""",
+    *_guards("policies", "entries", "documents"),
+    "CREATE TRIGGER account_budget BEFORE UPDATE OF one, budget, created ON account "
+    "BEGIN SELECT RAISE(ABORT, 'the budget of a ledger is fixed'); END",
+    "CREATE TRIGGER account_delete BEFORE DELETE ON account "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger keeps its balance'); END",
+)
+
+_FAILURES = (
+    "ALTER TABLE account ADD COLUMN failures INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE account ADD COLUMN failures_head TEXT NOT NULL DEFAULT ''",
+    """CREATE TABLE failures (
+        number INTEGER PRIMARY KEY, entry INTEGER NOT NULL UNIQUE REFERENCES entries, made TEXT NOT NULL,
+        chain TEXT NOT NULL)""",
+    *_guards("failures"),
+)
+_LOSSES = (
+    "ALTER TABLE account ADD COLUMN measure TEXT NOT NULL DEFAULT 'epsilon'",
+    "ALTER TABLE entries ADD COLUMN version INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE entries ADD COLUMN measure TEXT NOT NULL DEFAULT 'epsilon'",
+    "ALTER TABLE entries ADD COLUMN loss TEXT NOT NULL DEFAULT ''",
+    "CREATE TRIGGER account_measure BEFORE UPDATE OF measure ON account "
+    "BEGIN SELECT RAISE(ABORT, 'the budget of a ledger is fixed'); END",
+)
+_BALANCES = (
+    """CREATE TABLE balances (
+        kind TEXT NOT NULL, attribute TEXT NOT NULL, within TEXT NOT NULL, amount TEXT NOT NULL,
+        entry INTEGER NOT NULL REFERENCES entries, PRIMARY KEY (kind, attribute, within))""",
+    "CREATE INDEX entries_of_policy ON entries (policy)",
+    "CREATE TRIGGER balances_class BEFORE UPDATE OF kind, attribute, within ON balances "
+    "BEGIN SELECT RAISE(ABORT, 'the balances of a ledger are only ever added to'); END",
+    "CREATE TRIGGER balances_delete BEFORE DELETE ON balances "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger keeps its balances'); END",
+)
+_PLACE = (
+    """CREATE TABLE place (
+        one INTEGER PRIMARY KEY CHECK (one = 1), folder TEXT NOT NULL, name TEXT NOT NULL, file TEXT NOT NULL)""",
+)
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Make all tables, in the transaction that is open."""
+    for statement in _FORMAT_1:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    _take_steps(connection, 1)
+
+
+def migrate(connection: sqlite3.Connection, place: Place) -> None:
+    """Bring a ledger of an older format to this one, whole or not at all; rows and their hashes stay as they are."""
+    connection.execute("BEGIN EXCLUSIVE")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    _take_steps(connection, version)
+    if version == 1:
+        SqliteStore(connection).record_place(place)
+    connection.execute("COMMIT")
+
+
+def _take_steps(connection: sqlite3.Connection, version: int) -> None:
+    for step in _STEPS[version - 1 :]:
+        step(connection)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _to_format_2(connection: sqlite3.Connection) -> None:
+    """Failed checks, in a chain of their own that begins where the others do, and the place of the file."""
+    for statement in (*_FAILURES, *_PLACE):
+        connection.execute(statement)
+    for budget, created in connection.execute("SELECT budget, created FROM account").fetchall():
+        head = Account.first_link(read_amount(budget), created)
+        connection.execute("UPDATE account SET failures_head = ?", (head,))
+
+
+def _to_format_3(connection: sqlite3.Connection) -> None:
+    """Measures, and what each class of secret pairs was charged; older rows were charged on every class."""
+    for statement in _LOSSES:
+        connection.execute(statement)
+
+
+def _to_format_4(connection: sqlite3.Connection) -> None:
+    """Balances of every class of secret pairs; what is spent is now the most that any pair has lost."""
+    for statement in _BALANCES:
+        connection.execute(statement)
+    if connection.execute("SELECT 1 FROM account").fetchone() is not None:
+        SqliteStore(connection).summarise()
+
+
+_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_to_format_2, _to_format_3, _to_format_4)
+"""The step from format 1 to 2, and so on."""
+
+
+# Making the file of a ledger, opening an existing one, and recording that it was moved.
+
+Result = TypeVar("Result")
+
+
+def make(path: Path, account: Account) -> None:
+    """Make a ledger without a name first: it appears complete or not at all, and nothing is ever overwritten."""
+    check_no_orphan_log(path)
+    if not path.parent.is_dir():
+        raise LedgerError(f"{path.name}: the folder {path.parent} does not exist.", hint="make it first.")
+    if path.exists():
+        raise _exists(path)
+    with _draft(path) as handle:
+        place = Place(str(path.parent.stat().st_ino), path.name, str(os.fstat(handle).st_ino))
+        _write(handle, _contents(account, place))
+    make_durable(path.parent)
+
+
+@contextmanager
+def _draft(path: Path) -> Generator[int]:
+    """Open a file to write, and give it its name at the end.
+
+    Until then it has none, so that nothing is left behind if this process is killed. On a disk that has no files
+    without a name it has a hidden one.
+    """
+    named = ""
+    try:
+        # By which it gets its name.
+        os.stat("/proc/self/fd")
+        handle = os.open(path.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
+    except (AttributeError, OSError):
+        handle, named = tempfile.mkstemp(prefix=".ledger-", dir=path.parent)
+    try:
+        yield handle
+        if named:
+            os.link(named, path)
+        else:
+            _name(handle, path)
+    except FileExistsError:
+        raise _exists(path) from None
+    finally:
+        os.close(handle)
+        if named:
+            # A ledger with two names is refused.
+            os.unlink(named)
+
+
+def _name(handle: int, path: Path) -> None:
+    """Name an open file that has no name. With a handle of the folder the link to it is followed, not named."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.link(f"/proc/self/fd/{handle}", path.name, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def inspect(path: Path, timeout: float) -> Account:
+    """Read the balance, once it is certain that the file is one of our ledgers, of this version's format."""
+    check_no_orphan_log(path)
+    place = place_to_open(path)
+    if path.stat().st_size == 0:
+        raise LedgerError(
+            f"{path.name} is empty: it is not a ledger, or has lost its contents.",
+            hint="restore it from a backup, or choose another name.",
+        )
+    if _read(path, timeout, _format) < VERSION:
+        _leave_write_ahead_log(path, timeout)
+        with closing(connect(path, timeout)) as connection:
+            migrate(connection, place)
+
+    def account(path: Path, connection: sqlite3.Connection) -> Account:
+        place.check(SqliteStore(connection).place())
+        _check_whole(path, connection)
+        return SqliteStore(connection).account()
+
+    return _read(path, timeout, account)
+
+
+def record_move(path: Path, timeout: float) -> None:
+    """Record the current place of a ledger, if its rows verify."""
+    check_no_orphan_log(path)
+    place = Place.of(path)
+    for log in logs(path):
+        raise LedgerError(
+            f"beside {path.name} there is a log {log.name}, which a crash left behind.",
+            hint=f"if it was moved together with this file, let SQLite apply it: sqlite3 {path.name} .tables. "
+            "If it belongs to another copy, move it away: it would undo charges.",
+        )
+    with closing(connect(path, timeout)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        version = _format(path, connection)
+        if version == 1:
+            # It records no place: opening the file will.
+            return
+        if version < VERSION:
+            connection.execute("ROLLBACK")
+            migrate(connection, place)
+            connection.execute("BEGIN IMMEDIATE")
+        store = SqliteStore(connection)
+        place.check_move(store.place(), path)
+        for problem in (*store.damage(), *verify_rows(Rows.of(store)).problems):
+            raise LedgerError(f"{path.name}: {problem}", hint="restore the ledger, with its log, from a backup.")
+        store.record_place(place)
+        connection.execute("COMMIT")
+
+
+def _contents(account: Account, place: Place) -> bytes:
+    """Return the contents of the file of a new ledger."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        create_tables(connection)
+        store = SqliteStore(connection)
+        store.open_account(account)
+        store.record_place(place)
+        connection.execute("COMMIT")
+        return connection.serialize()
+
+
+def _write(handle: int, contents: bytes) -> None:
+    """Write a file, and read it back before it becomes a ledger: a disk may fail silently."""
+    try:
+        with open(handle, "r+b", closefd=False) as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(handle)
+            file.seek(0)
+            if file.read() == contents:
+                return
+        reason = "it differs from what was written"
+    except OSError as error:
+        reason = error.strerror
+    raise LedgerError(f"the new ledger cannot be written: {reason}.", hint="check the disk and its free space.")
+
+
+def _exists(path: Path) -> LedgerError:
+    return LedgerError(f"{path.name} already exists.", hint=EXISTS)
+
+
+def _format(path: Path, connection: sqlite3.Connection) -> int:
+    """Say which format a ledger has; refuse other databases and formats of the future."""
+    ((application,), (version,)) = (
+        connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
+    )
+    if application != APPLICATION:
+        raise LedgerError(
+            f"{path.name} is a database of another program, not a ledger.",
+            hint="give the ledger a name that no other file has.",
+        )
+    if not 1 <= version <= VERSION:
+        raise LedgerError(
+            f"{path.name} has ledger format {version}, and this version reads formats up to {VERSION}.",
+            hint="use the version of blowfish-privacy that made it, or a newer one.",
+        )
+    return version
+
+
+def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse a file whose last page is cut short, which SQLite does not notice."""
+    (page,) = connection.execute("PRAGMA page_size").fetchone()
+    if path.stat().st_size % page:
+        said, hint = DAMAGED
+        raise LedgerError(f"{path.name}: {said}.", hint=hint)
+
+
+def _read(path: Path, timeout: float, look: Callable[[Path, sqlite3.Connection], Result]) -> Result:
+    with closing(connect(path, timeout)) as connection:
+        connection.execute("BEGIN")
+        return look(path, connection)
+
+
+def _leave_write_ahead_log(path: Path, timeout: float) -> None:
+    """Apply and stop using the write-ahead log of format 1, as soon as nobody else has the file open."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        try:
+            with closing(connect(path, timeout)) as connection:
+                if connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",):
+                    return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+        # Others who are waiting for this get a moment without our connection.
+        time.sleep(SystemRandom().uniform(0.002, 0.03))
+    raise LedgerError(
+        f"{path.name} must be migrated to ledger format {VERSION}, but other processes are using it.",
+        hint="end them, and try again.",
+    )
 
 
 class SqliteLedger(Ledger):

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import chain
+from typing import Any
 
-from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.balance import Balance
-from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
+from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger.account import Account, Balance, lost, summed
+from blowfish_privacy.ledger.entry import (
+    Document,
+    Entry,
+    Failure,
+    StoredPolicy,
+    read_amount,
+    read_class,
+    read_loss,
+    write_amount,
+    write_class,
+    write_loss,
+)
 from blowfish_privacy.privacy.loss import PairClass
+from blowfish_privacy.privacy.measure import Measure
 
 
 class Store(ABC):
@@ -69,3 +84,230 @@ class Store(ABC):
     @abstractmethod
     def damage(self) -> list[str]:
         """List the damage that the storage itself can detect."""
+
+
+# How accounts, balances, entries, documents and failures are laid out in the rows of a database.
+
+VERSIONS = (1, 2)
+"""The versions of the way in which the hash of an entry is computed."""
+
+
+def read_account(row: Any) -> Account:
+    """Read an account: budget, created, spent; entries, documents, failures, each with its head."""
+    measure, budget, created, spent, *rest = _typed(row, (str, str, str, str, int, str, int, str, int, str))
+    return Account(Measure.named(measure), read_amount(budget), created, read_amount(spent), *rest)
+
+
+def account_row(account: Account) -> tuple[str | int, ...]:
+    """Write an account, in the order that :func:`read_account` reads."""
+    return (
+        account.measure.name,
+        write_amount(account.budget),
+        account.created,
+        write_amount(account.spent),
+        account.entries,
+        account.entries_head,
+        account.documents,
+        account.documents_head,
+        account.failures,
+        account.failures_head,
+    )
+
+
+def entry_row(row: Entry) -> tuple[str | int, ...]:
+    """Write an entry: its fields, then the hash, text and canonical form that identify its policy."""
+    return (
+        *(row.number, row.key, row.made, write_amount(row.epsilon), write_amount(row.charged), row.rule),
+        *(row.description, row.mechanism, row.detail, row.chain, row.version, row.loss.measure.name),
+        *(write_loss(row.loss), row.policy.hash, row.policy.text),
+        row.policy.canonical,
+    )
+
+
+def read_entry(row: Any) -> Entry:
+    """Read an entry, joined with its policy; one of version 1 counts in full on all pairs."""
+    number, key, made, *rest = _typed(row, (int, *(str,) * 12, int, str, str))
+    policy = StoredPolicy(*rest[:3])
+    epsilon, charged, rule, description, mechanism, detail, chain, version, measure, loss = rest[3:]
+    if version not in VERSIONS:
+        raise LedgerError("an entry has an unknown format.", hint="use a newer version.")
+    amounts = read_amount(epsilon), read_amount(charged)
+    stated = Entry.on_all_pairs(amounts[1]) if version == 1 else read_loss(measure, loss)
+    return Entry(number, key, made, policy, *amounts, rule, description, mechanism, detail, chain, version, stated)
+
+
+def balance_row(balance: Balance) -> tuple[str | int, ...]:
+    """Write a balance: its amount and entry, then the kind, attribute and region that identify its class."""
+    return write_amount(balance.amount), balance.entry, *write_class(balance.pairs)
+
+
+def read_balance(row: Any) -> Balance:
+    """Read a row of the table of balances."""
+    amount, entry, *pairs = _typed(row, (str, int, str, str, str))
+    return Balance(read_class(*pairs), read_amount(amount), entry)
+
+
+def read_document(row: Any) -> Document:
+    """Read a row of the table of documents."""
+    return Document(*_typed(row, (int, int, str, str, str, str)))
+
+
+def read_failure(row: Any) -> Failure:
+    """Read a row of the table of failures."""
+    return Failure(*_typed(row, (int, int, str, str)))
+
+
+def _typed(row: Any, types: tuple[type, ...]) -> Any:
+    """Check what a database may not: that every column holds values of its declared type."""
+    if not all(isinstance(value, kind) for value, kind in zip(row, types, strict=True)):
+        raise LedgerError("a row holds values of the wrong type.", hint="the ledger was changed by other software.")
+    return row
+
+
+# A transaction on the tables of a ledger in a database that speaks SQL.
+
+_ENTRIES = (
+    "SELECT e.number, e.key, e.made, p.hash, p.canonical, p.text, e.epsilon, e.charged, e.rule, e.description, "
+    "e.mechanism, e.detail, e.chain, e.version, e.measure, e.loss "
+    "FROM entries AS e LEFT JOIN policies AS p ON p.id = e.policy"
+)
+_DOCUMENTS = "SELECT number, entry, made, text, sha256, chain FROM documents"
+_FAILURES = "SELECT number, entry, made, chain FROM failures"
+_ACCOUNT = (
+    "SELECT measure, budget, created, spent, entries, entries_head, documents, documents_head, failures, failures_head "
+    "FROM account"
+)
+_SWAP = (
+    "UPDATE account SET spent = ?, entries = ?, entries_head = ?, documents = ?, documents_head = ?, failures = ?, "
+    "failures_head = ? WHERE spent = ? AND entries = ? AND entries_head = ? AND documents = ? AND documents_head = ? "
+    "AND failures = ? AND failures_head = ?"
+)
+_ADD = "INSERT INTO balances (amount, entry, kind, attribute, within) VALUES (?, ?, ?, ?, ?)"
+_MOVE = "UPDATE balances SET amount = ?, entry = ? WHERE kind = ? AND attribute = ? AND within = ? AND amount = ?"
+_BALANCES = "SELECT amount, entry, kind, attribute, within FROM balances"
+_BASE = (
+    "SELECT p.hash, p.canonical, p.text FROM (SELECT *, (SELECT min(e.number) FROM entries AS e WHERE e.policy = o.id) "
+    "AS first FROM policies AS o) AS p WHERE p.first IS NOT NULL AND p.hash = "
+    "(SELECT q.hash FROM entries AS f JOIN policies AS q ON q.id = f.policy "
+    "WHERE NOT EXISTS (SELECT 1 FROM failures AS x WHERE x.entry = f.number) "
+    "OR EXISTS (SELECT 1 FROM documents AS d WHERE d.entry = f.number) "
+    "ORDER BY f.number LIMIT 1) ORDER BY p.text = '', p.first LIMIT 1"
+)
+
+
+class SqlStore(Store):
+    """One transaction, in which bare names mean the ledger's tables; the connection's owner begins and ends it."""
+
+    @abstractmethod
+    def _ask(self, query: str, values: tuple[str | int, ...] = ()) -> Any:
+        """Run a query with values for its question marks; return a cursor."""
+
+    @abstractmethod
+    def _ask_many(self, query: str, rows: Sequence[tuple[str | int, ...]]) -> int:
+        """Run a query for each of several rows; return how many rows of the database it met."""
+
+    def open_account(self, account: Account) -> None:
+        """Write the account of a new ledger."""
+        self._ask(
+            "INSERT INTO account (one, measure, budget, created, spent, entries, entries_head, documents, "
+            "documents_head, failures, failures_head) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            account_row(account),
+        )
+
+    def account(self) -> Account:
+        """Read the row of the account."""
+        row: Any = self._ask(_ACCOUNT).fetchone()
+        if row is None:
+            raise LedgerError("the ledger has lost its balance.", hint="restore it from a backup.")
+        return read_account(row)
+
+    def balances(self, classes: Collection[PairClass] | None = None) -> Iterator[Balance]:
+        """Go through the balances, of some classes or of all."""
+        if classes is None:
+            return map(read_balance, self._ask(_BALANCES))
+        asked = (self._ask(f"{_BALANCES} WHERE kind = ? AND attribute = ?", (c.kind, c.attribute)) for c in classes)
+        return map(read_balance, chain.from_iterable(asked))
+
+    def base(self) -> StoredPolicy | None:
+        """Find the policy of the first entry that is not set aside, with a text if any policy of its hash has one."""
+        row = self._ask(_BASE).fetchone()
+        return None if row is None else StoredPolicy(*row)
+
+    def entry(self, key: str) -> Entry | None:
+        """Find an entry by its key."""
+        row = self._ask(f"{_ENTRIES} WHERE e.key = ?", (key,)).fetchone()
+        return None if row is None else read_entry(row)
+
+    def entries(self) -> Iterator[Entry]:
+        """Go through the entries by number."""
+        return map(read_entry, self._ask(f"{_ENTRIES} ORDER BY e.number"))
+
+    def document(self, entry: int) -> Document | None:
+        """Find a document by its entry."""
+        row = self._ask(f"{_DOCUMENTS} WHERE entry = ?", (entry,)).fetchone()
+        return None if row is None else read_document(row)
+
+    def documents(self) -> Iterator[Document]:
+        """Go through the documents by number."""
+        return map(read_document, self._ask(f"{_DOCUMENTS} ORDER BY number"))
+
+    def failure(self, entry: int) -> Failure | None:
+        """Find a failure by its entry."""
+        row = self._ask(f"{_FAILURES} WHERE entry = ?", (entry,)).fetchone()
+        return None if row is None else read_failure(row)
+
+    def failures(self) -> Iterator[Failure]:
+        """Go through the failures by number."""
+        return map(read_failure, self._ask(f"{_FAILURES} ORDER BY number"))
+
+    def failed_policies(self) -> frozenset[str]:
+        """Collect the policies of the entries that failed."""
+        rows = self._ask(
+            "SELECT DISTINCT p.hash FROM failures AS x JOIN entries AS e ON e.number = x.entry "
+            "JOIN policies AS p ON p.id = e.policy"
+        )
+        return frozenset(str(name) for (name,) in rows)
+
+    def append(
+        self, row: Entry | Document | Failure, *, before: Account, after: Account, balances: Collection[Balance] = ()
+    ) -> None:
+        """Swap the account, add the row, and move the balances that an entry is charged to."""
+        swapped = self._ask(_SWAP, (*account_row(after)[3:], *account_row(before)[3:]))
+        if swapped.rowcount != 1:
+            raise LedgerError("the balance changed while it was being charged.", hint="try again with the same key.")
+        if isinstance(row, Entry):
+            self._append_entry(row)
+            self._charge_balances(row, {balance.pairs: balance.amount for balance in balances})
+        elif isinstance(row, Failure):
+            self._ask("INSERT INTO failures VALUES (?, ?, ?, ?)", (row.number, row.entry, row.made, row.chain))
+        else:
+            values = (row.number, row.entry, row.made, row.text, row.sha256, row.chain)
+            self._ask("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", values)
+
+    def _charge_balances(self, row: Entry, before: Mapping[PairClass, Fraction]) -> None:
+        moved = [Balance(pairs, before.get(pairs, Fraction(0)) + amount, row.number) for pairs, amount in row.loss]
+        known = [
+            (*balance_row(balance), write_amount(before[balance.pairs])) for balance in moved if balance.pairs in before
+        ]
+        if self._ask_many(_MOVE, known) != len(known):
+            raise LedgerError("a balance changed while it was being charged.", hint="try again with the same key.")
+        self._ask_many(_ADD, [balance_row(balance) for balance in moved if balance.pairs not in before])
+
+    def summarise(self) -> None:
+        """Work out the balances of a ledger that has none yet, from entries that add up."""
+        account, entries = self.account(), tuple(self.entries())
+        spent = sum((entry.charged for entry in entries), Fraction(0))
+        if (len(entries), spent) != (account.entries, account.spent):
+            raise LedgerError("the entries do not add up to what is spent.", hint="restore the ledger from a backup.")
+        balances = summed(entries)
+        self._ask_many(_ADD, [balance_row(balance) for balance in balances])
+        self._ask("UPDATE account SET spent = ?", (write_amount(lost(balances, account.measure).largest),))
+
+    def _append_entry(self, row: Entry) -> None:
+        policy = row.policy.hash, row.policy.canonical, row.policy.text
+        self._ask("INSERT INTO policies (hash, canonical, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", policy)
+        self._ask(
+            "INSERT INTO entries SELECT ?, ?, ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM policies "
+            "WHERE hash = ? AND text = ? AND canonical = ?",
+            entry_row(row),
+        )

@@ -10,12 +10,9 @@ from typing import TypeAlias
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import BlowfishError, LedgerError
-from blowfish_privacy.ledger.account import Account
-from blowfish_privacy.ledger.balance import Balance, lost, summed
-from blowfish_privacy.ledger.composition import SAME_POLICY
+from blowfish_privacy.ledger.account import Account, Balance, lost, summed
+from blowfish_privacy.ledger.composition import SAME_POLICY, PolicyCache, Quote
 from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, sha256
-from blowfish_privacy.ledger.policy_cache import PolicyCache
-from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, Region, classes_met

@@ -14,8 +14,7 @@ from typing import Any
 
 from blowfish_privacy.errors import BlowfishError, LedgerError
 from blowfish_privacy.ledger import Entry, Ledger, Report
-from blowfish_privacy.ledger.composition import Price, price
-from blowfish_privacy.ledger.quote import rounded
+from blowfish_privacy.ledger.composition import Price, price, rounded
 from blowfish_privacy.ledger.verification import Proof, Rows
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss

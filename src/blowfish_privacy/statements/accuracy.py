@@ -10,7 +10,7 @@ from math import log
 from typing import Any
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.ledger.balance import in_words
+from blowfish_privacy.ledger.account import in_words
 from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss

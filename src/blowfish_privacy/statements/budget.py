@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from blowfish_privacy.ledger.balance import in_words
-from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.ledger.account import in_words
+from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, Approximate, Budget, meaning_words

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from blowfish_privacy.ledger import Entry, Ledger
-from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.policies.explain import not_protected
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.statements.accuracy import error_words

@@ -11,8 +11,7 @@ from math import isinf
 from typing import Any
 
 from blowfish_privacy.ledger import Entry, Ledger
-from blowfish_privacy.ledger.amounts import read_amount
-from blowfish_privacy.ledger.losses import write_loss
+from blowfish_privacy.ledger.entry import read_amount, write_loss
 from blowfish_privacy.ledger.pair_loss import PairLoss
 from blowfish_privacy.ledger.verification import Report
 from blowfish_privacy.policies.distances import furthest_apart

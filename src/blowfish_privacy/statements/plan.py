@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.mechanisms import ExpectedError
 from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.privacy.measure import EPSILON, Budget

@@ -7,8 +7,8 @@ from functools import partial
 
 from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.ledger import Ledger
+from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.ledger.pair_loss import OwnLoss, as_charged
-from blowfish_privacy.ledger.quote import Quote
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.release.loss_by_rows import rows_planned, rows_released

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.ledger import Entry
-from blowfish_privacy.ledger.balance import by_class
+from blowfish_privacy.ledger.account import by_class
 from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass
 from blowfish_privacy.release.product import Product, Released
 from blowfish_privacy.results import from_text

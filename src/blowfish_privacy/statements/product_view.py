@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from blowfish_privacy.ledger import Entry, Report
-from blowfish_privacy.ledger.balance import in_words
+from blowfish_privacy.ledger.account import in_words
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import meanings_view

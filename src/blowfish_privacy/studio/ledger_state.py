@@ -9,7 +9,7 @@ from pathlib import Path
 from blowfish_privacy.batch import ledger_location
 from blowfish_privacy.errors import BlowfishError, LedgerError
 from blowfish_privacy.ledger import Entry, Ledger, open_ledger
-from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import Budget, Measure
 from blowfish_privacy.release.spec import PolicyFile

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from blowfish_privacy.batch import keyed, try_release
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger import Entry
-from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.queries.query import asked_to_file, split
 from blowfish_privacy.release.plan import Plan

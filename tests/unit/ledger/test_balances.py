@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger import OverBudgetError, SqliteLedger, quote
+from blowfish_privacy.ledger import OverBudgetError, SqliteLedger, composition
 from blowfish_privacy.ledger.composition import Price
-from blowfish_privacy.ledger.losses import read_loss, write_loss
+from blowfish_privacy.ledger.entry import read_loss, write_loss
 from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, Loss, PairClass, changing, region_of
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate
 from effort import examples
@@ -172,7 +172,7 @@ def test_the_error_names_what_is_short(tmp_path):
 
 
 def test_new_regions_of_a_class_with_too_many_are_charged_on_all_of_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(quote, "MOST_REGIONS", 3)
+    monkeypatch.setattr(composition, "MOST_REGIONS", 3)
     ledger, tenth = make(tmp_path), Fraction(1, 10)
 
     def ages(*values: int) -> PairClass:

@@ -15,7 +15,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import LedgerError, RefusalError
-from blowfish_privacy.ledger import SqliteLedger, sqlite_formats
+from blowfish_privacy.ledger import SqliteLedger, sqlite
 from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, Loss, PairClass, changing
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.session import load_policy
@@ -73,7 +73,7 @@ def test_rows_and_hashes_are_kept_and_verified(old: Path) -> None:
     assert dict(ledger.lost) == {EVERY: spent}
     assert rows(old) == before
     assert os.listdir(old.parent) == [old.name]
-    assert version(old) == sqlite_formats.VERSION
+    assert version(old) == sqlite.VERSION
     # Changed behind its back, it shows as before.
     connection = sqlite3.connect(old)
     connection.execute("DROP TRIGGER entries_update")
@@ -214,7 +214,7 @@ def test_a_ledger_of_format_2_goes_on_in_its_new_place(tmp_path: Path) -> None:
     shutil.copyfile(TESTS / "data/ledgers/format-2/people.ledger", path)
     SqliteLedger.moved(path)
     ledger = SqliteLedger.open(path, load_policy=load_policy)
-    assert version(path) == sqlite_formats.VERSION
+    assert version(path) == sqlite.VERSION
     assert [(e.key, e.version, dict(e.loss)) for e in ledger.entries()] == [
         ("ages", 1, {EVERY: Fraction(1, 4)}),
         ("both", 1, {EVERY: Fraction(1, 2)}),
@@ -266,7 +266,7 @@ def test_ledgers_that_admit_gaussian_noise_are_read_back(tmp_path: Path, name: s
     assert (ledger.terms.words, ledger.budget, version(ledger.path)) == (
         words,
         Fraction(budget),
-        sqlite_formats.VERSION,
+        sqlite.VERSION,
     )
     assert [(e.key, e.requested, e.charged) for e in ledger.entries()] == [
         ("ages", (RHO, Fraction(1, 250)), Fraction(1, 250)),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger import SqliteLedger, sqlite_access
+from blowfish_privacy.ledger import SqliteLedger, sqlite
 from unit.ledger.mounts import run_mounted
 from unit.ledger.samples import ledger_at as make
 from unit.ledger.samples import request
@@ -29,14 +29,14 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def _limited(ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch, pages: int) -> None:
-    connect = sqlite_access.connect
+    connect = sqlite.connect
 
     def small(path: Path, timeout: float) -> sqlite3.Connection:
         connection = connect(path, timeout)
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 
-    monkeypatch.setattr(sqlite_access, "connect", small)
+    monkeypatch.setattr(sqlite, "connect", small)
 
 
 def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

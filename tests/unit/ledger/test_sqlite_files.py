@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
-from blowfish_privacy.ledger import SqliteLedger, policy_cache, sqlite_access
+from blowfish_privacy.ledger import SqliteLedger, composition, sqlite
 from blowfish_privacy.ledger import ledger as ledger_module
 from unit.ledger.samples import ledger_at as make
 from unit.ledger.samples import load, request
@@ -188,7 +188,7 @@ def test_a_wait_for_a_lock_is_bounded(tmp_path: Path) -> None:
     assert ledger.remaining == 1
     holder.close()
     ledger.charge(**request("a"))
-    assert sqlite_access.TIMEOUT == 60
+    assert sqlite.TIMEOUT == 60
 
 
 def test_nobody_waits_while_a_price_is_worked_out_or_rows_are_checked(
@@ -206,7 +206,7 @@ def test_nobody_waits_while_a_price_is_worked_out_or_rows_are_checked(
 
         return wrapped
 
-    monkeypatch.setattr(policy_cache, "price", charging(policy_cache.price))
+    monkeypatch.setattr(composition, "price", charging(composition.price))
     monkeypatch.setattr(ledger_module, "verify_rows", charging(ledger_module.verify_rows))
     ledger.price(load("full"))
     make(tmp_path / "a.ledger").charge(**request("wide", "1/100", "full"))

@@ -116,11 +116,11 @@ def test_a_changed_document_is_never_handed_out(ledger: SqliteLedger) -> None:
 
 
 def test_a_price_too_low_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from blowfish_privacy.ledger import composition, policy_cache
+    from blowfish_privacy.ledger import composition
 
     ledger = SqliteLedger.create(tmp_path / "a.ledger", budget=Fraction(1), load_policy=load)
     with monkeypatch.context() as patch:
-        patch.setattr(policy_cache, "price", lambda base, policy: composition.SAME_POLICY)
+        patch.setattr(composition, "price", lambda base, policy: composition.SAME_POLICY)
         ledger.charge(**request("a", policy="near5"))
         ledger.charge(**request("b", policy="near"))
     assert ledger.verify().problems == ("entry 2 was charged less than its price, 5 times its epsilon.",)

@@ -13,7 +13,7 @@ from nicegui import background_tasks, run, ui
 from blowfish_privacy.batch import ledger_location
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger import create_ledger
-from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.statements.budget import budget_words
 from blowfish_privacy.studio.amounts import in_file, read_amount, why_not, written

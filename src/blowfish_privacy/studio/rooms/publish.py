@@ -8,7 +8,7 @@ from typing import Any
 from nicegui import background_tasks, run, ui
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.ledger.quote import Quote
+from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.statements.accuracy import error_words
 from blowfish_privacy.statements.asked import asked_words
