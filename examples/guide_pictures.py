@@ -19,7 +19,7 @@ from blowfish_privacy.batch import plan_releases
 from blowfish_privacy.cli.census import POLICY, synthetic_census
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.public_sizes import PublicNumbers
+from blowfish_privacy.release.plan import PublicNumbers
 from blowfish_privacy.results.pictures.distribution import draw_density
 from blowfish_privacy.results.pictures.errors import compare_plans, draw_errors
 from blowfish_privacy.results.pictures.figure import BLUE, start_figure, state_below, svg

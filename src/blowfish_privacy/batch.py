@@ -17,14 +17,10 @@ from blowfish_privacy.privacy.loss import Loss, classes_met
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 from blowfish_privacy.queries.query import looked_at
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.calibration import costs
 from blowfish_privacy.release.checks import describe
-from blowfish_privacy.release.file_places import release_words
-from blowfish_privacy.release.keys import content_key, may_be_paid
-from blowfish_privacy.release.plan import Plan, make_plan
-from blowfish_privacy.release.planned_release import PlannedRelease, Unplanned
-from blowfish_privacy.release.public_sizes import PublicNumbers
-from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.release.plan import Plan, PublicNumbers, costs, make_plan
+from blowfish_privacy.release.run import content_key, may_be_paid
+from blowfish_privacy.release.spec import PlannedRelease, PolicyFile, Unplanned, release_words
 from blowfish_privacy.session import Session
 from blowfish_privacy.support.postgresql import NamedByFile, is_address
 

@@ -44,15 +44,10 @@ from blowfish_privacy.queries import (
 )
 from blowfish_privacy.queries.query import looked_at, split
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.calibration import costs
-from blowfish_privacy.release.checks import describe
-from blowfish_privacy.release.data_check import PolicyCheck, check_data
-from blowfish_privacy.release.keys import MADE_BEFORE, SessionKeys, may_be_paid
-from blowfish_privacy.release.options import Options
-from blowfish_privacy.release.plan import Plan, make_plan
-from blowfish_privacy.release.public_sizes import PublicNumbers
-from blowfish_privacy.release.run import ReleaseRunner
-from blowfish_privacy.release.spending import Spending
+from blowfish_privacy.release.checks import PolicyCheck, check_data, describe
+from blowfish_privacy.release.plan import Plan, PublicNumbers, costs, make_plan
+from blowfish_privacy.release.run import MADE_BEFORE, ReleaseRunner, SessionKeys, may_be_paid
+from blowfish_privacy.release.spending import Options, Spending
 from blowfish_privacy.release.verification import proof_of
 from blowfish_privacy.results.comparison import Comparison, compare
 from blowfish_privacy.statements.card_layout import Card

@@ -448,7 +448,7 @@ def test_a_full_disk_loses_nothing(folder, capsys, monkeypatch):
 
 CRASH = """
 import os, sys
-from blowfish_privacy.release.engine_aggregates import EngineAggregates
+from blowfish_privacy.release.checks import EngineAggregates
 point = sys.argv.pop(1)
 def crash(*_, **__): os._exit(9)
 if point == "before reading": EngineAggregates.counts = crash

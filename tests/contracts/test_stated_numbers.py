@@ -24,9 +24,8 @@ from blowfish_privacy.privacy.loss import changing, one_attribute_at_a_time
 from blowfish_privacy.privacy.measure import EPSILON, Strength
 from blowfish_privacy.release import reading
 from blowfish_privacy.release.explain import most_steps
-from blowfish_privacy.release.far_apart import attributes_seen, far_apart, in_name_only, weakest
-from blowfish_privacy.release.product import read_product
-from blowfish_privacy.release.whole_record import any_change, full_domain
+from blowfish_privacy.release.losses import any_change, attributes_seen, far_apart, full_domain, in_name_only, weakest
+from blowfish_privacy.release.verification import read_product
 from blowfish_privacy.statements.ledger import lost_on_pair, lost_on_whole_record
 from blowfish_privacy.statements.odds import odds_between
 from blowfish_privacy.statements.product_loss import ProductLoss

@@ -18,7 +18,7 @@ from blowfish_privacy.cli.main import GROUPS, cli
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.public_sizes import PublicNumbers
+from blowfish_privacy.release.plan import PublicNumbers
 from blowfish_privacy.results.pictures.secret_graph import CHOICES, draw_all, draw_secret_graph
 from blowfish_privacy.support import yaml_text
 from docs.pages import LANGUAGES, PAGES, PICTURE, ROOT, blocks, blocks_of, matches, prepare, run_page

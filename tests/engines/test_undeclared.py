@@ -10,7 +10,7 @@ from blowfish_privacy.domain.numbers import DATES_HINT, DECIMALS_HINT
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.engines.sql.table import MOST_SHOWN, YEAR_FIRST
 from blowfish_privacy.errors import DataError
-from blowfish_privacy.release.data_check import PolicyCheck
+from blowfish_privacy.release.checks import PolicyCheck
 from blowfish_privacy.statements.data_check import data_check_words
 
 TABLE = pa.table(

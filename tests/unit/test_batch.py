@@ -13,7 +13,7 @@ from blowfish_privacy.cli.main import run
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.public_sizes import PublicNumbers
+from blowfish_privacy.release.plan import PublicNumbers
 from blowfish_privacy.statements.data_check import data_check_view
 from blowfish_privacy.statements.ledger import ledger_view, loss_view, verification_view
 from blowfish_privacy.statements.plan import plans_view

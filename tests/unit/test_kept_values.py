@@ -16,8 +16,8 @@ import blowfish_privacy as bp
 from blowfish_privacy import results
 from blowfish_privacy.errors import BlowfishError, DataError, QueryError, SpecError
 from blowfish_privacy.ledger import SqliteLedger
-from blowfish_privacy.release import checks, kept_values, run, verification
-from blowfish_privacy.release.kept_values import KeptValues, keep, settle
+from blowfish_privacy.release import checks, document, run, verification
+from blowfish_privacy.release.document import KeptValues, keep, settle
 from blowfish_privacy.testing.seeded import SeededSource
 
 NAMES = [f"a{axis}" for axis in range(6)]
@@ -195,7 +195,7 @@ def test_a_disk_that_is_full_says_what_was_charged(session: bp.Session, monkeypa
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(kept_values, "_write", full)
+        patch.setattr(document, "_write", full)
         with pytest.raises(BlowfishError, match=r"No space left.*was charged"):
             session.release(QUERY, epsilon=1)
     assert session.release(QUERY, epsilon=1).kept

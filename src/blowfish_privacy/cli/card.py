@@ -13,7 +13,7 @@ from blowfish_privacy.cli.product_files import mention_foreign, write_missing
 from blowfish_privacy.cli.products import mention_others, names_product, open_named
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.release.product import read_product
+from blowfish_privacy.release.verification import read_product
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_layout import Card
 from blowfish_privacy.statements.card_page import is_card, markdown, page

@@ -11,7 +11,7 @@ from blowfish_privacy.cli.output import as_json, file_argument, load_in_part, pr
 from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.release.data_check import check_data
+from blowfish_privacy.release.checks import check_data
 from blowfish_privacy.results.comparison import NOT_FOR_PUBLICATION
 from blowfish_privacy.results.comparison import compare as compare_records
 from blowfish_privacy.statements.comparison import HEADER as DISTANCES

@@ -89,7 +89,7 @@ def tour(out: str) -> None:
 def _plans(loaded: PolicyFile, folder: Path) -> Sequence[Plan]:
     from blowfish_privacy.batch import plan_releases
     from blowfish_privacy.engines import open_engine
-    from blowfish_privacy.release.public_sizes import PublicNumbers
+    from blowfish_privacy.release.plan import PublicNumbers
 
     return plan_releases(loaded, PublicNumbers(loaded.policy, lambda: open_engine(folder / "census.csv")))
 

@@ -13,7 +13,7 @@ from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.release import document, reading
-from blowfish_privacy.release.product import Product, Released
+from blowfish_privacy.release.verification import Product, Released
 from blowfish_privacy.results import from_text
 from blowfish_privacy.results.files import DOCUMENT, FilesBeside, content_of, documents_in, files_beside, stem_of
 

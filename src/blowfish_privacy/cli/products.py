@@ -12,8 +12,8 @@ from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.queries.query import asked_to_file, split
-from blowfish_privacy.release.product import Released
 from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.release.verification import Released
 from blowfish_privacy.support.postgresql import is_address
 
 _SQLITE = b"SQLite format 3\0"

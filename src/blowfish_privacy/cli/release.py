@@ -25,10 +25,8 @@ from blowfish_privacy.engines import Engine, located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.ledger.composition import Quote
-from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.release.planned_release import Unplanned
-from blowfish_privacy.release.public_sizes import CautiousNumbers, PublicNumbers
-from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.release.plan import CautiousNumbers, Plan, PublicNumbers
+from blowfish_privacy.release.spec import PolicyFile, Unplanned
 from blowfish_privacy.results import Result
 from blowfish_privacy.statements.budget import HEADER, budget_rows, budget_words
 from blowfish_privacy.statements.plan import headings, plan_cells, plans_view, unplanned_cells

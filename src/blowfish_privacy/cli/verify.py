@@ -14,7 +14,7 @@ from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import Entry, Ledger, Report
 from blowfish_privacy.release import reading, verification
-from blowfish_privacy.release.product import Product, examine_product
+from blowfish_privacy.release.verification import Product, examine_product
 from blowfish_privacy.statements.notices import to_readers
 from blowfish_privacy.statements.product_releases import loss_words
 from blowfish_privacy.statements.product_view import product_verification_view

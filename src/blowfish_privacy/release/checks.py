@@ -4,22 +4,105 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
-from blowfish_privacy.engines import Engine
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
+from blowfish_privacy.aggregates.aggregates import checked_sets
+from blowfish_privacy.engines import DataCheck, Engine
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning, DataError, PolicyError, QueryError
 from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.policy import contradicted
+from blowfish_privacy.privacy.public_totals import BlockForm
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import read_asked
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.engine_aggregates import counted
-from blowfish_privacy.release.file_form import check_query
-from blowfish_privacy.release.kept_values import MOST_IN_DOCUMENT, check_room
+from blowfish_privacy.release.document import MOST_IN_DOCUMENT, check_room
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.spec import check_query
+from blowfish_privacy.support.progress import task
+
+# The aggregates that a mechanism may ask an engine for, under a charge that was made before.
+
+
+class EngineAggregates:
+    """The aggregates of a query's attributes that an engine computes, all under the one charge that was made before."""
+
+    def __init__(self, engine: Engine, plan: Plan, blocks: npt.NDArray[np.int64] | None = None) -> None:
+        """``blocks`` are parts of the query's cells whose counts are public."""
+        self._engine, self._plan, self._blocks = engine, plan, blocks
+        self._totals: list[int] | None = None
+        self.records = 0
+
+    def counts(self, sets: AttributeSets | None = None) -> list[npt.NDArray[np.int64]]:
+        """Count the records of every cell of several sets of the query's attributes; by default, of all of them."""
+        asked = self._plan.policy.domain.project(self._plan.query.attributes)
+        wanted = [asked.names] if sets is None else checked_sets(asked, sets)
+        tables = counted(self._engine, self._plan, wanted)
+        for table, names in zip(tables, wanted, strict=True):
+            self._checked(table, 1)
+            if names == asked.names and self._blocks is not None:
+                self._totals = BlockForm(asked, self._blocks).answer(table).tolist()
+        return tables
+
+    def tables(self, sets: AttributeSets) -> Iterator[npt.NDArray[np.int64]]:
+        """Count the records of every cell of one set of the query's attributes after the other."""
+        wanted = checked_sets(self._plan.policy.domain.project(self._plan.query.attributes), sets)
+        with task("Reading the data") as progress:
+            for table in self._engine.tables(self._plan.policy.domain, wanted, progress=progress):
+                yield self._checked(table, 1)
+
+    def totals(self) -> list[int] | None:
+        """Return the counts of the blocks; the data are read for them only if no mechanism asked for all counts."""
+        if self._blocks is not None and self._totals is None:
+            self.counts()
+        return self._totals
+
+    def lattice_sums(self, lattice: Lattice) -> npt.NDArray[np.int64]:
+        """Add up what the records give each node of a lattice."""
+        with task("Reading the data") as progress:
+            domain, names = self._plan.policy.domain, self._plan.query.attributes
+            return self._checked(self._engine.lattice_sums(domain, names, lattice, progress=progress), lattice.unit)
+
+    def assignments(self, assignment: Assignment) -> npt.NDArray[np.int64]:
+        """Return each centre's number of records and their clipped offsets added up."""
+        with task("Reading the data") as progress:
+            domain, names = self._plan.policy.domain, self._plan.query.attributes
+            sums = self._engine.assignments(domain, names, assignment, progress=progress)
+        self._checked(sums[:, 0], assignment.unit)
+        return sums
+
+    def _checked(self, sums: npt.NDArray[np.int64], unit: int) -> npt.NDArray[np.int64]:
+        self.records = int(sums.sum()) // unit
+        public_records(self._plan, self.records)
+        return sums
+
+
+def counted(engine: Engine, plan: Plan, sets: AttributeSets) -> list[npt.NDArray[np.int64]]:
+    """Count the records of every cell of several sets of attributes."""
+    with task("Reading the data") as progress:
+        return engine.counts(plan.policy.domain, sets, progress=progress)
+
+
+def public_records(plan: Plan, records: int) -> int | None:
+    """Return the number of records where it is public, or refuse one that is not what was stated."""
+    if plan.policy.size == "unknown":
+        return None
+    for stated, who in ((plan.policy.records, "policy states"), (plan.records, "plan was made for")):
+        if stated is not None and stated != records:
+            raise DataError(
+                f"the number of rows does not match the one that the {who}.",
+                hint="correct the policy, or the data, and make a new plan.",
+            )
+    return records
+
 
 MOST_VALUES = 40_000_000
 """SQLite stores texts below 10^9 bytes. A value takes 22 at most; over a tenth is left for the rest of a document."""
@@ -134,3 +217,29 @@ def compare_facts(engine: Engine, plan: Plan, ledger: Ledger) -> None:
         hint="blowfish data check tells the custodian which, before anything is spent. Correct the fact, or the "
         "data; nothing was handed out. The check is exact, so only a few policies may fail it.",
     )
+
+
+# Whether data fit a policy, for the custodian: the counts are exact, and no part of a release.
+
+
+@dataclass(frozen=True)
+class PolicyCheck:
+    """How data fit a policy: its domain, and the counts that it states."""
+
+    domain: DataCheck
+    contradicted: tuple[str, ...]
+    """The known facts that the data contradict, in words."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the domain covers every row and no stated count is wrong."""
+        return self.domain.fits and not self.contradicted
+
+
+def check_data(engine: Engine, policy: Policy) -> PolicyCheck:
+    """Count the rows that the domain does not cover, and compare the data with the stated facts."""
+    report = engine.check(policy.domain)
+    # Rows outside the domain are counted nowhere, so facts are compared only where all rows fit.
+    sound = {column.name for column in report.columns if column.fits}
+    wrong = contradicted(policy, lambda names: engine.counts(policy.domain, [names])[0], sound)
+    return PolicyCheck(report, tuple(fact.words(policy.domain) for fact in wrong))

@@ -10,18 +10,307 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Self, TypeAlias
 
-from blowfish_privacy.privacy.certificate import Certificate
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import quoted
+from blowfish_privacy.errors import DataError, SpecError
+from blowfish_privacy.known_facts.facts import crosses
+from blowfish_privacy.mechanisms import Mechanism
+from blowfish_privacy.mechanisms.constraints import Constraints
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.certificate import Certificate, Population
 from blowfish_privacy.privacy.measure import meanings, short
+from blowfish_privacy.privacy.public_totals import Totals, blocks, selected_totals, stated_totals
+from blowfish_privacy.privacy.sensitivity import sensitivity
+from blowfish_privacy.queries import Query
+from blowfish_privacy.queries.query import Pattern, named
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.kept_values import KeptValues, Noisy
-from blowfish_privacy.release.notices import own_notices
 from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.arrays import Integers
+from blowfish_privacy.support.exact import about, show
+from blowfish_privacy.support.files import make_durable, unfinished
 from blowfish_privacy.version import __version__
+
+# Noisy values that are too many for a document: they are kept in a file of their own, which the document names.
+#
+# The file is a NumPy array of 64-bit whole numbers (``.npy``). The document states its hash, and the file is named
+# after that. Beside a ledger in a file there is a folder for such files, whose name ends in ``.values``. A file is
+# complete and durable before its document is recorded, but waits under another name (``.pending``) until it is: the
+# record decides which of several is handed out, :func:`settle` gives that one its name and removes the others, and a
+# crash in between is mended when the release is asked for again.
+
+MOST_IN_DOCUMENT = 5_000_000
+"""Above so many values, a mechanism that draws them in pieces has them kept in a file."""
+
+_TYPE = "<i8"
+_CHUNK = 2**22
+
+
+@dataclass(frozen=True)
+class KeptValues:
+    """What a document states of values that are kept in a file."""
+
+    sha256: str
+    number: int
+
+    @property
+    def file(self) -> str:
+        """The name of the file."""
+        return f"values-{self.sha256[:32]}.npy"
+
+    def to_document(self) -> dict[str, Any]:
+        """Write what the document states."""
+        return {"file": self.file, "sha256": self.sha256, "number": self.number}
+
+    @classmethod
+    def from_document(cls, stated: Any) -> Self:
+        """Read what :meth:`to_document` writes; the name of the file follows from the hash."""
+        made = cls(str(stated["sha256"]), int(stated["number"]))
+        if stated != made.to_document():
+            raise SpecError("the document is damaged: what it states of its values has the wrong form.")
+        return made
+
+    def read(self, folder: Path | None) -> npt.NDArray[np.int64]:
+        """Map the file's values into memory, once it is certain that they are those of the document."""
+        hint = f"keep {self.file} in the folder of the document."
+        if folder is None:
+            raise SpecError("the values are in a file beside the document.", hint="load the release from its file.")
+        try:
+            if _hash(folder / self.file) != self.sha256:
+                raise SpecError(f"{self.file} was changed after it was written: its hash does not match.")
+            values = np.asarray(np.load(folder / self.file, mmap_mode="r", allow_pickle=False))
+        except (OSError, ValueError):
+            raise SpecError(f"the file of the values, {self.file}, cannot be read.", hint=hint) from None
+        if values.shape != (self.number,) or values.dtype != np.dtype(_TYPE):
+            raise SpecError(f"{self.file} does not hold the values that the document states.", hint=hint)
+        return values
+
+    def copy(self, source: Path, target: Path) -> None:
+        """Copy the file into another folder, completely or not at all."""
+        if (target / self.file).exists() and _hash(target / self.file) == self.sha256:
+            return
+        part = target / f".{self.file}.{token_hex(4)}.part"
+        try:
+            with unfinished(str(part)):
+                shutil.copyfile(source / self.file, part)
+                make_durable(part)
+                os.replace(part, target / self.file)
+            return
+        except OSError as error:
+            reason = error.strerror
+        raise DataError(f"{target / self.file} cannot be written: {reason}.")
+
+
+Noisy: TypeAlias = npt.NDArray[np.int64] | KeptValues
+"""Noisy values, or where they are kept."""
+
+
+def check_room(folder: Path, number: int) -> None:
+    """Refuse values for which the disk has no room."""
+    needed, free = 8 * number, shutil.disk_usage(folder.parent).free
+    if needed > free:
+        raise DataError(
+            f"the values need {needed / 1e9:.1f} GB beside the ledger, where {free / 1e9:.1f} GB are free.",
+            hint="make room, or keep the ledger on another disk. Nothing was charged.",
+        )
+
+
+def keep(folder: Path, key: str, number: int, pieces: Iterable[npt.NDArray[np.int64]]) -> KeptValues:
+    """Write values piece by piece; the file waits until its document is recorded under the key of the release."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        part = folder / f".{token_hex(8)}.part"
+        with unfinished(str(part)):
+            kept = _write(part, number, pieces)
+            os.replace(part, folder / _pending(kept.file, key))
+        make_durable(folder)
+        return kept
+    except OSError as error:
+        reason = error.strerror
+    raise DataError(f"the values cannot be written beside the ledger: {reason}.", hint="check the disk's free space.")
+
+
+def settle(folder: Path, key: str, kept: KeptValues) -> None:
+    """Give the file of a recorded document its name, and remove those that were not recorded under its key."""
+    for path in folder.glob(_pending("*", key)):
+        if path.name == _pending(kept.file, key):
+            os.replace(path, folder / kept.file)
+            make_durable(folder)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _write(path: Path, number: int, pieces: Iterable[npt.NDArray[np.int64]]) -> KeptValues:
+    digest, written = hashlib.sha256(), 0
+    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600), "w+b") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": _TYPE, "fortran_order": False, "shape": (number,)})
+        file.seek(0)
+        digest.update(file.read())
+        for piece in pieces:
+            content = piece.astype(_TYPE, copy=False).tobytes()
+            file.write(content)
+            digest.update(content)
+            written += len(piece)
+        file.flush()
+        os.fsync(file.fileno())
+    if written != number:
+        raise DataError("the mechanism drew a different number of values than it stated.")
+    return KeptValues(digest.hexdigest(), number)
+
+
+def _pending(file: str, key: str) -> str:
+    return f".{file}.{hashlib.sha256(key.encode()).hexdigest()[:16]}.pending"
+
+
+def _hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while content := file.read(_CHUNK):
+            digest.update(content)
+    return digest.hexdigest()
+
+
+# What must not be overlooked in a release: what has no noise, what weights cost, and groups published exactly.
+
+NO_NOISE = "NO NOISE"
+_LISTED = 10
+
+
+def notices(plan: Plan) -> list[str]:
+    """Say loudly what must not be overlooked, in any group."""
+    return [*planned_exactly(plan), *own_notices(plan)]
+
+
+def own_notices(plan: Plan) -> list[str]:
+    """Say the same of a plan, or of the costliest of its groups, as documents do: each group has its own there."""
+    said: list[str] = []
+    if plan.amount == 0 and plan.policy.known and plan.policy.graph.project(plan.query.attributes).has_edges:
+        said.append(
+            "NO NOISE: no secret pair that the known facts leave possible changes this answer, so it will be "
+            "published exactly. It may tell any other values apart."
+        )
+    elif plan.amount == 0:
+        attributes = ", ".join(map(quoted, plan.query.attributes))
+        said.append(
+            f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
+            "published exactly. If that is not what you want, change the policy."
+        )
+    selection = plan.selection
+    which = "in each group" if selection.by else "that are selected"
+    records = f"The number of records {which}" if selection else "The number of records"
+    said += [*plan.mechanism.notices_for(records), *_weights(plan)]
+    if plan.amount and crosses(plan.policy):
+        said.append(
+            "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
+            "a comparison with it is one of accuracy only."
+        )
+    if not plan.certificate.sensitivity.exact:
+        said.append("The sensitivity is an upper bound: the true privacy loss may be smaller than stated.")
+    return said
+
+
+def _weights(plan: Plan) -> Iterator[str]:
+    """Say what weights cost: the noise covers the heaviest record that the domain declares."""
+    weight, policy = plan.query.weighted_by, plan.population.policy
+    if weight is None or not plan.amount:
+        return
+    largest = policy.domain[weight].show(policy.domain[weight].size - 1)
+    less = f"A smaller declared range of {weight} (outside: clamp) means less noise."
+    usual = sensitivity(plan.query.unweighted(), policy).value
+    if not usual or plan.query.divisor_measured or policy.known:
+        yield f"Weights reach {largest}, and the noise covers the heaviest record. {less}"
+    else:
+        times = about(float(sensitivity(plan.query, policy).value / usual))
+        yield f"Weights reach {largest}, so the noise is {times} times that of an answer without weights. {less}"
+
+
+def planned_exactly(plan: Plan) -> list[str]:
+    """Say which groups of a plan will be published exactly, where others will not."""
+    if not plan.parts or not plan.amount:
+        return []
+    by = plan.policy.domain.project(plan.selection.by)
+    said = of_groups((by.say(cell), part.notices) for cell, part in plan.parts.items())
+    return [notice for notice in said if notice.startswith(NO_NOISE)]
+
+
+def of_groups(said: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
+    """Say of some groups only that they have no noise; what else is said is said of the release."""
+    every, by_notice = 0, dict[str, list[str]]()
+    for group, notices in said:
+        every += 1
+        for notice in notices:
+            by_notice.setdefault(notice, []).append(group)
+    return [
+        _named(notice, groups) if notice.startswith(NO_NOISE) and len(groups) < every else notice
+        for notice, groups in by_notice.items()
+    ]
+
+
+def _named(notice: str, groups: Sequence[str]) -> str:
+    more = len(groups) - _LISTED
+    listed = "; ".join(groups[:_LISTED]) + (f"; and {more:,} more groups" if more > 0 else "")
+    return f"{NO_NOISE} for {listed}{notice.removeprefix(NO_NOISE)}"
+
+
+# Public totals of a release: which ones its document publishes, and all that its estimates meet.
+
+KEY = "public_totals"
+"""Where a document has the exact counts of the blocks that no secret pair leaves, in the order of their first cells."""
+
+_MOST_CELLS = 50_000_000
+"""More cells than any document lists; only clusters have so many, and they need no list of them."""
+
+
+def published(query: Query, policy: Policy, mechanism: Mechanism) -> Integers | None:
+    """Return the block of each cell of a query, where the counts of blocks are public and not in the answer anyhow."""
+    if query.on(policy.domain).pattern not in (Pattern.CELLS, Pattern.RANKS):
+        return None
+    labels = blocks(policy, query.attributes)
+    return None if labels is None or int(labels.max()) < mechanism.exact_parts else labels
+
+
+def words(query: Query, labels: Integers) -> str:
+    """Say what a document publishes exactly beside its noisy values."""
+    many = int(labels.max()) + 1
+    return (
+        f"how many records are in each of the {many:,} blocks of {named(query.attributes)} that no secret pair leaves"
+    )
+
+
+def read(written: Any, labels: Integers | None, records: int | None) -> Totals:
+    """Read the totals of a document, and refuse numbers that cannot be the counts of its blocks."""
+    whole = isinstance(written, list) and all(type(count) is int and count >= 0 for count in written)
+    if labels is None or not whole or len(written) != int(labels.max()) + 1 or sum(written) != records:
+        raise SpecError("the document is damaged: its public totals are not counts of the policy's blocks.")
+    return Totals(labels, np.array(written, dtype=np.int64))
+
+
+def constraints(
+    query: Query, population: Population, records: int | None, counted: Totals | None
+) -> Constraints | None:
+    """Collect all public totals of a query's cells; None where the number of records is secret.
+
+    Of some records only, those inside a box, stated facts say nothing, and cells outside the box are empty.
+    """
+    policy, box = population.whole, population.box
+    if records is None or query.on(policy.domain).pattern not in (Pattern.CELLS, Pattern.RANKS):
+        return None
+    domain = query.own_domain(policy.domain)
+    if domain.size > _MOST_CELLS:
+        return None
+    totals = [selected_totals(domain, box, records), *([] if counted is None else [counted])]
+    stated = [] if box or population.groups else stated_totals(policy, query.attributes, records)
+    return Constraints.of([*totals, *stated])
+
 
 FORMAT = "blowfish-privacy release"
 VERSION = 1

@@ -3,23 +3,125 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import isclose
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from blowfish_privacy.domain import quoted
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.graphs import AddRemove, FullDomain
+from blowfish_privacy.mechanisms import Error, ExpectedError
+from blowfish_privacy.mechanisms.constraints import ConstrainedError
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import furthest, furthest_apart
 from blowfish_privacy.policies.explain import presence_only
+from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.privacy.measure import RHO, meaning_words
+from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.privacy.sensitivity import Norm, Records
-from blowfish_privacy.release import public_totals
-from blowfish_privacy.release.error_left import error_left
-from blowfish_privacy.release.rival import comparison, kind_of_plain
-from blowfish_privacy.release.whole_record import any_change, full_domain
+from blowfish_privacy.queries.query import Pattern, joined
+from blowfish_privacy.release import document
+from blowfish_privacy.release.losses import any_change, full_domain
+from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.support.exact import about, rounded_up
 
 if TYPE_CHECKING:
     from blowfish_privacy.release.plan import Plan
+
+
+# How wrong the estimates that are shown will be: public totals, which they meet, take away a part of the noise.
+
+
+def error_left(plan: Plan) -> float | None:
+    """Return the typical error of cells that meet every public total; None if there are none, or for other answers."""
+    policy, query, error = plan.population.policy, plan.query, plan.expected_error()
+    if not isinstance(error, ExpectedError) or query.on(policy.domain).pattern is not Pattern.CELLS:
+        return None
+    blocks = document.published(query, policy, plan.mechanism)
+    counted = None if blocks is None else Totals(blocks, np.zeros(int(blocks.max()) + 1, dtype=np.int64))
+    # The error does not depend on the counts, which nobody has asked for yet.
+    records = None if policy.size == "unknown" else plan.records or 0
+    constraints = document.constraints(query, plan.population, records, counted)
+    if constraints is None or len(constraints.stated) == 1:
+        return None
+    return ConstrainedError.of_cells(error, constraints).rmse
+
+
+# Plain differential privacy, which every plan is compared with.
+
+_RIVALS: WeakKeyDictionary[Plan, Plan | None] = WeakKeyDictionary()
+"""What plans were compared with: a comparison is made in several places, and some take seconds to plan."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of an answer that has an error of its own."""
+
+    title: str
+    numbers: int
+    rmse: float
+    plain: float | None
+    """The error under plain differential privacy."""
+
+
+def plain_error(plan: Plan) -> Error | None:
+    """Say how wrong plain differential privacy would be for the same question and epsilon; None if out of reach.
+
+    A policy that is plain differential privacy itself is compared with nothing.
+    """
+    rival = rival_of(plan)
+    error = None if rival is None else rival.expected_error()
+    return error if error is not None and error.of == plan.expected_error().of else None
+
+
+def comparison(plan: Plan) -> list[Part]:
+    """Compare the parts of an answer, where their errors differ, with those under plain differential privacy."""
+    parts, rival = plan.mechanism.parts(), rival_of(plan)
+    usual = {} if rival is None else {title: rmse for title, _, rmse in rival.mechanism.parts()}
+    return [Part(title, numbers, rmse, usual.get(title)) for title, numbers, rmse in parts]
+
+
+def kind_of_plain(policy: Policy) -> str | None:
+    """Say which differential privacy a policy is itself, bounded or add-or-remove; None if it is none."""
+    if presence_only(policy) and not policy.known:
+        return "add-or-remove"
+    return "bounded" if policy.size != "unknown" and is_differential_privacy(policy) else None
+
+
+def rival_of(plan: Plan) -> Plan | None:
+    """Plan the same question at the same epsilon under plain differential privacy; None where the policy is that."""
+    if not plan.amount or kind_of_plain(plan.policy) is not None:
+        return None
+    if plan not in _RIVALS:
+        _RIVALS[plan] = _planned(plan)
+    return _RIVALS[plan]
+
+
+def _planned(plan: Plan) -> Plan | None:
+    from blowfish_privacy.release.plan import make_plan
+
+    secret = plan.policy.size == "unknown"
+    options: dict[str, Any] = {"size": plan.policy.size, "rows_per_person": plan.policy.rows_per_person}
+    usual = Policy(plan.policy.domain, secrets=AddRemove() if secret else FullDomain(), **options)
+    kind = type(plan.mechanism)
+    # One that was asked for by name is compared with itself, a default with the default.
+    named = None if kind.default_for(plan.query) else kind.name
+    try:
+        asked = joined(plan.query, plan.selection)
+        spending = Spending(plan.mechanism.counted_in, plan.amount, noise="gaussian" if plan.rho else "laplace")
+        rival = make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
+        if rival.mechanism.stands_in_for and not plan.mechanism.stands_in_for:
+            # It was chosen over a better guarantee, and guarantees are compared.
+            named = rival.mechanism.stands_in_for
+            rival = make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
+        return replace(rival, assumed=plan.assumed)
+    except BlowfishError:
+        return None
+
 
 _SHOWN = 3
 _LISTED = 10
@@ -142,9 +244,9 @@ def _parts(plan: Plan) -> Iterator[str]:
 
 def _totals(plan: Plan) -> Iterator[str]:
     """Say which counts are published exactly, and what public totals do for the error of a cell."""
-    blocks = public_totals.published(plan.query, plan.population.policy, plan.mechanism)
+    blocks = document.published(plan.query, plan.population.policy, plan.mechanism)
     if blocks is not None:
-        yield f"Published exactly beside it: {public_totals.words(plan.query, blocks)}."
+        yield f"Published exactly beside it: {document.words(plan.query, blocks)}."
     inside = (part.mechanism.without_noise() for part in (plan, *plan.parts.values()) if part.amount)
     yield from (f"Published exactly in it: {shown}." for shown in dict.fromkeys(inside) if shown is not None)
     met = error_left(plan)
@@ -175,7 +277,7 @@ def _cost(plan: Plan) -> Iterator[str]:
 
 
 def _name_only(plan: Plan) -> Iterator[str]:
-    from blowfish_privacy.release.far_apart import in_name_only
+    from blowfish_privacy.release.losses import in_name_only
 
     yield from in_name_only(plan)
 
@@ -192,7 +294,7 @@ def _steps_alone(plan: Plan) -> int:
 
 
 def _seen(plan: Plan) -> tuple[str, ...] | None:
-    from blowfish_privacy.release.far_apart import attributes_seen
+    from blowfish_privacy.release.losses import attributes_seen
 
     return attributes_seen(plan)
 

@@ -12,7 +12,9 @@ from functools import reduce
 from operator import add
 from typing import Any, cast
 
-from blowfish_privacy.domain import Cell, Domain
+import numpy as np
+
+from blowfish_privacy.domain import Attribute, Cell, Domain
 from blowfish_privacy.errors import PolicyError, QueryError, RefusalError
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.policies import Policy
@@ -21,8 +23,8 @@ from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import check_asked
-from blowfish_privacy.release.plan import Plan, plan_population
-from blowfish_privacy.release.public_sizes import PublicSizes
+from blowfish_privacy.release.document import KEY, write
+from blowfish_privacy.release.plan import Plan, PublicSizes, plan_population
 from blowfish_privacy.release.spending import Noise, Spending
 from blowfish_privacy.support.progress import task
 
@@ -175,3 +177,30 @@ def _rebuilt(plan: Plan, part: Plan, population: Population) -> Plan:
         raise PolicyError("the plan's mechanism does not answer its query.", hint=_NEW_PLAN) from None
     labels: dict[str, Any] = {"name": plan.name, "key": plan.key, "selection": plan.selection, "errors": part.errors}
     return Plan(plan.query, population.whole, mechanism, certificate, records, population, **labels)
+
+
+# The document of a release of groups: what all of them prove together, and a part for each.
+
+OF_A_PART = ("values", "unit", "records", "error", "mechanism", "guarantee", "notices")
+
+
+def join(plan: Plan, bodies: Mapping[Cell, dict[str, Any]], **options: Any) -> dict[str, Any]:
+    """Join the documents of the groups into one, which states what all of them prove together.
+
+    ``left_out`` says for how many groups nothing was released.
+    """
+    domain, by = plan.policy.domain, plan.selection.by
+    parts = [
+        {"value": [label(domain[name], at) for name, at in zip(by, cell, strict=True)]}
+        | {key: body[key] for key in (*OF_A_PART, KEY) if key in body}
+        for cell, body in bodies.items()
+    ]
+    left_out = sum(1 for _ in plan.selection.groups(domain)) - len(parts)
+    whole = write(plan, np.zeros(0, dtype=np.int64), **options)
+    return {**whole, "groups": {"left_out": left_out, "parts": parts}}
+
+
+def label(attribute: Attribute, position: int) -> Any:
+    """Write a value that the records of a group share."""
+    value = attribute.value(position)
+    return value if isinstance(value, str | int) else str(value)

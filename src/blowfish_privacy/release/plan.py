@@ -3,24 +3,320 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Generic
+from functools import cached_property
+from math import ceil, log10
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms import Error, Mechanism, candidates
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.aggregates.aggregates import AttributeSets
+from blowfish_privacy.domain import Box, Cell, Domain, Level
+from blowfish_privacy.errors import BlowfishError, DataError, QueryError, RefusalError, UnconfirmedServerError
+from blowfish_privacy.known_facts.facts import crosses
+from blowfish_privacy.mechanisms import Error, Mechanism, TooFewError, candidates
 from blowfish_privacy.mechanisms.error import MeanError, shown
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, Population
-from blowfish_privacy.privacy.measure import Measure
+from blowfish_privacy.privacy.measure import RHO, Measure
+from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import ALL_RECORDS, Asked, Query, Selection
 from blowfish_privacy.queries.query import asked_to_file, split
-from blowfish_privacy.release.calibration import Calibration
-from blowfish_privacy.release.public_sizes import PublicSizes
 from blowfish_privacy.release.spending import Spending
-from blowfish_privacy.support.exact import positive
+from blowfish_privacy.support.exact import positive, readable
+from blowfish_privacy.support.progress import task
+
+# How many records the parts of a table have, where everybody may know it.
+
+Number = TypeVar("Number")
+
+
+@dataclass(frozen=True, eq=False)
+class PublicSizes:
+    """The number of records with each value of some attributes that no secret pair changes."""
+
+    domain: Domain
+    """That of these attributes alone."""
+    table: npt.NDArray[np.int64]
+
+    def inside(self, box: Box) -> int:
+        """Add up the records inside a box on these attributes."""
+        return int(sliced(self.table, self.domain, box).sum())
+
+
+def sizes_needed(asked: Asked, policy: Policy) -> tuple[str, ...]:
+    """Name the attributes whose table a plan needs, where it is public and the policy may not state it.
+
+    A query of all records needs their number alone, and names none.
+    """
+    query, selection = split(asked)
+    if not query.needs_records or policy.size == "unknown" or selection.is_everything(policy.domain):
+        return ()
+    names = tuple(name for name in selection.attributes if policy.domain.resolves(name))
+    if policy.compensation == "anywhere" and crosses(policy):
+        # Records that move along may change what no secret pair changes.
+        return ()
+    return () if any(policy.graph.changes(name) for name in names) else names
+
+
+class Countable(Protocol):
+    """What may be asked for public numbers: an engine, or what remembers its answers."""
+
+    def rows(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    def counts(self, domain: Domain, sets: AttributeSets) -> list[npt.NDArray[np.int64]]:
+        """Return the table of each set of attributes."""
+        ...
+
+
+class PublicNumbers:
+    """Asks the data for the numbers of records that are public, that a plan needs, and that the policy does not state.
+
+    They are asked for once, and nothing else is. ``told`` is called with each, in words.
+    """
+
+    def __init__(
+        self, policy: Policy, engine: Callable[[], Countable], told: Callable[[str], None] = lambda words: None
+    ) -> None:
+        self._policy, self._engine, self._told = policy, engine, told
+        self._asked: dict[tuple[str, ...], PublicSizes] = {}
+        self._missed: set[str] = set()
+
+    def records(self, asked: Asked) -> int | None:
+        """Return the number of records, where a plan needs it."""
+        query, selection = split(asked)
+        unstated = self._policy.records is None and self._policy.size == "known"
+        # Of groups whose sizes are secret an error is stated at their share of the records.
+        groups = query.divided and not selection.where and any(map(self._policy.graph.changes, selection.by))
+        asks = unstated and query.needs_records and (groups or selection.is_everything(self._policy.domain))
+        return self._rows if asks else self._policy.records
+
+    def sizes(self, asked: Asked) -> PublicSizes | None:
+        """Return the numbers of records of parts, where a plan needs them."""
+        names = sizes_needed(asked, self._policy)
+        if names and names not in self._asked:
+            (table,) = self._engine().counts(self._policy.domain, [names])
+            self._asked[names] = PublicSizes(self._policy.domain.project(names), table)
+            self._told(f"Asked the data for the numbers of records by {', '.join(names)} alone, which are public here.")
+        return self._asked.get(names)
+
+    @cached_property
+    def _rows(self) -> int:
+        rows = self._engine().rows()
+        self._told(f"Asked the data for the number of records alone, which is public here: {rows:,}.")
+        return rows
+
+
+class CautiousNumbers(PublicNumbers):
+    """Goes without a number where the data cannot be asked for it, and says so."""
+
+    def records(self, asked: Asked) -> int | None:
+        """Return the number of records, if it is needed and can be asked for."""
+        return self._or_none(lambda: super(CautiousNumbers, self).records(asked))
+
+    def sizes(self, asked: Asked) -> PublicSizes | None:
+        """Return the numbers of records of parts, if they are needed and can be asked for."""
+        return self._or_none(lambda: super(CautiousNumbers, self).sizes(asked))
+
+    def _or_none(self, ask: Callable[[], Number]) -> Number | None:
+        try:
+            return ask()
+        except UnconfirmedServerError:
+            # It waits for the user, who can let it be asked.
+            raise
+        except DataError as error:
+            if error.message not in self._missed:
+                self._missed.add(error.message)
+                self._told(f"Planned without the number of records: {error.message}")
+            return None
+
+
+def sliced(table: npt.NDArray[Any], domain: Domain, box: Box) -> npt.NDArray[Any]:
+    """Keep the cells of a table that lie inside a box; the others become 0.
+
+    A box on a hierarchy whose levels the table has is made of values of the lowest of these.
+    """
+    for axis, name in enumerate(domain.names):
+        subset, level = box.get(domain.column(name)), domain[name]
+        if subset is not None:
+            inside = np.zeros(table.shape[axis], dtype=np.int64)
+            for start, stop in subset.runs:
+                inside[level.positions[start:stop] if isinstance(level, Level) else slice(start, stop)] = 1
+            table = table * inside.reshape([-1 if other == axis else 1 for other in range(table.ndim)])
+    return table
+
+
+# Choosing a mechanism, and the smallest amount for an error.
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Finds the mechanism for what may be lost: the most accurate of several, for all groups of records together."""
+
+    query: Query
+    population: Population
+    kinds: Sequence[type[Mechanism]]
+    records: int | None
+    named: bool
+    """Whether the mechanism was asked for by name, so that it is taken even where others suit better."""
+    spending: Spending
+
+    def __call__(self, amount: Fraction) -> Chosen:
+        """Choose and calibrate such that the records' release loses what may be lost, in one measure or another."""
+        made: dict[Measure, Mechanism] = {}
+        refusal: BlowfishError | None = None
+        for measure, lost in self.spending.choices(amount).items():
+            try:
+                made[measure] = self._made(measure, lost)
+            except (RefusalError, QueryError) as error:
+                # What is said of the noise that was asked for comes first, and that there is none comes last.
+                refusal = error if refusal is None or isinstance(refusal, _NoneError) else refusal
+        if not made:
+            raise refusal or RefusalError("nothing may be lost, so there is no release.")
+        best = min(made.values(), key=lambda mechanism: mechanism.compared_error())
+        if best.blind:
+            raise TooFewError.of(self.records or 0, amount)
+        return Chosen(best, {measure: each.expected_error().rmse for measure, each in made.items()})
+
+    def solve(self, error: Fraction) -> Fraction:
+        """Find the smallest amount of three digits for a root mean squared error."""
+        if self.query.divisor_measured or (self.query.divided and self.population.policy.size == "unknown"):
+            weighted = "the sum of the weights, which is not known beforehand."
+            number = weighted if self.query.divisor_measured else "the number of records, which is secret here."
+            raise RefusalError(
+                f"how wrong a mean is depends on {number}",
+                hint="state epsilon instead of error.",
+            )
+        with task("Solving for an error"):
+            return smallest_amount(lambda amount: self(amount).mechanism, error)
+
+    def _made(self, measure: Measure, amount: Fraction) -> Mechanism:
+        kinds = [kind for kind in self.kinds if kind.counted_in is measure]
+        if not kinds and self.named:
+            kind, other = self.kinds[0], self.kinds[0].counted_in.name
+            raise _NoneError(f"the mechanism {kind.name} loses {other}, not {measure.name}.", hint=_GIVE[other])
+        if not kinds:
+            noise = "Gaussian" if measure is RHO else "Laplace"
+            raise _NoneError(f"there is no mechanism with {noise} noise for this query.", hint="allow the other noise.")
+        first = self._chosen(kinds, measure, amount)
+        if self.population.box or self.population.groups:
+            return self._spending_all(kinds, first, amount)
+        return first
+
+    def _spending_all(self, kinds: Sequence[type[Mechanism]], first: Mechanism, wanted: Fraction) -> Mechanism:
+        """Give one group as much as lets all groups together lose what they may.
+
+        Losses grow in proportion to what one group is given, but for the choice between mechanisms.
+        """
+        mechanism, amount = first, wanted
+        for _ in range(_MOST_TRIES):
+            lost = self.population.certificate(mechanism.certify(self.population.policy)).amount
+            if lost in (0, wanted):
+                return mechanism
+            amount *= wanted / lost
+            mechanism = self._chosen(kinds, first.counted_in, amount)
+        # A record that moves is one that goes and one that comes.
+        return self._chosen(kinds, first.counted_in, wanted / 2)
+
+    def _chosen(self, kinds: Sequence[type[Mechanism]], measure: Measure, amount: Fraction) -> Mechanism:
+        policy = self.population.policy
+        given: dict[str, Any] = {measure.name: amount, "records": self.records}
+        suited = [kind for kind in kinds if self.named or kind.suits(self.query, policy, **given)]
+        if not self.named:
+            suited = self._preferred(suited)
+        if len(suited) == 1:
+            return suited[0].calibrated(self.query, policy, **given)
+        made: list[Mechanism] = []
+        refusal: BlowfishError = RefusalError("no mechanism answers this query under this policy.")
+        for kind in suited:
+            try:
+                made.append(kind.calibrated(self.query, policy, **given))
+            except (RefusalError, QueryError) as error:
+                refusal = error
+        if not made:
+            raise refusal
+        return min(made, key=lambda mechanism: mechanism.compared_error())
+
+    def _preferred(self, suited: Sequence[type[Mechanism]]) -> list[type[Mechanism]]:
+        """Leave out what others stand in for, or the others where an error is asked for, which is to be guaranteed."""
+        if self.spending.error is not None:
+            return [kind for kind in suited if not kind.stands_in_for]
+        replaced = {kind.stands_in_for for kind in suited}
+        return [kind for kind in suited if kind.name not in replaced]
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The mechanism that was chosen, and the typical errors of the kinds of noise that it was chosen from."""
+
+    mechanism: Mechanism
+    errors: Mapping[Measure, float]
+
+
+_MOST_TRIES = 4
+_GIVE = {"rho": "give rho, or delta beside epsilon.", "epsilon": "give epsilon, or allow Laplace noise."}
+
+
+class _NoneError(QueryError):
+    """No mechanism has this noise."""
+
+
+def smallest_amount(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
+    """Find the smallest amount of three digits whose root mean squared error is at most what is wanted."""
+
+    def good(amount: Fraction) -> bool:
+        try:
+            return calibrate(amount).expected_error().rmse <= wanted
+        except (QueryError, TooFewError):  # noise too large to be drawn is too large to be wanted
+            return False
+
+    # Errors shrink about as fast as the amount grows, or its root, so the error at 1 says where to look.
+    power = _power_of_ten(calibrate, wanted)
+    while power > _SMALLEST and good(power / 10):
+        power /= 10
+    while not good(power):
+        power *= 10
+        if power > _LARGEST:
+            raise RefusalError(
+                f"no amount up to a million makes the error as small as {readable(wanted)}.",
+                hint="allow a larger error.",
+            )
+    # Now power / 10 < amount <= power; search among 101, 102, .., 1000 thousandths of power.
+    low, high = 100, 1000
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if good(power * middle / 1000) else (middle, high)
+    return power * high / 1000
+
+
+_SMALLEST, _LARGEST = Fraction(1, 10**9), Fraction(10**6)
+
+
+def _power_of_ten(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
+    try:
+        guess = calibrate(Fraction(1)).expected_error().rmse / float(wanted)
+    except TooFewError:
+        guess = 1.0
+    power = Fraction(10) ** ceil(log10(guess)) if guess > 0 else _SMALLEST
+    return min(max(power, _SMALLEST), _LARGEST)
+
+
+def costs(asked: Asked, policy: Policy) -> bool:
+    """Say, before anything is known of the data, whether a release is sure to cost the epsilon asked for.
+
+    Where no secret pair shows in the answer it costs nothing; where this cannot be told, a plan refuses with a reason.
+    """
+    query, selection = split(asked)
+    try:
+        return not selection and sensitivity(query, policy).value > 0
+    except BlowfishError:
+        return False
+
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -84,7 +380,7 @@ class Plan(Generic[Asks]):
 
     def plain_error(self) -> Error | None:
         """Say how wrong plain differential privacy would be; None if out of reach, or where the policy is just that."""
-        from blowfish_privacy.release.rival import plain_error
+        from blowfish_privacy.release.explain import plain_error
 
         return plain_error(self)
 
@@ -103,7 +399,7 @@ class Plan(Generic[Asks]):
     @property
     def notices(self) -> list[str]:
         """What must not be overlooked, such as an answer without noise."""
-        from blowfish_privacy.release.notices import notices
+        from blowfish_privacy.release.document import notices
 
         return notices(self)
 

@@ -22,13 +22,11 @@ from blowfish_privacy.privacy.certificate import Certificate, Population, Popula
 from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import read_asked, split
-from blowfish_privacy.release import public_totals, spec
-from blowfish_privacy.release.document import FORMAT, VERSION
-from blowfish_privacy.release.file_form import check_query
-from blowfish_privacy.release.group_documents import OF_A_PART, label
-from blowfish_privacy.release.kept_values import KeptValues
-from blowfish_privacy.release.notices import of_groups
+from blowfish_privacy.release import document, spec
+from blowfish_privacy.release.document import FORMAT, VERSION, KeptValues, of_groups
+from blowfish_privacy.release.groups import OF_A_PART, label
 from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.spec import check_query
 from blowfish_privacy.support.exact import exact, rounded_up, show
 
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
@@ -64,7 +62,7 @@ class Release:
     @cached_property
     def constraints(self) -> Constraints | None:
         """All public totals of the query's cells; None where it has no cells or the number of records is secret."""
-        return public_totals.constraints(self.query, self.population, self.records, self.blocks)
+        return document.constraints(self.query, self.population, self.records, self.blocks)
 
     def plan(self) -> Plan:
         """Return the plan that it was made by."""
@@ -189,10 +187,10 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None, folder: Path | None
     if not mechanism.fits(noisy):
         raise SpecError("the document is damaged: the number of values does not match the query.")
     blocks = None
-    if public_totals.KEY in stated:
+    if document.KEY in stated:
         governing, shown = release.population.policy, release.certificate.amount
-        labels = public_totals.published(release.query, governing, mechanism) if shown else None
-        blocks = public_totals.read(stated[public_totals.KEY], labels, release.records)
+        labels = document.published(release.query, governing, mechanism) if shown else None
+        blocks = document.read(stated[document.KEY], labels, release.records)
     return replace(release, noisy=noisy, folder=folder if kept else None, blocks=blocks)
 
 
@@ -252,7 +250,7 @@ def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
     parts = groups.get("parts") if isinstance(groups, dict) else None
     keys = {"value", *OF_A_PART}
     whole = isinstance(parts, list) and all(
-        isinstance(part, dict) and set(part) - {public_totals.KEY} == keys for part in parts
+        isinstance(part, dict) and set(part) - {document.KEY} == keys for part in parts
     )
     if not parts or not whole or not all(isinstance(part["value"], list) for part in parts):
         raise SpecError("the document is damaged: its groups have the wrong form.")

@@ -3,24 +3,498 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
+from unicodedata import normalize
+
+from annotated_types import Interval
 
 from blowfish_privacy.domain import Attribute, Domain
+from blowfish_privacy.domain.numbers import DATES, DECIMALS
 from blowfish_privacy.errors import BlowfishError, SpecError, brief, nearest
 from blowfish_privacy.graphs import Secrets
-from blowfish_privacy.known_facts.facts import Fact
+from blowfish_privacy.graphs.graph import SECRETS_FORM, Secrets
+from blowfish_privacy.known_facts.facts import FACT_FORM, Fact
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.measure import Budget
-from blowfish_privacy.release.file_form import check_policy, schema
-from blowfish_privacy.release.file_in_part import checked_in_part
-from blowfish_privacy.release.file_places import Locator
-from blowfish_privacy.release.planned_release import PlannedRelease, Unplanned, read_release, same_name, same_names
+from blowfish_privacy.privacy.measure import Budget, Measure
+from blowfish_privacy.queries import Asked, Query
+from blowfish_privacy.queries.query import SELECTION_FORM, WEIGHABLE, check_asked, read_asked, split
+from blowfish_privacy.release.spending import Noise, Spending
 from blowfish_privacy.support import yaml_text
-from blowfish_privacy.support.limits import FILE_CHARACTERS
+from blowfish_privacy.support.file_forms import (
+    EXACT_SCHEMA,
+    OUR_ERROR,
+    TAG,
+    Above0,
+    Form,
+    OneOf,
+    Positive,
+    Published,
+    Several,
+    Wanted,
+    wrong,
+)
+from blowfish_privacy.support.limits import ATTRIBUTES, FILE_CHARACTERS, RECORDS, RELEASES
 from blowfish_privacy.support.text import read_text
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+# Places in a policy file: the line, and the name that a user gave to the part that is wrong.
+
+Path: TypeAlias = tuple[str | int, ...]
+"""The keys and numbers that lead to a value of a file."""
+
+_LISTS: Mapping[Path, str] = {("releases",): "release", ("policy", "known"): "known fact"}
+"""Lists whose parts are called by their name, or by their number in words."""
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def dotted(path: Path) -> str:
+    """Write a path: ``policy.domain.age``, ``rows[0]``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def part_of(path: Path, body: Any) -> tuple[str, Path]:
+    """Name the release or the known fact that a path lies in, if any, and return the rest of the path."""
+    for holder, noun in _LISTS.items():
+        following = path[len(holder) :]
+        if path[: len(holder)] == holder and following and isinstance(following[0], int):
+            return _named(noun, following[0], _value_at(body, (*holder, following[0], "name"))), following[1:]
+    return "", path
+
+
+def place(path: Path, body: Any) -> str:
+    """Say where a path leads, as people call it: ``release 'ages': epsilon``, ``policy.domain``."""
+    part, rest = part_of(path, body)
+    return ": ".join(filter(None, (part, dotted(rest))))
+
+
+def at_line(line: int | None) -> str:
+    """Write a line, for the beginning of a message; nothing where there is none."""
+    return "" if line is None else f"line {line}: "
+
+
+def no_line(_path: Path) -> None:
+    """Name no line: what is read is not the text of a file."""
+
+
+def release_words(name: str) -> str:
+    """Name a release in a sentence."""
+    return f"release {brief(name)}"
+
+
+def _named(noun: str, number: int, name: object) -> str:
+    if isinstance(name, str) and name.strip():
+        return f"{noun} {brief(name)}"
+    return f"the {_ORDINALS[number]} {noun}" if number < len(_ORDINALS) else f"{noun} number {number + 1}"
+
+
+def _value_at(body: Any, path: Path) -> object:
+    for step in path:
+        if isinstance(body, dict) and step in body:
+            body = cast("dict[str | int, Any]", body)[step]
+        elif isinstance(body, Sequence) and not isinstance(body, str) and isinstance(step, int) and step < len(body):
+            body = body[step]
+        else:
+            return None
+    return body
+
+
+@dataclass(frozen=True)
+class Locator:
+    """Builds parts of a file, and puts the line and the path of a part in front of its errors."""
+
+    line: Callable[[Path], int | None] = no_line
+    body: Any = None
+
+    def __call__(self, path: Path, build: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Build a part, and say in its errors where it stands."""
+        try:
+            return build(*arguments, **options)
+        except BlowfishError as error:
+            raise self.located(path, error) from None
+
+    def located(self, path: Path, error: BlowfishError) -> BlowfishError:
+        """Say in an error of a part where it stands."""
+        line = self.line(path)
+        return error.within(f"{at_line(line)}{place(path, self.body)}", line)
+
+    def line_only(self, path: Path, build: Callable[..., Any], *arguments: Any) -> Any:
+        """Build a part that names itself in its errors."""
+        try:
+            return build(*arguments)
+        except BlowfishError as error:
+            error.line = self.line(path)
+            raise
+
+
+# Words that other programs use for queries and kinds of attributes, with what to write here.
+
+_QUANTILES = "write quantiles: {name}, at: [0.25, 0.5, 0.75], or median: {name}."
+_COUNTS = "write histogram: [{names}], which counts the records of each value."
+_TABLE = "write histogram: [{names}] for one table, tables: [[{names}]] for several that agree."
+_EXTREME = "the smallest and the largest value are those of one person; write quantiles: {name}, at: [0.05, 0.95]."
+
+
+def _each(words: Iterable[str], advice: str) -> dict[str, str]:
+    return dict.fromkeys(words, advice)
+
+
+QUERY_ADVICE: Mapping[str, str] = {
+    **_each(("quantile", "percentile", "percentiles", "quartile", "quartiles", "deciles"), _QUANTILES),
+    **_each(("average", "avg", "averages"), "write mean: {name}."),
+    **_each(("count", "counts", "frequency", "frequencies", "value_counts", "proportion", "share"), _COUNTS),
+    **_each(("total", "totals"), "write sum: {name}; to count records, histogram: [{name}]."),
+    **_each(("crosstab", "crosstable", "table", "pivot", "contingency", "marginal", "marginals"), _TABLE),
+    **_each(
+        ("groupby", "group_by", "by_group"), "say what is asked, and add by: [{name}], as in mean: age, by: [{name}]."
+    ),
+    **_each(("cdf", "distribution", "density", "ecdf"), "write cumulative: {name}."),
+    **_each(("clusters", "clustering", "cluster"), "write kmeans: [{names}], k: 4."),
+    **_each(("min", "max", "minimum", "maximum"), _EXTREME),
+    **_each(("variance", "var", "std", "stddev", "sd"), "for the spread, write quantiles: {name}, at: [0.25, 0.75]."),
+}
+"""What to write in place of a query that has another name here."""
+
+_DATE = f"dates are declared like {DATES}; the step may be day, week or month.".replace("{", "{{").replace("}", "}}")
+_DECIMAL = f"declare {DECIMALS}, or bins: {{binned: [0, 10, 20]}}.".replace("{", "{{").replace("}", "}}")
+
+ATTRIBUTE_ADVICE: Mapping[str, str] = {
+    **_each(("date", "dates", "datetime", "timestamp", "time", "day", "month", "year"), _DATE),
+    **_each(("decimal", "float", "double", "real", "continuous"), _DECIMAL),
+    **_each(("number", "numeric", "range", "whole"), "write {{integer: [17, 90]}} for whole numbers. " + _DECIMAL),
+    **_each(("text", "string", "str", "enum", "values", "factor"), "write {{categorical: [Female, Male]}}."),
+    **_each(("bool", "boolean"), "write {{categorical: [true, false]}}."),
+}
+"""What to write in place of a kind of attribute that has another name here."""
+
+
+# An entry under ``releases`` in a policy file.
+
+_LONGEST_NAME = 200
+_NAME = re.compile(r"[\w][\w .-]{0,99}")
+
+
+@dataclass(frozen=True)
+class PlannedRelease:
+    """One entry of the file's releases: a query, and either what it may spend or how wrong it may be."""
+
+    name: str
+    query: Asked
+    spending: Spending
+    mechanism: str | None
+
+
+@dataclass(frozen=True)
+class Unplanned:
+    """A release of a file that cannot be read or planned, and why not."""
+
+    name: str | None
+    error: BlowfishError
+    query: Asked | None = None
+    """What it asks, as far as that could be read."""
+
+
+def read_release(entry: dict[str, Any], policy: Policy, ledger: Measure | None) -> PlannedRelease:
+    """Read an entry whose form is checked; ``ledger`` is how the file's budget counts, if it states one."""
+    name = entry["name"]
+    if not is_file_name(name):
+        # The name becomes a file name.
+        said = "must begin with a letter, digit or underscore and go on with these, spaces, dots and dashes"
+        raise SpecError(f"the name {brief(name)} {said}.", hint="it becomes a file name: at most 100 characters.")
+    if sum(key in entry for key in ("epsilon", "rho", "error")) != 1:
+        raise SpecError(
+            "a release states one of epsilon, rho and error.",
+            hint="epsilon: 0.1 or rho: 0.005 to spend, or error: 25 to solve for it.",
+        )
+    query = read_asked(entry, policy.domain)
+    check_asked(*split(query), policy.domain)
+    stated = {key: entry.get(key) for key in ("epsilon", "rho", "delta", "error", "noise")}
+    spending = Spending.of(**stated, ledger=ledger, problem=SpecError)
+    return PlannedRelease(name, query, spending, entry.get("mechanism"))
+
+
+def is_file_name(name: str) -> bool:
+    """Say whether a file can be called like a release."""
+    return _NAME.fullmatch(name) is not None and len(name.encode()) <= _LONGEST_NAME
+
+
+def same_names(names: Mapping[int, str]) -> dict[int, int]:
+    """Find names that are equal, or that many file systems take for equal: only their case or encoding differs.
+
+    Each that comes later is given the place of the first.
+    """
+    first: dict[str, int] = {}
+    folded = {number: normalize("NFKC", name).casefold() for number, name in names.items()}
+    return {number: at for number, name in folded.items() if (at := first.setdefault(name, number)) != number}
+
+
+def same_name(name: str, earlier: str, line: int | None) -> SpecError:
+    """Say that a release is called like an earlier one."""
+    above = "an earlier release" if line is None else f"the release of line {line}"
+    same = f"it and {earlier!r}, {above}, would be the same file on many computers"
+    return SpecError(
+        f"{f'{above} has the same name' if name == earlier else same}.",
+        hint="give them names that differ in more than upper and lower case.",
+    )
+
+
+# The form of a whole policy file: what pydantic checks, and what the published JSON Schema says.
+#
+# Attributes, secrets, known facts and queries are unions over the kinds that are defined when a file is read, in this
+# package or elsewhere; each kind states its form.
+
+_ATTRIBUTE = OneOf(
+    "Attribute",
+    Attribute.kinds,
+    "an attribute",
+    "{integer: [17, 90]}",
+    shared=("outside", "missing"),
+    advice=ATTRIBUTE_ADVICE,
+)
+_DOMAIN = Several(dict, _ATTRIBUTE, "attributes", "domain: {age: {integer: [17, 90]}}", least=1, most=ATTRIBUTES)
+
+POLICY = Form(
+    {"domain": _DOMAIN, "secrets": SECRETS_FORM},
+    {
+        "known": Several(list, FACT_FORM, "facts", "known: [{marginal: [sex]}]"),
+        "compensation": Annotated[Literal["anywhere", "secret-moves"], Wanted("'anywhere' or 'secret-moves'")],
+        "size": Annotated[
+            Literal["known", "unknown"] | Annotated[int, Interval(ge=0, le=RECORDS)],
+            Wanted("'known', 'unknown' or a whole number of records up to 2^53"),
+        ],
+        "rows_per_person": Annotated[int, Interval(ge=1, le=RECORDS), Wanted("a whole number from 1 to 2^53")],
+    },
+    example="policy: {domain: {age: {integer: [17, 90]}}, secrets: full}",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _MechanismName:
+    """The name of a mechanism that gives one kind of answer; the mechanisms are loaded when one is named."""
+
+    answer: str
+
+    @property
+    def names(self) -> list[str]:
+        from blowfish_privacy.mechanisms import considered
+
+        return sorted(kind.name for kind in considered(self.answer) if self.answer in kind.gives)
+
+    def check(self, name: Any) -> Any:
+        """Refuse mechanisms that do not exist, or that answer other queries."""
+        if name is not None and name not in self.names:
+            raise wrong(f"{brief(name)} is not a mechanism for this query.", nearest(str(name), self.names))
+        return name
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Check by the registry, when there is a name."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
+        """List the names."""
+        return {"enum": [*self.names, None], "description": "A mechanism for this query."}
+
+
+# As in Python, but only with syntax that all languages agree on: letters beyond ASCII are not told apart.
+_NAME_SCHEMA = {"type": "string", "pattern": r"^[^\x00-/:-@\[-^`{-\x7f][^\x00-\x1f!-,/:-@\[-^`{-\x7f]{0,99}$"}
+_ELSEWHERE = {"weight": WEIGHABLE}
+_SHARED = ("name", "epsilon", "rho", "delta", "error", "noise", "mechanism", *SELECTION_FORM)
+
+
+def query_form(kind: type[Query]) -> Any:
+    """Return the form of a query of one kind, with its condition and its groups."""
+    form = kind.file_form
+    if not isinstance(form, Form):
+        return form
+    return Form(form.required, {**form.optional, **SELECTION_FORM}, form.example, form.schema, elsewhere=_ELSEWHERE)
+
+
+def release_form(kind: type[Query]) -> Any:
+    """Return the form of a release that asks one kind of query."""
+    if not isinstance(kind.file_form, Form):
+        return kind.file_form
+    form = kind.file_form
+    return Form(
+        {"name": Annotated[str, Published(_NAME_SCHEMA), Wanted("text")], **form.required},
+        {
+            **form.optional,
+            **SELECTION_FORM,
+            "epsilon": Positive,
+            "rho": Positive,
+            "delta": Positive,
+            "error": Positive,
+            "noise": Annotated[Noise, Wanted("'laplace' or 'gaussian'")],
+            "mechanism": _MechanismName(kind.answer),
+        },
+        example=f"{{name: .., {(form.example or '').strip('{}')}, epsilon: 0.1}}",
+        schema={**form.schema, "oneOf": [{"required": [key]} for key in ("epsilon", "rho", "error")]},
+        elsewhere=_ELSEWHERE,
+    )
+
+
+_RELEASE_EXAMPLE = "{name: ages, histogram: [age], epsilon: 0.1}"
+_RELEASE = OneOf("Release", Query.kinds, "a release", _RELEASE_EXAMPLE, "query", _SHARED, release_form, QUERY_ADVICE)
+_QUERY = OneOf("Query", Query.kinds, "a query", "{histogram: [age]}", "query", tuple(SELECTION_FORM), query_form)
+_LOCATION = Annotated[
+    str | None, Published({"type": ["string", "null"], "not": {"type": "string", "pattern": "\0"}}), Wanted("text")
+]
+_ABOVE_0 = {**EXACT_SCHEMA, "exclusiveMinimum": 0}
+_BUDGET = Annotated[
+    dict[str, Above0],
+    Published(
+        {
+            "type": "object",
+            "properties": {"rho": _ABOVE_0, "epsilon": _ABOVE_0, "delta": {**_ABOVE_0, "maximum": 0.01}},
+            "additionalProperties": False,
+            "oneOf": [
+                {"required": ["rho"], "maxProperties": 1},
+                {"required": ["epsilon", "delta"], "maxProperties": 2},
+            ],
+        }
+    ),
+]
+
+_START = (
+    "a policy file begins with version: 1, names the data and has a policy; blowfish demo writes one to start from."
+)
+_VERSION = "begin the file with the line version: 1; there is no other version yet."
+FILE = Form(
+    {"version": Annotated[int, Interval(ge=1, le=1), Published({"const": 1}), Wanted("1", _VERSION)], "policy": POLICY},
+    {
+        "data": _LOCATION,
+        "ledger": _LOCATION,
+        "budget": Annotated[
+            Above0 | _BUDGET | None, Wanted("a number above 0", "write 1.0, {rho: 0.05} or {epsilon: 1, delta: 1e-9}.")
+        ],
+        "releases": Several(list, _RELEASE, "releases", f"releases: [{_RELEASE_EXAMPLE}]", most=RELEASES),
+    },
+    example="version: 1 and a policy: section",
+    missing={"version": _VERSION},
+)
+
+
+def checked(
+    reader: Any, body: Any, line: Callable[[Path], int | None] = no_line, prefix: Path = (), whole: Any = None
+) -> Any:
+    """Check a part of a file with a pydantic ``TypeAdapter``, or say what is wrong with it and where.
+
+    ``prefix`` is the path to a part, and ``whole`` the file that it is a part of.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return reader.validate_python(body, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    path = (*prefix, *(part for part in first["loc"] if not str(part).startswith(TAG)))
+    part, rest = part_of(path, whole if whole is not None else body)
+    where = dotted(rest)
+    said = (
+        first.get("ctx", {}) if first["type"] == OUR_ERROR else {"message": "must have a different form.", "hint": ""}
+    )
+    message = said["message"]
+    if message.startswith("must "):
+        message = f"{where or ('' if part else 'the file')} {message}".lstrip()
+    elif where or message.startswith("."):
+        message = f"{where}{'' if message.startswith('.') else ': '}{message}".removeprefix(".")
+    # "release 'ages' must be a mapping", but "release 'ages': epsilon must be a number".
+    between = " " if not where and message.startswith("must ") else ": "
+    message = f"{part}{between}{message}" if part else message
+    found = line(path if said.get("key") is None else (*path, said["key"]))
+    raise SpecError(at_line(found) + message, hint=said["hint"] or None, line=found)
+
+
+def check_file(body: Any, line: Callable[[Path], int | None] = no_line) -> dict[str, Any]:
+    """Check the form of a whole file, or say what is wrong and where."""
+    if body is None:
+        raise SpecError("the file is empty.", hint=_START)
+    if not isinstance(body, dict):
+        # What it holds is not quoted: somebody may have given the table in place of the file that names it.
+        raise SpecError("the file is not a policy file: it does not consist of lines like version: 1.", hint=_START)
+    return checked(_reader(FILE, _known_kinds()), body, line)
+
+
+def check_release(whole: Any, number: int, line: Callable[[Path], int | None] = no_line) -> dict[str, Any]:
+    """Check the form of one of a file's releases, whatever the others are like."""
+    reader = _reader(_RELEASE, _known_kinds())
+    return checked(reader, whole["releases"][number], line, ("releases", number), whole)
+
+
+def check_policy(body: Any) -> dict[str, Any]:
+    """Check the form of a policy, as a document holds it."""
+    return checked(_reader(POLICY, _known_kinds()), body, prefix=("policy",))
+
+
+def check_query(body: Any) -> dict[str, Any]:
+    """Check the form of a query, as a document holds it."""
+    return checked(_reader(_QUERY, _known_kinds()), body, prefix=("query",))
+
+
+def _known_kinds() -> tuple[type, ...]:
+    registries = (Attribute.kinds, Secrets.kinds, Fact.kinds, Query.kinds)
+    return tuple(kind for registry in registries for kind in registry.values())
+
+
+@lru_cache(maxsize=6)
+def _reader(form: Any, _kinds: tuple[type, ...]) -> TypeAdapter[Any]:
+    """Build what checks a form, anew only when another kind was defined."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(form)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a policy file."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Untitled(GenerateJsonSchema):
+        """Leaves out titles, which only repeat the keys."""
+
+        def field_title_should_be_set(self, schema: Any) -> bool:
+            return False
+
+    written = _reader(FILE, _known_kinds()).json_schema(schema_generator=Untitled)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A policy file of blowfish-privacy",
+        **written,
+    }
+
+
+# The form of a policy file, some of whose releases may be wrong by themselves.
+
+
+def checked_in_part(whole: Any, at: Locator) -> tuple[dict[str, Any], dict[int, Unplanned]]:
+    """Check the form of a file, apart from releases that are wrong by themselves."""
+    try:
+        return check_file(whole, at.line), {}
+    except SpecError as error:
+        listed: Any = whole.get("releases") if isinstance(whole, dict) else None
+        if not isinstance(listed, list) or not listed:
+            raise
+        # Raises what is wrong elsewhere in the file.
+        body, problem = check_file({**whole, "releases": []}, at.line), error
+    releases: list[Any] = []
+    wrong: dict[int, Unplanned] = {}
+    for number, entry in enumerate(listed[:RELEASES]):
+        try:
+            releases.append(check_release(whole, number, at.line))
+        except SpecError as error:
+            name = entry.get("name") if isinstance(entry, dict) else None
+            wrong[number] = Unplanned(name if isinstance(name, str) else None, error)
+            releases.append(None)
+    if not wrong or len(listed) > RELEASES:
+        raise problem
+    return {**body, "releases": releases}, wrong
 
 
 @dataclass(frozen=True)

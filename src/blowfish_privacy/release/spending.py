@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 from blowfish_privacy.errors import BlowfishError, QueryError, brief
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure, checked_delta, rho_of
-from blowfish_privacy.support.exact import stated_amount
+from blowfish_privacy.support.exact import Number, stated_amount
 
 Noise: TypeAlias = Literal["laplace", "gaussian"]
 NOISES: tuple[str, ...] = get_args(Noise)
@@ -122,3 +122,22 @@ def _counts_in_rho(noise: Noise | None, ledger: Measure | None) -> bool:
 def _pure(rho: Fraction, ledger: Measure | None) -> Fraction:
     """Return the largest epsilon that costs a ledger no more than rho does."""
     return (RHO if ledger in (None, EPSILON) else ledger).pure(rho)
+
+
+# What may be said about a release beside its query, for type checkers and editors.
+
+Amount: TypeAlias = Number | Mapping[Any, Number]
+"""What may be lost; in a release by a public attribute, possibly by its values."""
+
+
+class Options(TypedDict, total=False):
+    """The options of ``Session.plan`` and ``Session.release``; a mechanism asked for by name is one more."""
+
+    epsilon: Amount | None
+    rho: Amount | None
+    delta: Number | None
+    error: Number | None
+    noise: Noise | None
+    name: str
+    key: str | None
+    new: bool

@@ -24,7 +24,7 @@ from blowfish_privacy.mechanisms.grid.rectangle_intervals import (
     whole_cells,
 )
 from blowfish_privacy.privacy.public_totals import records_total
-from blowfish_privacy.release.public_sizes import sliced
+from blowfish_privacy.release.plan import sliced
 from blowfish_privacy.results.pictures.map import draw_squares
 from blowfish_privacy.results.pictures.ticks import label_values
 from blowfish_privacy.results.result import Result

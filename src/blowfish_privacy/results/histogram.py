@@ -13,7 +13,7 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms import Error, ExpectedError
 from blowfish_privacy.mechanisms.constraints import ConstrainedError, Constraints
-from blowfish_privacy.release.public_sizes import sliced
+from blowfish_privacy.release.plan import sliced
 from blowfish_privacy.results.pictures.tables import draw_table, table_figure
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.arrays import Columns, Floats, Labels, estimates, standard_errors

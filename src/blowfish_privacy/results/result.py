@@ -15,7 +15,7 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release import reading
-from blowfish_privacy.release.kept_values import KeptValues
+from blowfish_privacy.release.document import KeptValues
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.drawn import Drawn
 from blowfish_privacy.results.parquet import columns_of, parquet

@@ -15,10 +15,8 @@ from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.queries.query import joined
-from blowfish_privacy.release.explain import compare
-from blowfish_privacy.release.plan import Plan, make_plan
-from blowfish_privacy.release.public_sizes import PublicSizes
-from blowfish_privacy.release.rival import comparison, rival_of
+from blowfish_privacy.release.explain import compare, comparison, rival_of
+from blowfish_privacy.release.plan import Plan, PublicSizes, make_plan
 from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.statements.budget import lost_on
 from blowfish_privacy.support.exact import about, rounded_up, show

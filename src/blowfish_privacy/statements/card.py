@@ -17,7 +17,7 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.policies.explain import unprotected
 from blowfish_privacy.privacy.measure import Measure, Strength, meanings, short
 from blowfish_privacy.release import reading, verification
-from blowfish_privacy.release.far_apart import in_name_only
+from blowfish_privacy.release.losses import in_name_only
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results import from_text
 from blowfish_privacy.statements.card_exactness import (

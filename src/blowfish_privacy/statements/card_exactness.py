@@ -8,7 +8,7 @@ from typing import Any
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.mechanisms import MeanOffsets, WeightedOffsets
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.release.public_totals import words
+from blowfish_privacy.release.document import words
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results import Result
 from blowfish_privacy.results.files import AnyResult

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import hidden, neighbouring, presence_only
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength, meaning_words
-from blowfish_privacy.release.far_apart import FarApart, attributes_seen, far_apart
+from blowfish_privacy.release.losses import FarApart, attributes_seen, far_apart
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.statements.card_layout import Item
 from blowfish_privacy.statements.card_words import FURTHER_UNDER_FACTS, few, odds, others, unit, why_exact

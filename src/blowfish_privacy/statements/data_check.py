@@ -8,7 +8,7 @@ from typing import Any
 
 from blowfish_privacy.engines import DataCheck
 from blowfish_privacy.engines.engine import ColumnCheck
-from blowfish_privacy.release.data_check import PolicyCheck
+from blowfish_privacy.release.checks import PolicyCheck
 
 HEADER = ("column", "there", "type fits", "missing", "outside", "malformed")
 

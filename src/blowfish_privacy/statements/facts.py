@@ -16,10 +16,9 @@ from blowfish_privacy.errors import BlowfishError, BlowfishWarning
 from blowfish_privacy.known_facts.facts import KnownFact
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.policy import stated_facts
-from blowfish_privacy.release.error_left import error_left
-from blowfish_privacy.release.plan import Plan, make_plan
-from blowfish_privacy.release.planned_release import PlannedRelease
-from blowfish_privacy.release.public_sizes import PublicNumbers
+from blowfish_privacy.release.explain import error_left
+from blowfish_privacy.release.plan import Plan, PublicNumbers, make_plan
+from blowfish_privacy.release.spec import PlannedRelease
 from blowfish_privacy.statements.budget import lost_on
 from blowfish_privacy.support.exact import about
 

@@ -25,7 +25,7 @@ from blowfish_privacy.policies.distances import (
 )
 from blowfish_privacy.privacy.loss import PRESENCE, Loss
 from blowfish_privacy.privacy.measure import Strength
-from blowfish_privacy.release.far_apart import lost_on, one_by_one
+from blowfish_privacy.release.losses import lost_on, one_by_one
 
 _FEW = 200
 """Every pair of values is looked at where there are so few of them, counted once for each release."""

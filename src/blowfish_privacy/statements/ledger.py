@@ -18,7 +18,7 @@ from blowfish_privacy.policies.distances import furthest_apart
 from blowfish_privacy.privacy.loss import ALL, EVERY
 from blowfish_privacy.privacy.measure import EPSILON, RHO, deltas, meanings_view, short
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.loss_by_rows import rows_released
+from blowfish_privacy.release.losses import rows_released
 from blowfish_privacy.statements.far_losses import FarLosses
 from blowfish_privacy.support.exact import rounded_up
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from blowfish_privacy.release.notices import NO_NOISE
+from blowfish_privacy.release.document import NO_NOISE
 from blowfish_privacy.release.reading import Release, notices_of
 
 _NOT_HIDDEN = (NO_NOISE, "NOT PRIVATE")

@@ -17,7 +17,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import PairPromise, is_name_only, pair_promise
 from blowfish_privacy.policies.explain import explain_pair, neighbouring
 from blowfish_privacy.privacy.measure import EPSILON, Strength
-from blowfish_privacy.release.far_apart import lost_on
+from blowfish_privacy.release.losses import lost_on
 from blowfish_privacy.release.plan import Plan
 
 EVEN = Fraction(1, 2)

@@ -11,12 +11,10 @@ from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.privacy.measure import EPSILON, Budget
 from blowfish_privacy.queries.query import split
 from blowfish_privacy.release.checks import selected
-from blowfish_privacy.release.explain import compare
-from blowfish_privacy.release.far_apart import weakest
+from blowfish_privacy.release.explain import compare, comparison
+from blowfish_privacy.release.losses import full_domain, weakest
 from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.release.planned_release import Unplanned
-from blowfish_privacy.release.rival import comparison
-from blowfish_privacy.release.whole_record import full_domain
+from blowfish_privacy.release.spec import Unplanned
 from blowfish_privacy.statements.budget import budget_view, lost_on
 from blowfish_privacy.support.exact import about, rounded, show
 

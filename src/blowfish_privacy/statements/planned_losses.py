@@ -11,7 +11,7 @@ from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.ledger.pair_loss import OwnLoss, as_charged
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO
-from blowfish_privacy.release.loss_by_rows import rows_planned, rows_released
+from blowfish_privacy.release.losses import rows_planned, rows_released
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.statements.far_losses import FarLosses
 

@@ -15,7 +15,7 @@ from blowfish_privacy.domain import quoted, worded
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.privacy.certificate import is_differential_privacy
-from blowfish_privacy.release.product import Product, Released, read_product
+from blowfish_privacy.release.verification import Product, Released, read_product
 from blowfish_privacy.results import from_text
 from blowfish_privacy.results.files import AnyResult, FilesBeside, files_beside, values_file
 from blowfish_privacy.statements.card import parameters, tidied

@@ -15,7 +15,7 @@ from blowfish_privacy.domain import quoted
 from blowfish_privacy.policies.distances import furthest_apart
 from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, PairClass, classes_met, one_attribute_at_a_time
 from blowfish_privacy.privacy.measure import Strength
-from blowfish_privacy.release.product import Product
+from blowfish_privacy.release.verification import Product
 from blowfish_privacy.statements.card_words import MOST_LISTED
 from blowfish_privacy.statements.far_losses import FarApart, FarLosses
 from blowfish_privacy.statements.planned_losses import made_by

@@ -6,7 +6,7 @@ from blowfish_privacy.domain import quoted
 from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.account import by_class
 from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass
-from blowfish_privacy.release.product import Product, Released
+from blowfish_privacy.release.verification import Product, Released
 from blowfish_privacy.results import from_text
 from blowfish_privacy.statements.card_exactness import error_words, remarks
 from blowfish_privacy.statements.card_words import statistic, why_exact

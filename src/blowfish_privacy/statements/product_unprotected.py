@@ -8,7 +8,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import unprotected
 from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.privacy.measure import Strength
-from blowfish_privacy.release.product import Product, Released
+from blowfish_privacy.release.verification import Product, Released
 from blowfish_privacy.statements.card_exactness import (
     BEYOND_NOISE,
     NO_FACTS,

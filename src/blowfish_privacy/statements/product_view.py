@@ -11,7 +11,7 @@ from blowfish_privacy.ledger.account import in_words
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import meanings_view
-from blowfish_privacy.release.product import Product, Released
+from blowfish_privacy.release.verification import Product, Released
 from blowfish_privacy.results.files import FilesBeside
 from blowfish_privacy.statements.card_exactness import error_of
 from blowfish_privacy.statements.card_layout import Card

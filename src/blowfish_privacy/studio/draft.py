@@ -15,8 +15,7 @@ from typing import Any
 from blowfish_privacy.errors import BlowfishError, DataError, SpecError
 from blowfish_privacy.privacy.measure import Budget
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.file_form import FILE, check_file
-from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.release.spec import FILE, PolicyFile, check_file
 from blowfish_privacy.studio.moving import moved
 from blowfish_privacy.support import yaml_edit, yaml_text
 from blowfish_privacy.support.files import write_atomically

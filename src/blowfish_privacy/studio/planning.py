@@ -21,10 +21,8 @@ from blowfish_privacy.ledger import Entry
 from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.queries.query import asked_to_file, split
-from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.release.planned_release import PlannedRelease
-from blowfish_privacy.release.public_sizes import CautiousNumbers, PublicSizes
-from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.release.plan import CautiousNumbers, Plan, PublicSizes
+from blowfish_privacy.release.spec import PlannedRelease, PolicyFile
 from blowfish_privacy.statements.accuracy import FACTORS, accuracy_view, by_amount, by_part, by_size, sketched
 from blowfish_privacy.statements.budget import budget_shares
 from blowfish_privacy.statements.plan import plan_view

@@ -11,7 +11,7 @@ from blowfish_privacy.domain import Attribute
 from blowfish_privacy.engines import Column, describe, open_engine
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.release.data_check import PolicyCheck, check_data
+from blowfish_privacy.release.checks import PolicyCheck, check_data
 from blowfish_privacy.studio.attribute_form import AttributeForm
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.value_text import declared

@@ -13,7 +13,7 @@ from blowfish_privacy.policies.distances import MOST_TIMES, is_name_only, times
 from blowfish_privacy.policies.explain import COMPLETE, explain_pair, not_protected
 from blowfish_privacy.privacy.measure import Strength
 from blowfish_privacy.release.explain import compare
-from blowfish_privacy.release.far_apart import in_name_only
+from blowfish_privacy.release.losses import in_name_only
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown

@@ -9,7 +9,7 @@ import pytest
 from blowfish_privacy.domain import Attribute
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.other_words import ATTRIBUTE_ADVICE, QUERY_ADVICE
+from blowfish_privacy.release.spec import ATTRIBUTE_ADVICE, QUERY_ADVICE
 
 TEXT = """version: 1
 policy:

@@ -6,7 +6,7 @@ import pytest
 
 from blowfish_privacy.batch import plan_release
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.public_sizes import PublicNumbers
+from blowfish_privacy.release.plan import PublicNumbers
 from blowfish_privacy.statements.accuracy import error_words
 
 FILE = """

@@ -10,8 +10,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms.error import MeanError
-from blowfish_privacy.release.plan import make_plan
-from blowfish_privacy.release.public_sizes import PublicNumbers
+from blowfish_privacy.release.plan import PublicNumbers, make_plan
 from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.statements.accuracy import accuracy_view, by_amount
 from blowfish_privacy.statements.plan import plan_cells, plan_view

@@ -16,7 +16,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.privacy.loss import Loss, PairClass, changing
 from blowfish_privacy.privacy.measure import RHO, Approximate, Strength
-from blowfish_privacy.release.product import read_product
+from blowfish_privacy.release.verification import read_product
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_exactness import error_words
 from blowfish_privacy.statements.card_page import escaped, markdown, page

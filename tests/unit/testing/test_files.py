@@ -22,7 +22,7 @@ from blowfish_privacy.errors import QueryError, SpecError
 from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.queries import Query
-from blowfish_privacy.release import file_form, spec
+from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.support import yaml_text
 from effort import examples
@@ -41,7 +41,7 @@ def test_the_corpus_has_every_keyword_and_loads():
     said = set().union(*map(words, CORPUS))
     kinds = [*Attribute.kinds, *Secrets.kinds, *MECHANISMS, "outside", "missing"]
     queries = [word for kind in Query.kinds.values() for word in kind.file_form.keys]
-    fields = [*file_form.FILE.keys, *file_form.POLICY.keys, "epsilon", "rho", "delta", "noise", "error", "mechanism"]
+    fields = [*spec.FILE.keys, *spec.POLICY.keys, "epsilon", "rho", "delta", "noise", "error", "mechanism"]
     assert {*kinds, *queries, *fields, "marginal", "counts", "count", "equals", "scale", "range", "values"} <= said
     for body in CORPUS:
         spec.loads(json.dumps(body))

@@ -6,7 +6,7 @@ from typing import Any
 
 from nicegui import run, ui
 
-from blowfish_privacy.release.data_check import PolicyCheck
+from blowfish_privacy.release.checks import PolicyCheck
 from blowfish_privacy.statements.data_check import HEADER, data_check_cells, data_check_words, fit_in_words
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts.following import follow
