@@ -16,7 +16,6 @@ from annotated_types import Interval
 from blowfish_privacy.domain import Attribute, Domain
 from blowfish_privacy.domain.numbers import DATES, DECIMALS
 from blowfish_privacy.errors import BlowfishError, SpecError, brief, nearest
-from blowfish_privacy.graphs import Secrets
 from blowfish_privacy.graphs.graph import SECRETS_FORM, Secrets
 from blowfish_privacy.known_facts.facts import FACT_FORM, Fact
 from blowfish_privacy.policies import Policy

@@ -340,9 +340,9 @@ class _Reader:
         """Return a release, or else what is wrong with it."""
         folder = self.ledger.values_folder
         try:
-            problems = problems(text, folder)
-            if problems:
-                return [*problems]
+            found = problems(text, folder)
+            if found:
+                return [*found]
             body = reading.upgraded(reading.parse(text))
             parts = tuple(reading.read(body, part, folder) for part in reading.parts_of(body))
             plan = whole_plan(parts)

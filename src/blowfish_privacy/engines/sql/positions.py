@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import prod
@@ -98,7 +98,7 @@ class Layout:
         size, axes = self.domain.size, len(self.domain.names)
         if _too_large(size, axes):
             raise QueryError(
-                f"a table of {axes} attributes and {Decimal(size):.2e} cells is too large to count at once.",
+                f"a table of {axes} attributes and {decimal.Decimal(size):.2e} cells is too large to count at once.",
                 hint="ask for fewer attributes together, or declare coarser ones.",
             )
 
@@ -154,7 +154,7 @@ def check_countable(domain: Domain, sets: AttributeSets) -> list[Names]:
         cells = table_size(domain, names)
         if len(wanted) > 1 and cells > MOST_CELLS:
             raise QueryError(
-                f"a table of {len(names)} attributes and {Decimal(cells):.2e} cells is too large to count with others.",
+                f"a table of {len(names)} attributes and {decimal.Decimal(cells):.2e} cells is too large to count with others.",
                 hint=f"ask for tables of at most {MOST_CELLS:,} cells, or declare coarser attributes.",
             )
         if _too_large(cells, len(names)):

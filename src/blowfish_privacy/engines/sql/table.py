@@ -52,9 +52,9 @@ from blowfish_privacy.support.arrays import Integers
 
 def check_types(domain: Domain, types: Sequence[ColumnType]) -> None:
     """Refuse columns that cannot hold what is declared."""
-    for name, attribute, column in zip(domain.names, domain.attributes, types, strict=True):
-        if not accepts(attribute, column):
-            raise _wrong_type(domain.column(name), attribute, column)
+    for name, attribute, kind in zip(domain.names, domain.attributes, types, strict=True):
+        if not accepts(attribute, kind):
+            raise _wrong_type(domain.column(name), attribute, kind)
 
 
 def find_column(name: str, names: Sequence[object], declared: Collection[str]) -> int:
