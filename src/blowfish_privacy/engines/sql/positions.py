@@ -154,7 +154,8 @@ def check_countable(domain: Domain, sets: AttributeSets) -> list[Names]:
         cells = table_size(domain, names)
         if len(wanted) > 1 and cells > MOST_CELLS:
             raise QueryError(
-                f"a table of {len(names)} attributes and {decimal.Decimal(cells):.2e} cells is too large to count with others.",
+                f"a table of {len(names)} attributes and {decimal.Decimal(cells):.2e} cells is too large to count "
+                "with others.",
                 hint=f"ask for tables of at most {MOST_CELLS:,} cells, or declare coarser attributes.",
             )
         if _too_large(cells, len(names)):
