@@ -16,8 +16,7 @@ import numpy as np
 
 import blowfish_privacy as bp
 from blowfish_privacy.cli.census import synthetic_census
-from blowfish_privacy.results.pictures.figure import start_figure
-from blowfish_privacy.results.pictures.ticks import label_values
+from blowfish_privacy.results.pictures.figure import label_values, start_figure
 
 PEOPLE = 60_000
 DOMAIN = bp.Domain(

@@ -17,9 +17,8 @@ import numpy as np
 
 import blowfish_privacy as bp
 from blowfish_privacy.cli.census import FAMILY, REGIONS, SCHOOLS, WORK, synthetic_census
-from blowfish_privacy.results.pictures.figure import start_figure
-from blowfish_privacy.results.pictures.ticks import label_values
-from blowfish_privacy.results.record_columns import counted
+from blowfish_privacy.results.pictures.figure import label_values, start_figure
+from blowfish_privacy.results.result import counted
 
 DOMAIN = bp.Domain(
     age=bp.Binned([17, 25, 35, 45, 55, 68, 91]),

@@ -49,7 +49,7 @@ from blowfish_privacy.release.plan import Plan, PublicNumbers, costs, make_plan
 from blowfish_privacy.release.run import MADE_BEFORE, ReleaseRunner, SessionKeys, may_be_paid
 from blowfish_privacy.release.spending import Options, Spending
 from blowfish_privacy.release.verification import proof_of
-from blowfish_privacy.results.comparison import Comparison, compare
+from blowfish_privacy.results.synthetic import Comparison, compare
 from blowfish_privacy.statements.card_layout import Card
 
 Asks = TypeVar("Asks", bound=Query)

@@ -12,8 +12,8 @@ from blowfish_privacy.cli.terminal import echo, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release.checks import check_data
-from blowfish_privacy.results.comparison import NOT_FOR_PUBLICATION
-from blowfish_privacy.results.comparison import compare as compare_records
+from blowfish_privacy.results.synthetic import NOT_FOR_PUBLICATION
+from blowfish_privacy.results.synthetic import compare as compare_records
 from blowfish_privacy.statements.comparison import HEADER as DISTANCES
 from blowfish_privacy.statements.comparison import comparison_cells, comparison_view
 from blowfish_privacy.statements.data_check import (

@@ -11,18 +11,13 @@ from blowfish_privacy.support.on_demand import attributes_of
 
 if TYPE_CHECKING:
     from blowfish_privacy.results.clusters import ClustersResult
-    from blowfish_privacy.results.cumulative import CumulativeResult
-    from blowfish_privacy.results.cumulative_answers import QuantilesResult, RangesResult
+    from blowfish_privacy.results.counts import HistogramResult, NumberResult, VectorResult
+    from blowfish_privacy.results.cumulative import CumulativeResult, QuantilesResult, RangesResult
     from blowfish_privacy.results.grid import GridResult
     from blowfish_privacy.results.groups import GroupsResult
-    from blowfish_privacy.results.histogram import HistogramResult
-    from blowfish_privacy.results.model_table import ModelTable
-    from blowfish_privacy.results.number import NumberResult
     from blowfish_privacy.results.quality import Quality
-    from blowfish_privacy.results.synthetic import SyntheticResult
-    from blowfish_privacy.results.table import Table
-    from blowfish_privacy.results.tables import NonnegativeTables, TablesResult, WholeTables
-    from blowfish_privacy.results.vector import VectorResult
+    from blowfish_privacy.results.synthetic import ModelTable, SyntheticResult
+    from blowfish_privacy.results.tables import NonnegativeTables, Table, TablesResult, WholeTables
 
 
 def _kind(release: reading.Release) -> type[Result]:
@@ -63,18 +58,13 @@ __getattr__ = attributes_of(
     __name__,
     {
         "clusters": ["ClustersResult"],
-        "cumulative": ["CumulativeResult"],
-        "cumulative_answers": ["QuantilesResult", "RangesResult"],
+        "counts": ["HistogramResult", "NumberResult", "VectorResult"],
+        "cumulative": ["CumulativeResult", "QuantilesResult", "RangesResult"],
         "grid": ["GridResult"],
         "groups": ["GroupsResult"],
-        "histogram": ["HistogramResult"],
-        "model_table": ["ModelTable"],
-        "number": ["NumberResult"],
         "quality": ["Quality"],
-        "synthetic": ["SyntheticResult"],
-        "table": ["Table"],
-        "tables": ["NonnegativeTables", "TablesResult", "WholeTables"],
-        "vector": ["VectorResult"],
+        "synthetic": ["ModelTable", "SyntheticResult"],
+        "tables": ["NonnegativeTables", "Table", "TablesResult", "WholeTables"],
     },
 )
 

@@ -18,7 +18,7 @@ from blowfish_privacy.mechanisms.clusters.synopsis import MOST_DIMENSIONS
 from blowfish_privacy.privacy.public_totals import MOST_CELLS
 from blowfish_privacy.queries.counts import clusters_asked
 from blowfish_privacy.release.document import seal
-from blowfish_privacy.results.pictures.clusters import draw_pair, draw_pairs
+from blowfish_privacy.results.pictures.map import draw_pair, draw_pairs
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.arrays import Floats, estimates
 from blowfish_privacy.support.exact import exact

@@ -2,29 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Attribute, Binned, Domain
-from blowfish_privacy.errors import QueryError, RefusalError, brief
+from blowfish_privacy.domain import Attribute, Bin, Binned, Domain, Numeric, Spaced
+from blowfish_privacy.errors import DomainError, QueryError, RefusalError, brief
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.ordered.range_intervals import BootstrapError, RangeIntervals
+from blowfish_privacy.queries import Quantiles, Ranges
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.results.density import Density, density
-from blowfish_privacy.results.pictures.distribution import Mark, draw_density, draw_shares, enlarge_middle
+from blowfish_privacy.results.pictures.distribution import (
+    Density,
+    Mark,
+    density,
+    draw_density,
+    draw_shares,
+    enlarge_middle,
+)
 from blowfish_privacy.results.pictures.errors import draw_error_by_width
 from blowfish_privacy.results.pictures.figure import ending_of, picture, start_figure
-from blowfish_privacy.results.range_ends import range_ends, range_starts
+from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.arrays import Columns, Labels, estimates, standard_errors
-from blowfish_privacy.support.exact import Number, exact
+from blowfish_privacy.support.exact import Number, exact, show
 from blowfish_privacy.support.files import write_atomically
+
+# The ends of many ranges at once, as positions of an ordered attribute.
+
+
+def range_starts(attribute: Attribute, starts: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Turn the first values of ranges into positions, or edges of bins into cut points."""
+    if isinstance(attribute, Spaced):
+        return _placed(attribute, starts, attribute.range_starts, attribute.range_start)
+    return _placed(attribute, starts, _one_by_one, attribute.position)
+
+
+def range_ends(attribute: Attribute, ends: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Turn the last values of ranges into positions, or edges of bins into cut points."""
+    if isinstance(attribute, Spaced):
+        return _placed(attribute, ends, attribute.range_ends, attribute.range_end)
+    return _placed(attribute, ends, _one_by_one, attribute.position)
+
+
+def _one_by_one(_values: npt.NDArray[Any]) -> None:
+    """Leave an array to a look-up of each value."""
+
+
+def _placed(
+    attribute: Attribute,
+    ends: npt.ArrayLike,
+    at_once: Callable[[npt.NDArray[Any]], npt.NDArray[np.int64] | None],
+    position: Callable[[object], int],
+) -> npt.NDArray[np.int64]:
+    try:
+        given = np.asarray(ends)
+    except ValueError:
+        given = np.array([None])
+    if given.size == 0:
+        return np.zeros(given.shape, dtype=np.int64)
+    if isinstance(attribute, Binned):
+        return _edges_at(attribute, given)
+    placed = at_once(given)
+    return _values_at(position, given) if placed is None else placed
+
+
+def _edges_at(attribute: Binned, given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    if given.dtype.kind not in "iuf":
+        raise QueryError("the ends of ranges of bins must be numbers.")
+    edges = np.array([float(edge) for edge in attribute.bounds])
+    if (given < edges[0]).any() or (given > edges[-1]).any():
+        raise QueryError("a range ends outside the declared values.")
+    positions = np.searchsorted(edges, given)
+    if (edges[positions] != given).any():
+        raise QueryError("ranges of bins go from edge to edge.")
+    return positions.astype(np.int64)
+
+
+def _values_at(position: Callable[[object], int], given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Look up every value, each only once where they can be sorted."""
+    # Python has no dates as fine as numpy's, and would be given plain numbers.
+    listed = (given.astype("datetime64[D]") if given.dtype.kind == "M" else given).reshape(-1)
+    known, inverse = (listed, ...) if given.dtype.kind == "O" else np.unique(listed, return_inverse=True)
+    try:
+        places = [position(end) for end in known.tolist()]
+    except DomainError as error:
+        raise QueryError(error.message, hint=error.hint) from None
+    return np.array(places, dtype=np.int64)[inverse].reshape(given.shape)
 
 
 class CumulativeResult(Result):
@@ -279,3 +348,99 @@ def default_widths(size: int) -> list[int]:
         widths.add(width)
         width *= 2
     return sorted(widths)
+
+
+# Quantiles and ranges: distributions of which some numbers were asked for.
+
+_MOST_RANGES = 40
+"""Ranges that have room in a picture."""
+
+
+class QuantilesResult(CumulativeResult):
+    """A cumulative histogram that shows some quantiles first."""
+
+    kind = "quantiles"
+
+    @property
+    def header(self) -> list[str]:
+        """The share, the value, and its interval."""
+        return ["share", self.release.query.attributes[0], "low_95_in_100", "high_95_in_100"]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each share asked for; without records there are no quantiles, and no rows."""
+        shares = cast(Quantiles, self.release.query).shares
+        for share, (_, place, first, last) in zip(shares, self.marks(), strict=False):
+            yield [show(share), *map(self.attribute.show, (place, first, last))]
+
+    def marks(self) -> Sequence[Mark]:
+        """Return where the quantiles asked for lie, and the ends of their intervals, in positions."""
+        _, low, high = self.shares()
+        marks: list[Mark] = []
+        for wanted in cast(Quantiles, self.release.query).shares if self.total else ():
+            # The share at the quantile is known but for its interval: values at which it may be this one.
+            places = (int(np.searchsorted(each, float(wanted) - 1e-9)) for each in (high, low))
+            first, last = (min(each, self.attribute.size - 1) for each in places)
+            place = self._quantile_position(wanted)
+            marks.append((f"{show(wanted)}: {self.attribute.show(place)}", place, min(first, place), max(last, place)))
+        return marks
+
+    def intervals_shown(self) -> Sequence[Interval]:
+        """Return the quantiles, where they are numbers."""
+        shares = cast(Quantiles, self.release.query).shares
+        return [
+            Interval(
+                _middle(self.attribute.value(place)),
+                _end(self.attribute.value(first), 0),
+                _end(self.attribute.value(last), 1),
+                show(share),
+            )
+            for share, (_, place, first, last) in zip(shares, self.marks(), strict=False)
+            if isinstance(self.attribute, Numeric | Binned)
+        ]
+
+    def asked(self) -> str:
+        """Say in a few words what was asked."""
+        return f"quantiles of {self.release.query.attributes[0]}"
+
+
+class RangesResult(CumulativeResult):
+    """A cumulative histogram that shows some ranges first."""
+
+    kind = "ranges"
+
+    @property
+    def header(self) -> list[str]:
+        """Both ends, the count, and its interval."""
+        return ["from", "to", "count", "low_95_in_100", "high_95_in_100"]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each range asked for."""
+        for low, high in cast(Ranges, self.release.query).of:
+            below, above = self.interval(low, high)
+            shown = estimates(np.array([self.range(low, high), below, above]), (above - below) / 4)
+            yield [str(low), str(high), *shown.tolist()]
+
+    def intervals_shown(self) -> Sequence[Interval]:
+        """Return the counts of the ranges."""
+        return [Interval(count, below, above, f"{low} to {high}") for low, high, count, below, above in self.rows()]
+
+    def _figure(self) -> Any:
+        """Draw the ranges that were asked for, and the distribution beside them."""
+        figure, (left, right) = start_figure(10.5, 4.2, columns=2)
+        shown = self.intervals_shown()[:_MOST_RANGES]
+        name = self.release.query.attributes[0]
+        draw_intervals(left, {each.name: [each] for each in shown}, f"records with {name} in the range", least=0.0)
+        self.draw(right)
+        return figure
+
+    def asked(self) -> str:
+        """Say in a few words what was asked."""
+        return f"ranges of {self.release.query.attributes[0]}"
+
+
+def _middle(value: Any) -> float:
+    return float((value.low + value.high) / 2) if isinstance(value, Bin) else float(value)
+
+
+def _end(value: Any, side: int) -> float:
+    return float((value.low, value.high)[side]) if isinstance(value, Bin) else float(value)

@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.release import document, reading
 from blowfish_privacy.results.groups import GroupsResult
-from blowfish_privacy.results.parquet import written_from
 from blowfish_privacy.results.pictures.figure import ENDINGS, drawn_from
-from blowfish_privacy.results.result import Result
+from blowfish_privacy.results.result import Result, written_from
 
 AnyResult: TypeAlias = Result | GroupsResult
 

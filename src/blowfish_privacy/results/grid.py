@@ -25,8 +25,8 @@ from blowfish_privacy.mechanisms.grid.rectangle_intervals import (
 )
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.release.plan import sliced
+from blowfish_privacy.results.pictures.figure import label_values
 from blowfish_privacy.results.pictures.map import draw_squares
-from blowfish_privacy.results.pictures.ticks import label_values
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.arrays import Columns, Labels, estimates
 from blowfish_privacy.support.exact import Number, about

@@ -8,13 +8,11 @@ from typing import Any
 
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release.reading import notices_of
-from blowfish_privacy.results.drawn import Drawn
-from blowfish_privacy.results.parquet import columns_of, parquet
 from blowfish_privacy.results.pictures.figure import plain_text, shorten, shorten_all, state_below, title_above
 from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, interval_figure
 from blowfish_privacy.results.pictures.map import share_colours
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
-from blowfish_privacy.results.result import HEADLINE, Result, frame
+from blowfish_privacy.results.result import HEADLINE, Drawn, Result, columns_of, frame, parquet
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 
 

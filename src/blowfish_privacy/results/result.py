@@ -2,40 +2,151 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release import reading
 from blowfish_privacy.release.document import KeptValues
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.results.drawn import Drawn
-from blowfish_privacy.results.parquet import columns_of, parquet
-from blowfish_privacy.results.pictures.figure import shorten, start_figure, state_below, title_above
+from blowfish_privacy.results.pictures.figure import ending_of, picture, shorten, start_figure, state_below, title_above
 from blowfish_privacy.results.pictures.intervals import Interval
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.file_forms import enter
-from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
+from blowfish_privacy.support.files import IN_THE_LEDGER, csv_pieces, csv_table, write_atomically
 from blowfish_privacy.support.on_demand import KindsOnDemand
+
+# Tables as Parquet, which say in their metadata which release document they were written from.
+
+_ORIGIN = "blowfish-privacy release document SHA-256"
+
+Column = npt.NDArray[Any]
+
+
+def parquet(columns: Mapping[str, Column], *, document: str) -> bytes:
+    """Return a table as Parquet; its metadata name the document."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="blowfish-") as folder, duckdb.connect() as connection:
+        path = Path(folder) / "table.parquet"
+        # Dates are handed over as times, which DuckDB knows from NumPy, and written as dates.
+        dated = [name for name, column in columns.items() if column.dtype.kind == "M"]
+        held = {name: column.astype("datetime64[s]") if name in dated else column for name, column in columns.items()}
+        connection.register("released", held)
+        cast = ", ".join(f'CAST("{name}" AS DATE) AS "{name}"' for name in map(_doubled, dated))
+        chosen = f"(SELECT * REPLACE ({cast}) FROM released)" if dated else "released"  # noqa: S608  # names are quoted
+        origin = f"{{'{_ORIGIN}': '{_fingerprint(document)}'}}"
+        connection.execute(f"COPY {chosen} TO '{_escaped(str(path))}' (FORMAT parquet, KV_METADATA {origin})")
+        return path.read_bytes()
+
+
+def written_from(document: str, content: bytes) -> bool:
+    """Say whether a Parquet file was written from a release document."""
+    return all(part.encode() in content for part in (_ORIGIN, _fingerprint(document)))
+
+
+def columns_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Column]:
+    """Turn the rows of a table into columns: numbers where all cells are, else text."""
+    names = distinct(header)
+    return {name: typed([row[at] for row in rows]) for at, name in enumerate(names)}
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Number names that differ in upper and lower case at most, which Parquet readers take for one column."""
+    made: dict[str, str] = {}
+    for name in names:
+        number, chosen = 2, name
+        while chosen.casefold() in made:
+            number, chosen = number + 1, f"{name}_{number}"
+        made[chosen.casefold()] = chosen
+    return [*made.values()]
+
+
+def typed(cells: Sequence[Any]) -> Column:
+    """Return cells as an array of whole numbers, of numbers, of truth values, of dates, or else of text."""
+    kinds = {type(cell.item() if isinstance(cell, np.generic) else cell) for cell in cells}
+    if kinds <= {bool}:
+        return np.array(cells, dtype=np.bool_)
+    if kinds <= {int} and all(-(2**63) <= int(cell) < 2**63 for cell in cells):
+        return np.array(cells, dtype=np.int64)
+    if kinds <= {int, float}:
+        return np.array(cells, dtype=np.float64)
+    if kinds == {date}:
+        return np.array(cells, dtype="datetime64[D]")
+    texts = np.empty(len(cells), dtype=object)
+    texts[:] = [str(cell) for cell in cells]
+    return texts
+
+
+def _doubled(name: str) -> str:
+    return name.replace('"', '""')
+
+
+def _escaped(text: str) -> str:
+    return text.replace("'", "''")
+
+
+def _fingerprint(document: str) -> str:
+    return sha256(document.encode()).hexdigest()
+
+
+# What has a picture: its figure as PNG, SVG and PDF, and as a file.
+
+
+class Drawn(ABC):
+    """Something that can be drawn. Pictures of a release say which document they were drawn from."""
+
+    @abstractmethod
+    def figure(self) -> Any:
+        """Return a matplotlib figure."""
+
+    def _drawn_from(self) -> str | None:
+        """Return the release document that a picture refers to, if there is one."""
+        return None
+
+    def png(self) -> bytes:
+        """Return the figure as PNG."""
+        return self._picture("png")
+
+    def svg(self) -> bytes:
+        """Return the figure as SVG."""
+        return self._picture("svg")
+
+    def pdf(self) -> bytes:
+        """Return the figure as PDF."""
+        return self._picture("pdf")
+
+    def plot(self, path: str | Path) -> None:
+        """Write the figure: as PNG, SVG or PDF, as the path ends."""
+        write_atomically(path, self._picture(ending_of(path)), hint=IN_THE_LEDGER)
+
+    def _picture(self, ending: str) -> bytes:
+        return picture(self.figure(), ending, document=self._drawn_from())
+
 
 _HOMES = {
     "clusters": "clusters",
     "cumulative": "cumulative",
-    "quantiles": "cumulative_answers",
-    "ranges": "cumulative_answers",
+    "quantiles": "cumulative",
+    "ranges": "cumulative",
     "grid": "grid",
-    "histogram": "histogram",
-    "number": "number",
+    "histogram": "counts",
+    "number": "counts",
     "synthetic": "synthetic",
     "tables": "tables",
-    "vector": "vector",
+    "vector": "counts",
 }
 """The modules of our kinds of results."""
 
@@ -224,3 +335,42 @@ def frame(header: list[str], rows: Iterator[list[Any]]) -> Any:
 def as_float(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Turn noisy answers into floats, for pictures and projections."""
     return np.asarray(values, dtype=np.float64)
+
+
+# Records as columns of values: what a position is shown as.
+
+
+def shown_values(domain: Domain) -> list[Column]:
+    """Return for each attribute what a record shows at each position: a value as the data have it.
+
+    Of a bin, which stands for all numbers in it, that is the middle.
+    """
+    return [typed([each.example(position) for position in range(each.size)]) for each in domain.attributes]
+
+
+def columns_of_records(domain: Domain, positions: Integers) -> dict[str, Column]:
+    """Turn positions, one row for each record, into a column of values for each attribute."""
+    shown = shown_values(domain)
+    return {
+        name: values[positions[:, axis]] for axis, (name, values) in enumerate(zip(domain.names, shown, strict=True))
+    }
+
+
+def rows_of_records(domain: Domain, positions: Integers) -> Iterator[list[Any]]:
+    """Go through records row by row."""
+    shown = [values.tolist() for values in shown_values(domain)]
+    for record in positions:
+        yield [values[position] for values, position in zip(shown, record.tolist(), strict=True)]
+
+
+def csv_of_records(domain: Domain, positions: Integers) -> Iterator[bytes]:
+    """Write records as CSV, some rows at a time."""
+    shown: list[Sequence[Any]] = [values.tolist() for values in shown_values(domain)]
+    return csv_pieces(domain.names, shown, positions)
+
+
+def counted(positions: Integers, axes: Sequence[int], shape: Sequence[int]) -> Integers:
+    """Count the records of every cell of the table of some attributes."""
+    sizes = [shape[axis] for axis in axes]
+    cells = np.ravel_multi_index(tuple(positions[:, axis] for axis in axes), tuple(sizes))
+    return np.bincount(cells, minlength=int(np.prod(sizes))).reshape(sizes).astype(np.int64)

@@ -2,31 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from itertools import combinations, islice, product
+from math import comb, prod, sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Domain
+from blowfish_privacy.domain import Domain, Subset, quoted
 from blowfish_privacy.errors import QueryError, SpecError, brief, nearest
 from blowfish_privacy.mechanisms.synthetic.looks import Look
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
 from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
+from blowfish_privacy.noise.law import Law
 from blowfish_privacy.release.document import seal
-from blowfish_privacy.results.measured_table import MeasuredError
-from blowfish_privacy.results.model_table import ModelTable
-from blowfish_privacy.results.pictures.quality import draw_pairs, draw_quality
-from blowfish_privacy.results.quality import Quality, quality
-from blowfish_privacy.results.record_columns import columns_of_records, csv_of_records, rows_of_records
-from blowfish_privacy.results.result import Result, frame
-from blowfish_privacy.results.table import Table
-from blowfish_privacy.support.arrays import Integers
-from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
+from blowfish_privacy.results.pictures.figure import plain_text
+from blowfish_privacy.results.pictures.tables import table_figure
+from blowfish_privacy.results.quality import Quality, draw_pairs, draw_quality, quality
+from blowfish_privacy.results.result import (
+    Drawn,
+    Result,
+    columns_of_records,
+    counted,
+    csv_of_records,
+    frame,
+    rows_of_records,
+)
+from blowfish_privacy.results.tables import Table
+from blowfish_privacy.support.arrays import Integers, rounded_column
+from blowfish_privacy.support.exact import Number
+from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
 from blowfish_privacy.support.limits import RECORDS, SYNTHETIC_DRAWN
 from blowfish_privacy.support.progress import task
+
+# How wrong a table is that was measured as it stands: every cell has noise of one scale.
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredError:
+    """The error of the cells of one measured table, which is that of the noise alone."""
+
+    shape: tuple[int, ...]
+    scale: Fraction
+    law: Law
+
+    @property
+    def variance(self) -> float:
+        """That of the noise in one cell."""
+        return self.law.variance(self.scale) if self.scale else 0.0
+
+    def standard_error(self, axes: Sequence[int], chosen: Sequence[Subset] | None = None) -> float:
+        """Return that of a cell, or of the sum of the cells that are chosen."""
+        cells = 1 if chosen is None else prod(len(subset) for subset in chosen)
+        return sqrt(cells * self.variance)
+
+    def standard_errors(self, axes: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Return that of every cell."""
+        return np.full(self.shape, sqrt(self.variance))
+
+    def interval_of(self, axes: Sequence[int], level: Number = "0.95") -> float:
+        """Return a bound on the error of a cell that holds with probability ``level``."""
+        return float(self.law.quantile(self.scale, level)) if self.scale else 0.0
+
+
+# A table as a model has it, whether or not anybody measured it.
+
+NO_FORMULA = "No formula states the error of these counts: they come from a model that was fitted to noisy tables."
+
+
+@dataclass(frozen=True, eq=False)
+class ModelTable(Drawn):
+    """The counts that a model expects for every combination of values of some attributes."""
+
+    domain: Domain
+    """The attributes, in the order of the axes."""
+    values: npt.NDArray[np.float64]
+    measured: bool
+    """Whether a table with these attributes was measured, so that the model was fitted to it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes, in the order of the axes."""
+        return self.domain.names
+
+    @property
+    def labels(self) -> list[list[str]]:
+        """The values of each attribute, as they are shown."""
+        return [[each.show(position) for position in range(each.size)] for each in self.domain.attributes]
+
+    def remarks(self) -> list[str]:
+        """Say that the error is not known, and whether the table was measured."""
+        if self.measured:
+            return [f"{NO_FORMULA} They were fitted to this table; tables() has it as it was measured, with its error."]
+        return [f"{NO_FORMULA} This table was not measured: it follows from others."]
+
+    @property
+    def header(self) -> list[str]:
+        """The names of the table's columns."""
+        return [*self.names, "count"]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each cell."""
+        for shown, value in zip(
+            product(*self.labels), rounded_column(self.values.reshape(-1), 3).tolist(), strict=True
+        ):
+            yield [*shown, value]
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas DataFrame."""
+        return frame(self.header, self.rows())
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the table as CSV; a text like a formula of a spreadsheet gets an apostrophe in front."""
+        write_atomically(path, csv_table(self.header, self.rows()), hint=IN_THE_LEDGER)
+
+    def figure(self) -> Any:
+        """Draw the counts; returns a matplotlib figure."""
+        figure = table_figure(self.values, self.domain, 0.0, "count that the model expects")
+        figure.suptitle(plain_text(" by ".join(self.names)), fontsize=11)
+        return figure
+
+    def __repr__(self) -> str:
+        return f"<ModelTable of {' by '.join(self.names)}: {self.values.size:,} cells>"
+
 
 MOST_CELLS = 10_000_000
 _MOST_ESTIMATED = 1_000_000
@@ -217,3 +320,102 @@ def _whole_number(given: Any, what: str, least: int, most: int) -> int:
     if not isinstance(given, int | np.integer) or isinstance(given, bool) or not least <= given <= most:
         raise QueryError(f"{what} must be a whole number from {least} up, got {brief(given)}.")
     return int(given)
+
+
+# Synthetic records compared with the data that they stand for. For the custodian: it is exact, and no release.
+
+NOT_FOR_PUBLICATION = (
+    "These are exact comparisons with private rows. They are for the data's custodian; do not publish them."
+)
+MOST_TABLES = 1_000
+"""Tables of each number of attributes that are compared."""
+MOST_COMPARED = 1_000_000
+_WAYS = (1, 2, 3)
+_MOST_LISTED = 5
+
+Count = Callable[[Sequence[tuple[str, ...]]], Iterable[Integers]]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """The total variation between tables of one number of attributes: half the sum of the differences of shares."""
+
+    mean: float
+    worst: float
+    tables: int
+    """How many tables were compared."""
+    of: int
+    """How many there are."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far synthetic records are from the data. Exact, so it is not for publication."""
+
+    ways: Mapping[int, Distances]
+    """By the number of attributes of a table."""
+    tables: Mapping[tuple[str, ...], float]
+    """The distance of every table that was compared."""
+
+    @property
+    def worst(self) -> list[tuple[str, ...]]:
+        """All tables, the farthest first."""
+        return sorted(self.tables, key=lambda names: -self.tables[names])
+
+    def explain(self) -> str:
+        """Say how far the records are from the data, and that it must not be published."""
+        lines = [
+            f"Tables of {ways} attribute{'s' * (ways > 1)}: total variation {each.mean:.3f} on average, "
+            f"{each.worst:.3f} at worst{_some(each)}."
+            for ways, each in self.ways.items()
+        ]
+        listed = (f"  {' by '.join(map(quoted, names))}: {self.tables[names]:.3f}" for names in self.worst)
+        return "\n".join([*lines, "The farthest:", *islice(listed, _MOST_LISTED), NOT_FOR_PUBLICATION])
+
+
+def compare(positions: Integers, domain: Domain, count: Count) -> Comparison:
+    """Compare records with data, whose tables ``count`` counts exactly.
+
+    Of very many tables some are taken, evenly spread; very large ones are left out.
+    """
+    sets = {ways: list(_taken(domain, ways)) for ways in _WAYS if ways <= len(domain.names)}
+    wanted = [axes for some in sets.values() for axes in some]
+    tables: dict[tuple[str, ...], float] = {}
+    with task("Comparing with the data") as progress:
+        counts = count([tuple(domain.names[axis] for axis in axes) for axes in wanted])
+        for number, (axes, true) in enumerate(zip(wanted, counts, strict=True)):
+            made = counted(positions, axes, domain.shape)
+            tables[tuple(domain.names[axis] for axis in axes)] = total_variation(made, true)
+            if progress is not None:
+                progress((number + 1) / len(wanted))
+    return Comparison(
+        {
+            ways: _summary([tables[tuple(domain.names[axis] for axis in axes)] for axes in some], domain, ways)
+            for ways, some in sets.items()
+            if some
+        },
+        tables,
+    )
+
+
+def total_variation(first: Integers, second: Integers) -> float:
+    """Return half the sum of the differences of the shares of all cells; 1 where one of the tables is empty."""
+    if not first.sum() or not second.sum():
+        return float(first.sum() != second.sum())
+    return float(np.abs(first / first.sum() - second / second.sum()).sum()) / 2
+
+
+def _taken(domain: Domain, ways: int) -> Iterator[tuple[int, ...]]:
+    """Choose tables that are not too large, evenly spread if there are very many."""
+    step = -(-comb(len(domain.names), ways) // MOST_TABLES)
+    for axes in islice(combinations(range(len(domain.names)), ways), 0, None, step):
+        if prod(domain.shape[axis] for axis in axes) <= MOST_COMPARED:
+            yield axes
+
+
+def _summary(distances: Sequence[float], domain: Domain, ways: int) -> Distances:
+    return Distances(sum(distances) / len(distances), max(distances), len(distances), comb(len(domain.names), ways))
+
+
+def _some(each: Distances) -> str:
+    return "" if each.tables == each.of else f" (of {each.tables:,} of {each.of:,} tables)"

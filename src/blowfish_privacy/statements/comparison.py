@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from blowfish_privacy.results.comparison import NOT_FOR_PUBLICATION, Comparison
+from blowfish_privacy.results.synthetic import NOT_FOR_PUBLICATION, Comparison
 
 HEADER = ("tables of", "mean distance", "worst distance", "compared", "of")
 

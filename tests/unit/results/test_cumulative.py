@@ -6,7 +6,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
 from blowfish_privacy.errors import DomainError
-from blowfish_privacy.results.range_ends import range_ends, range_starts
+from blowfish_privacy.results.cumulative import range_ends, range_starts
 
 DOMAIN = bp.Domain(loss=bp.Integer(-10, 89), wage=bp.Binned([0, 1, "2.5", 10]))
 POLICY = bp.Policy(DOMAIN, secrets=bp.PerAttribute(loss=bp.DistanceThreshold(2), wage=bp.FullDomain()))

@@ -11,7 +11,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
-from blowfish_privacy.results.parquet import distinct, parquet, typed, written_from
+from blowfish_privacy.results.result import distinct, parquet, typed, written_from
 from blowfish_privacy.support.files import csv_pieces, csv_table, write_atomically
 
 FILE = """

@@ -13,12 +13,19 @@ from matplotlib.text import Text
 
 import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
-from blowfish_privacy.results.density import bin_edges
+from blowfish_privacy.results.pictures.distribution import bin_edges
 from blowfish_privacy.results.pictures.errors import compare_plans
-from blowfish_privacy.results.pictures.figure import drawn_from, start_figure
+from blowfish_privacy.results.pictures.figure import (
+    _dates,
+    deserved,
+    drawn_from,
+    label_values,
+    round_numbers,
+    start_figure,
+    with_interval,
+)
 from blowfish_privacy.results.pictures.map import added_up, count_scale, draw_map, draw_squares
 from blowfish_privacy.results.pictures.tables import draw_table
-from blowfish_privacy.results.pictures.ticks import _dates, deserved, label_values, round_numbers, with_interval
 from blowfish_privacy.testing.seeded import SeededSource
 
 DOMAIN = bp.Domain(

@@ -15,8 +15,8 @@ from matplotlib.font_manager import fontManager
 
 import blowfish_privacy as bp
 from blowfish_privacy.results import pictures
-from blowfish_privacy.results.pictures import clusters as cluster_pictures
-from blowfish_privacy.results.pictures import fonts
+from blowfish_privacy.results.pictures import figure as fonts
+from blowfish_privacy.results.pictures import map as cluster_pictures
 from blowfish_privacy.results.pictures.errors import compare_plans
 from blowfish_privacy.results.pictures.figure import drawn_from, picture, shorten_all
 

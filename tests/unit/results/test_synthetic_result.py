@@ -17,9 +17,9 @@ import blowfish_privacy as bp
 from blowfish_privacy.mechanisms.synthetic.model import Measurement
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE
 from blowfish_privacy.results import ModelTable, SyntheticResult
-from blowfish_privacy.results.comparison import total_variation
 from blowfish_privacy.results.quality import quality
-from blowfish_privacy.results.record_columns import counted
+from blowfish_privacy.results.result import counted
+from blowfish_privacy.results.synthetic import total_variation
 from blowfish_privacy.statements.card import make_card
 
 DOMAIN = bp.Domain(

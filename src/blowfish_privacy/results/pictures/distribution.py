@@ -2,17 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import floor, inf
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_privacy.domain import Binned, Domain
-from blowfish_privacy.results.density import Density
-from blowfish_privacy.results.pictures.figure import BLUE, ORANGE
-from blowfish_privacy.results.pictures.marks import DARK, Point, draw_marks
-from blowfish_privacy.results.pictures.ticks import label_numbers, label_part, label_values
-from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
+from blowfish_privacy.results.pictures.figure import (
+    BLUE,
+    ORANGE,
+    label_numbers,
+    label_part,
+    label_values,
+    plain_text,
+    round_steps,
+)
+from blowfish_privacy.support.arrays import Floats, Integers
+
+# The density of an estimated distribution: counts of bins that are as narrow as the noise permits.
+
+_FEWEST_BINS, _MOST_BINS = 8, 250
+_COARSE = 16
+"""Parts in which the neighbours of a record are counted, whatever the noise on single values."""
+_VISIBLE = 0.15
+"""How large the interval of a bin may be, as a share of its count, for the shape of a distribution to be seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """Neighbouring bins, and the records that a value has on average in each, with 95 % intervals."""
+
+    width: int
+    """How many values a bin has; the first and the last may have more or fewer, for others to begin at round ones."""
+    edges: Integers
+    """The cut points between bins: as many values lie below each."""
+    values: Floats
+    low: Floats
+    high: Floats
+
+
+def density(
+    attribute: Attribute,
+    cuts: Floats,
+    errors: Callable[[Sequence[int]], Floats],
+    intervals: Callable[[Integers, Integers], tuple[Floats, Floats]],
+) -> Density:
+    """Add up the records between cut points in bins whose noise leaves something to be seen.
+
+    ``errors`` says how wrong ranges of some widths are, ``intervals`` bounds the records between cut points. All of it
+    is post-processing of what was released.
+    """
+    width = _fitting_width(attribute, cuts, errors)
+    edges = bin_edges(attribute, width)
+    values, (low, high) = np.diff(cuts[edges]), intervals(edges[:-1], edges[1:])
+    many = np.diff(edges)
+    return Density(width, edges, values / many, low / many, high / many)
+
+
+def bin_edges(attribute: Attribute, width: int) -> Integers:
+    """Cut where numbers are multiples of so many steps; what is left at the ends joins its neighbour."""
+    start = -floor(attribute.lowest / attribute.spacing) % width if isinstance(attribute, Numeric) else 0
+    inner = np.arange(start, attribute.size, width, dtype=np.int64)
+    room = (width + 1) // 2
+    kept = inner[(inner >= room) & (inner <= attribute.size - room)]
+    return np.concatenate([[0], kept, [attribute.size]])
+
+
+def _fitting_width(attribute: Attribute, cuts: Floats, errors: Callable[[Sequence[int]], Floats]) -> int:
+    """Return the smallest round width at which the bin of a typical record is told from its neighbours."""
+    coarse = bin_edges(attribute, max(attribute.size // _COARSE, 1))
+    counts = np.maximum(np.diff(cuts[coarse]), 0)
+    crowd = float((counts**2 / np.diff(coarse)).sum() / max(counts.sum(), 1))
+    width = 1
+    for width in round_steps():
+        seen = 2 * float(errors([width])[0]) <= _VISIBLE * width * crowd and attribute.size <= _MOST_BINS * width
+        if seen or attribute.size < 2 * _FEWEST_BINS * width:
+            break
+    return width
+
+
+# Points along a rising curve, with their intervals and what they are, written where the curve leaves room.
+
+DARK = "#8A4B00"
+_APART, _LETTER, _ASIDE = 11.0, 5.0, 8.0
+"""The distance of two lines of text, the width of a letter and the distance of a text from its point, in points."""
+
+
+class Point(NamedTuple):
+    """A point of the curve: what is written beside it, where it is, and the ends of its interval."""
+
+    text: str
+    across: float
+    up: float
+    first: float
+    last: float
+
+
+def draw_marks(axes: Any, points: Sequence[Point]) -> None:
+    """Draw points with their intervals; their texts stand below and above the curve, none over another."""
+    for each in points:
+        reach = [[each.across - each.first], [each.last - each.across]]
+        axes.errorbar([each.across], [each.up], xerr=reach, fmt="D", ms=4, color=DARK)
+    # A rising curve leaves room to the right below it, and to the left above it.
+    low, high = axes.get_xlim()
+    width = axes.get_window_extent().width / axes.figure.dpi * 72
+    below: list[Point] = []
+    above: list[Point] = []
+    for each in sorted(points, key=lambda each: (each.across, each.up)):
+        end = (each.across - low) / (high - low) * width + _ASIDE + _LETTER * len(each.text)
+        (below if end <= width else above).append(each)
+    _write(axes, below[::-1], side=1)
+    _write(axes, above, side=-1)
+
+
+def _write(axes: Any, points: Sequence[Point], side: int) -> None:
+    """Write texts on one side of the curve, each at least a line further from it than the one before."""
+    low, high = axes.get_ylim()
+    height = axes.get_window_extent().height / axes.figure.dpi * 72
+    before = side * inf
+    for each in points:
+        point = (each.up - low) / (high - low) * height
+        line = point - side * 9
+        line = min(line, before - _APART) if side > 0 else max(line, before + _APART)
+        before = line
+        look: dict[str, Any] = {"fontsize": 8, "color": DARK, "ha": "left" if side > 0 else "right", "va": "center"}
+        if abs(line - point) > _APART:
+            look["arrowprops"] = {"arrowstyle": "-", "lw": 0.5, "color": DARK, "shrinkA": 0, "shrinkB": 3}
+        axes.annotate(
+            plain_text(each.text),
+            (each.across, each.up),
+            (side * _ASIDE, line - point),
+            textcoords="offset points",
+            **look,
+        )
+    if side < 0 and before + _APART > height:
+        # Room above the curve, which ends at 1.
+        axes.set_ylim(low, high + (before + _APART - height) / height * (high - low))
+
 
 MOST_POINTS = 1000
 """Places along a curve that are drawn; more are not told apart in print."""

@@ -8,8 +8,7 @@ from typing import Any
 
 from blowfish_privacy.release.explain import compare
 from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.results.pictures.figure import BLUE, plain_text, shorten, start_figure
-from blowfish_privacy.results.pictures.ticks import label_numbers
+from blowfish_privacy.results.pictures.figure import BLUE, label_numbers, plain_text, shorten, start_figure
 from blowfish_privacy.support.exact import about, rounded
 
 _LOOKS = (("o", "-", BLUE), (".", "--", BLUE), (".", ":", "0.3"))

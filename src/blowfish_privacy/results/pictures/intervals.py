@@ -8,8 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_privacy.results.pictures.figure import BLUE, plain_text, shorten_all, start_figure
-from blowfish_privacy.results.pictures.ticks import deserved, label_numbers, with_interval
+from blowfish_privacy.results.pictures.figure import (
+    BLUE,
+    deserved,
+    label_numbers,
+    plain_text,
+    shorten_all,
+    start_figure,
+    with_interval,
+)
+from blowfish_privacy.support.arrays import Floats
 
 MOST_ROWS = 60
 MOST_IN_A_ROW = 5
@@ -94,3 +102,14 @@ def _reach(axes: Any, ends: Sequence[float], least: float | None) -> None:
     if not axes.get_autoscalex_on():
         low, high = min(low, axes.get_xlim()[0]), max(high, axes.get_xlim()[1])
     axes.set_xlim(low, high)
+
+
+# Numbers in a row as steps, each as wide as its value, with the band of their intervals.
+
+
+def draw_steps(axes: Any, values: Floats, low: Floats, high: Floats) -> None:
+    """Draw a step for each position, the first and the last as wide as the others."""
+    edges = np.arange(len(values) + 1) - 0.5
+    if (high > low).any():
+        axes.stairs(high, edges, baseline=low, fill=True, color=BLUE, alpha=0.3, lw=0)
+    axes.stairs(values, edges, baseline=None, color=BLUE, lw=1)

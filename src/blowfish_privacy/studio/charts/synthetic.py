@@ -7,7 +7,7 @@ import numpy as np
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.results import SyntheticResult
 from blowfish_privacy.results.quality import DOUBTFUL, Fit, Quality
-from blowfish_privacy.results.table import Table
+from blowfish_privacy.results.tables import Table
 from blowfish_privacy.studio.charts.intervals import whiskers
 from blowfish_privacy.studio.charts.look import (
     BAD,

@@ -1,0 +1,322 @@
+"""A noisy histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.domain import Domain, Integer, Subset
+from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.mechanisms import Error, ExpectedError, MeanOffsets, WeightedOffsets
+from blowfish_privacy.mechanisms.constraints import ConstrainedError, Constraints, Correction
+from blowfish_privacy.queries.query import Pattern
+from blowfish_privacy.release.plan import sliced
+from blowfish_privacy.results.pictures.figure import label_numbers, label_values, plain_text
+from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals, draw_steps, interval_figure
+from blowfish_privacy.results.pictures.tables import draw_table, table_figure
+from blowfish_privacy.results.result import Result, as_float
+from blowfish_privacy.support.arrays import Columns, Floats, Labels, estimates, single_estimates, standard_errors
+from blowfish_privacy.support.exact import Number, about, with_error
+
+
+class HistogramResult(Result):
+    """A count for every cell: unbiased, so some may be negative, and a consistent version beside it.
+
+    Both meet every public total; :attr:`noisy` has the counts as they were released.
+    """
+
+    kind = "histogram"
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes, each cell of which has a count."""
+        return self.release.query.cells(self.release.policy.domain)
+
+    @property
+    def quantity(self) -> str:
+        """What a cell holds: a count, or a sum of weights."""
+        return "count" if self.release.query.counts_records else "weighted count"
+
+    @cached_property
+    def _estimate(self) -> npt.NDArray[Any]:
+        constraints = self._constraints
+        estimate = self.noisy if constraints is None else constraints.nearest(self.noisy)
+        return np.where(self._selected, estimate, 0)
+
+    @cached_property
+    def _selected(self) -> npt.NDArray[np.bool_]:
+        """The cells that a condition selects; the others are empty, whatever noise they got."""
+        domain = self.domain
+        every = np.ones(domain.shape, dtype=np.int64)
+        return sliced(every, domain, self.release.population.box).reshape(-1).astype(bool)
+
+    @property
+    def _constraints(self) -> Constraints | None:
+        """The public totals, where there is noise to take away."""
+        return self.release.constraints if self.release.certificate.amount else None
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The unbiased estimate of each count: the nearest to the noisy counts that meets every public total."""
+        return self._estimate.copy()
+
+    @property
+    def counts(self) -> npt.NDArray[Any]:
+        """The unbiased estimate of each count, shaped like the attributes."""
+        return self.values.reshape(self.domain.shape)
+
+    def consistent(self) -> npt.NDArray[np.int64]:
+        """Return near whole counts that are not negative and meet every public total.
+
+        They are biased: where few records are, what noise took below zero is cut off and what it added is not.
+        """
+        constraints = self.release.constraints
+        if constraints is None:
+            total = "number" if self.release.query.counts_records else "total weight"
+            raise RefusalError(f"the {total} of these records is not public, so counts have no known total.")
+        return constraints.whole(self._estimate).reshape(self.counts.shape)
+
+    def error(self) -> Error:
+        """Say how wrong a count is: one of :attr:`values`, which uses the public totals."""
+        raw = super().error()
+        constraints = self._constraints
+        return (
+            raw
+            if constraints is None or not isinstance(raw, ExpectedError)
+            else ConstrainedError.of_cells(raw, constraints)
+        )
+
+    @property
+    def _wrong(self) -> Floats:
+        """The root mean squared error of each count: 0 where it is exact."""
+        error = self.error()
+        wrong = error.by_answer() if isinstance(error, ConstrainedError) else error.rmse
+        return np.where(self._selected, wrong, 0.0)
+
+    def interval(self, level: Number = "0.95") -> tuple[Floats, Floats]:
+        """Return, for every cell, bounds between which the true count lies with probability ``level``."""
+        half = self._halves(level)
+        return self.counts - half, self.counts + half
+
+    def _halves(self, level: Number = "0.95") -> Floats:
+        """Return half the width of the interval of every cell: none where it is exact."""
+        error = self.error()
+        half = error.intervals(level) if isinstance(error, ConstrainedError) else error.interval(level)
+        return np.where(self._selected, half, 0.0).reshape(self.domain.shape)
+
+    def remarks(self) -> list[str]:
+        """State the error of the counts shown, and that whole counts are biased."""
+        if self._constraints is None:
+            return []
+        left = f"a typical error of {about(self.error().rmse)} for a cell"
+        return [
+            f"Tables and pictures meet every public total, which leaves {left}. Whole counts (“consistent”) are biased."
+        ]
+
+    @property
+    def header(self) -> list[str]:
+        """The attributes, the estimated count, and the consistent one where the total is public."""
+        extra = ["consistent"] if self.release.constraints is not None else []
+        return [*self.domain.names, self.quantity.replace(" ", "_"), *extra, "typical_error"]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each cell that is selected; the error is that of the estimated count."""
+        domain = self.domain
+        chosen = np.flatnonzero(self._selected)
+        wrong = self._wrong
+        whole = [] if self.release.constraints is None else [self.consistent().reshape(-1)]
+        numbers = [estimates(self.values, wrong), *whole, standard_errors(wrong)]
+        places = np.unravel_index(chosen, domain.shape)
+        labels = [Labels(each.texts(), at) for each, at in zip(domain.attributes, places, strict=True)]
+        return Columns(*labels, *(each[chosen] for each in numbers))
+
+    def draw(self, axes: Any) -> None:
+        """Draw bars, dots, a pyramid or a map, whichever suits the attributes, each count with its interval."""
+        draw_table(axes, self.counts, self.domain, self._halves(), self._said)
+
+    def _figure(self) -> Any:
+        return table_figure(self.counts, self.domain, self._halves(), self._said)
+
+    @property
+    def _said(self) -> str:
+        return self.quantity if self.release.certificate.amount else f"exact {self.quantity}"
+
+
+# One noisy number: a sum or a mean.
+
+
+class NumberResult(Result):
+    """A sum, a mean or any other single number."""
+
+    kind = "number"
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The one answer; a mean is divided here where its count is noisy too."""
+        mechanism = self.release.mechanism
+        if isinstance(mechanism, MeanOffsets | WeightedOffsets):
+            return np.clip([mechanism.mean(self.release.noisy)], *self._selected)
+        return super().values
+
+    @property
+    def _selected(self) -> tuple[float, float]:
+        """The lowest and the highest value that a condition on the attribute itself leaves."""
+        name = self.release.query.attributes[0]
+        attribute = self.release.policy.domain[name]
+        chosen = self.release.population.box.get(name, Subset.span(0, attribute.size))
+        return float(attribute.value(chosen.first)), float(attribute.value(chosen.last))
+
+    @property
+    def _asked(self) -> str:
+        return f"{self.release.query.keyword} of {self.release.query.subject}{self.condition()}"
+
+    def error(self) -> Error:
+        """Say how wrong the answer is."""
+        mechanism = self.release.mechanism
+        return (
+            mechanism.error_of(self.release.noisy)
+            if isinstance(mechanism, MeanOffsets | WeightedOffsets)
+            else super().error()
+        )
+
+    @property
+    def value(self) -> float | int:
+        """The noisy answer; unbiased, but for a mean whose count is noisy too."""
+        return self.values[0].item()
+
+    def in_short(self) -> str:
+        """Write the answer with its standard error, to the digits that this leaves."""
+        return f"{with_error(self.value, self.error().rmse)}; "
+
+    @property
+    def header(self) -> list[str]:
+        """What was asked, the answer, and its error."""
+        return ["query", "value", "typical_error", "within_95_in_100"]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """The only row."""
+        error = self.error()
+        (value,) = single_estimates(self.values, error.rmse).tolist()
+        yield [self._asked, value, *standard_errors([error.rmse, error.interval("0.95")]).tolist()]
+
+    def intervals_shown(self) -> Sequence[Interval]:
+        """Return the one answer; the interval of a mean ends where the declared values do."""
+        width = self.error().interval("0.95")
+        ends = self.value - width, self.value + width
+        low, high = np.clip(ends, *self._selected).tolist() if self.release.query.keyword == "mean" else ends
+        return [Interval(float(self.value), min(low, self.value), max(high, self.value))]
+
+    def draw(self, axes: Any) -> None:
+        """Draw the answer with the interval that holds it in 95 of 100."""
+        draw_intervals(axes, {"": self.intervals_shown()}, self.asked())
+
+    def _figure(self) -> Any:
+        return interval_figure({"": self.intervals_shown()}, self.asked())
+
+
+# Several noisy numbers: a linear query, a cumulative histogram.
+
+_MOST_NAMED = 30
+"""Answers that have room for a row each."""
+
+
+class VectorResult(Result):
+    """Answers in a row, for queries that no other result shows."""
+
+    kind = "vector"
+
+    def labels(self) -> list[str]:
+        """Name the outputs: the values of an ordered attribute, or their numbers."""
+        named = self.release.query.labels(self.release.policy.domain)
+        return [str(output) for output in range(len(self.values))] if named is None else named
+
+    @cached_property
+    def _correction(self) -> Correction | None:
+        """What public totals say of a cumulative histogram whose counts up to each value have independent noise."""
+        made = self.release
+        form, error = made.query.on(made.policy.domain), made.mechanism.expected_error()
+        if form.pattern is not Pattern.RANKS or made.constraints is None or not made.certificate.amount:
+            return None
+        return Correction(made.constraints, _between_neighbours) if isinstance(error, ExpectedError) else None
+
+    def _corrected(self, sums: npt.NDArray[np.float64], stated: Constraints | None = None) -> npt.NDArray[np.float64]:
+        made = self._correction
+        return sums if made is None else np.cumsum(made(np.diff(sums, prepend=0.0), stated))
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The unbiased answers; counts up to each value meet every public total."""
+        return self.noisy if self._correction is None else self._corrected(as_float(self.noisy))
+
+    def error(self) -> Error:
+        """Say how wrong an answer is: one of :attr:`values`."""
+        raw, made = super().error(), self._correction
+        if made is None or not isinstance(raw, ExpectedError):
+            return raw
+        left = 1 - (np.cumsum(made.taken_away(), axis=0) ** 2).sum(axis=1)
+        empty = made.constraints.of_table(np.zeros(made.constraints.cells, dtype=np.int64))
+        return ConstrainedError(raw, left, lambda noise: self._corrected(noise, empty))
+
+    @property
+    def header(self) -> list[str]:
+        """The output, the answer, and its error."""
+        return ["output", "value", "typical_error"]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each output."""
+        error = self.error()
+        wrong = error.by_answer() if isinstance(error, ConstrainedError) else np.full(len(self.values), error.rmse)
+        return Columns(Labels.of_all(self.labels()), estimates(self.values, wrong), standard_errors(wrong))
+
+    def interval(self, level: Number = "0.95") -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return, for every answer, bounds between which the true one lies with probability ``level``."""
+        error = self.error()
+        half = error.intervals(level) if isinstance(error, ConstrainedError) else error.interval(level)
+        return as_float(self.values) - half, as_float(self.values) + half
+
+    def intervals_shown(self) -> Sequence[Interval]:
+        """Return the answers, where they are few and have no order of their own."""
+        if len(self.values) > _MOST_NAMED or self._ordered:
+            return ()
+        low, high = self.interval()
+        answers = zip(as_float(self.values).tolist(), low.tolist(), high.tolist(), self.labels(), strict=True)
+        return [Interval(*each) for each in answers]
+
+    @property
+    def _ordered(self) -> bool:
+        """Whether the answers are those for the values of an ordered attribute."""
+        return self.release.query.labels(self.release.policy.domain) is not None
+
+    def draw(self, axes: Any) -> None:
+        """Draw the answers with the interval that holds each in 95 of 100: dots, or a band where there are many."""
+        values, (low, high) = as_float(self.values), self.interval()
+        words = "answer, with its 95 % interval" if (high > low).any() else "exact answer"
+        about = ", ".join(self.release.query.attributes)
+        named = about if self._ordered else f"number of the answer about {about}"
+        if shown := self.intervals_shown():
+            draw_intervals(axes, {each.name: [each] for each in shown}, words, least=0.0)
+            axes.set_ylabel(plain_text(named), fontsize=9)
+            return
+        draw_steps(axes, values, low, high)
+        own = self.release.query.own_domain(self.release.policy.domain)
+        numbered = Domain(answer=Integer(0, len(values) - 1))
+        label_values(axes.xaxis, own if self._ordered and own.size == len(values) else numbered)
+        axes.set_xlabel(plain_text(named))
+        label_numbers(axes.yaxis, words)
+
+    def _figure(self) -> Any:
+        shown = self.intervals_shown()
+        return interval_figure({each.name: [each] for each in shown}, self.asked()) if shown else super()._figure()
+
+    def asked(self) -> str:
+        """Say in a few words what was asked."""
+        return f"answer about {', '.join(self.release.query.attributes)}"
+
+
+def _between_neighbours(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Multiply by the covariance of the differences of neighbouring numbers with independent noise of variance 1."""
+    return np.diff(weights - np.pad(weights[1:], ((0, 1), (0, 0))), axis=0, prepend=0.0)
