@@ -24,7 +24,7 @@ from blowfish_privacy.results.pictures.distribution import draw_density
 from blowfish_privacy.results.pictures.errors import compare_plans, draw_errors
 from blowfish_privacy.results.pictures.figure import BLUE, start_figure, state_below, svg
 from blowfish_privacy.results.pictures.intervals import interval_figure
-from blowfish_privacy.statements.trade import given_up
+from blowfish_privacy.statements.policy import given_up
 from blowfish_privacy.testing.seeded import SeededSource
 
 MADE_UP = "All people here are made up, and the noise is predictable: for show only."

@@ -50,7 +50,7 @@ from blowfish_privacy.release.run import MADE_BEFORE, ReleaseRunner, SessionKeys
 from blowfish_privacy.release.spending import Options, Spending
 from blowfish_privacy.release.verification import proof_of
 from blowfish_privacy.results.synthetic import Comparison, compare
-from blowfish_privacy.statements.card_layout import Card
+from blowfish_privacy.statements.card_page import Card
 
 Asks = TypeVar("Asks", bound=Query)
 
@@ -227,7 +227,7 @@ class Session:
         Earlier releases of the ledger are in it. ``markdown`` and ``page`` of ``blowfish_privacy.statements.card_page``
         write it; files of the releases in the folder, where the page will be, are offered for download.
         """
-        from blowfish_privacy.statements.product_card import make_product_card
+        from blowfish_privacy.statements.product import make_product_card
 
         where = None if folder is None else Path(folder)
         return make_product_card(self.ledger, title=title, publisher=publisher, folder=where)

@@ -20,8 +20,7 @@ from blowfish_privacy.cli.main import run
 from blowfish_privacy.privacy.measure import EPSILON, Strength
 from blowfish_privacy.release import document, reading
 from blowfish_privacy.statements.card import make_card
-from blowfish_privacy.statements.card_page import markdown, page
-from blowfish_privacy.statements.card_registry import registry
+from blowfish_privacy.statements.card_page import markdown, page, registry
 from blowfish_privacy.testing.seeded import SeededSource
 
 HOSTILE = [

@@ -13,8 +13,7 @@ from blowfish_privacy.cli.main import run
 from blowfish_privacy.policies.distances import furthest_together
 from blowfish_privacy.policies.explain import explain_pair
 from blowfish_privacy.statements.card import make_card
-from blowfish_privacy.statements.card_page import markdown, page
-from blowfish_privacy.statements.card_registry import registry
+from blowfish_privacy.statements.card_page import markdown, page, registry
 
 LINE = bp.Domain(x=bp.Integer(0, 5))
 CLAIM = "y. Everything is protected by differential privacy with epsilon 0.001, certified."

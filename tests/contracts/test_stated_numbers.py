@@ -27,8 +27,8 @@ from blowfish_privacy.release.explain import most_steps
 from blowfish_privacy.release.losses import any_change, attributes_seen, far_apart, full_domain, in_name_only, weakest
 from blowfish_privacy.release.verification import read_product
 from blowfish_privacy.statements.ledger import lost_on_pair, lost_on_whole_record
-from blowfish_privacy.statements.odds import odds_between
-from blowfish_privacy.statements.product_loss import ProductLoss
+from blowfish_privacy.statements.policy import odds_between
+from blowfish_privacy.statements.product import ProductLoss
 from blowfish_privacy.testing import oracle
 from blowfish_privacy.testing.strategies import policies
 from contracts.test_selection import askeds

@@ -9,7 +9,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.release.spending import Spending
-from blowfish_privacy.statements.accuracy import FACTORS, accuracy_view, by_amount, by_part, by_size, sketched
+from blowfish_privacy.statements.plan import FACTORS, accuracy_view, by_amount, by_part, by_size, sketched
 
 DOMAIN = bp.Domain(age=bp.Integer(0, 63), sex=bp.Categorical(["F", "M"]), home=bp.Integer(0, 31))
 POLICY = bp.Policy(

@@ -16,9 +16,8 @@ from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import PublicNumbers
 from blowfish_privacy.statements.data_check import data_check_view
 from blowfish_privacy.statements.ledger import ledger_view, loss_view, verification_view
-from blowfish_privacy.statements.plan import plans_view
+from blowfish_privacy.statements.plan import plans_view, release_view, releases_view
 from blowfish_privacy.statements.policy import pair_view, policy_view
-from blowfish_privacy.statements.release import release_view, releases_view
 from people import FILE, write_people
 
 

@@ -13,9 +13,9 @@ from blowfish_privacy.ledger.entry import rounded_charge
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.release.verification import problems
-from blowfish_privacy.statements.accuracy import error_words
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown
+from blowfish_privacy.statements.plan import error_words
 from blowfish_privacy.studio.charts.results import pictures_of
 from blowfish_privacy.studio.release_kinds import kind_of
 from blowfish_privacy.testing.seeded import SeededSource

@@ -15,11 +15,8 @@ from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release.verification import read_product
 from blowfish_privacy.statements.card import make_card
-from blowfish_privacy.statements.card_layout import Card
-from blowfish_privacy.statements.card_page import is_card, markdown, page
-from blowfish_privacy.statements.card_registry import card_view, is_card_view
-from blowfish_privacy.statements.product_card import product_card, product_files, refuse_unsound
-from blowfish_privacy.statements.product_view import product_view
+from blowfish_privacy.statements.card_page import Card, card_view, is_card, is_card_view, markdown, page
+from blowfish_privacy.statements.product import product_card, product_files, product_view, refuse_unsound
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
 

@@ -14,10 +14,11 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release.checks import check_data
 from blowfish_privacy.results.synthetic import NOT_FOR_PUBLICATION
 from blowfish_privacy.results.synthetic import compare as compare_records
-from blowfish_privacy.statements.comparison import HEADER as DISTANCES
-from blowfish_privacy.statements.comparison import comparison_cells, comparison_view
+from blowfish_privacy.statements.data_check import COMPARISON_HEADER as DISTANCES
 from blowfish_privacy.statements.data_check import (
     HEADER,
+    comparison_cells,
+    comparison_view,
     data_check_cells,
     data_check_view,
     data_check_words,

@@ -97,7 +97,7 @@ def _plans(loaded: PolicyFile, folder: Path) -> Sequence[Plan]:
 def _draw_comparison(plans: Sequence[Plan], folder: Path) -> None:
     from blowfish_privacy.results.pictures.errors import compare_plans
     from blowfish_privacy.results.pictures.figure import png
-    from blowfish_privacy.statements.trade import given_up
+    from blowfish_privacy.statements.policy import given_up
 
     noisy = [plan for plan in plans if plan.amount]
     write_atomically(folder / "accuracy.png", png(compare_plans(noisy, given_up(noisy[0].policy))))
@@ -125,7 +125,7 @@ def _compare_with_truth(folder: Path) -> None:
 
 
 def _sum_up(plans: Sequence[Plan], loaded: PolicyFile) -> None:
-    from blowfish_privacy.statements.trade import gained, given_up
+    from blowfish_privacy.statements.policy import gained, given_up
 
     say(gained(plans))
     say(given_up(loaded.policy))

@@ -16,7 +16,6 @@ from blowfish_privacy.errors import LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger
 from blowfish_privacy.privacy.measure import EPSILON, Budget
 from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.statements.budget import terms_words
 from blowfish_privacy.statements.ledger import (
     asked_in_words,
     failures,
@@ -28,6 +27,7 @@ from blowfish_privacy.statements.ledger import (
     lost_on_whole_record,
     verification_view,
 )
+from blowfish_privacy.statements.plan import terms_words
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.postgresql import is_address

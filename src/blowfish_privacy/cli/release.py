@@ -28,10 +28,18 @@ from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.release.plan import CautiousNumbers, Plan, PublicNumbers
 from blowfish_privacy.release.spec import PolicyFile, Unplanned
 from blowfish_privacy.results import Result
-from blowfish_privacy.statements.budget import HEADER, budget_rows, budget_words
-from blowfish_privacy.statements.plan import headings, plan_cells, plans_view, unplanned_cells
-from blowfish_privacy.statements.planned_losses import in_name_only
-from blowfish_privacy.statements.release import release_view, releases_view
+from blowfish_privacy.statements.plan import (
+    HEADER,
+    budget_rows,
+    budget_words,
+    headings,
+    in_name_only,
+    plan_cells,
+    plans_view,
+    release_view,
+    releases_view,
+    unplanned_cells,
+)
 
 
 @click.command()

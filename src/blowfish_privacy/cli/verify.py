@@ -15,9 +15,8 @@ from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import Entry, Ledger, Report
 from blowfish_privacy.release import reading, verification
 from blowfish_privacy.release.verification import Product, examine_product
-from blowfish_privacy.statements.notices import to_readers
-from blowfish_privacy.statements.product_releases import loss_words
-from blowfish_privacy.statements.product_view import product_verification_view
+from blowfish_privacy.statements.card import to_readers
+from blowfish_privacy.statements.product import loss_words, product_verification_view
 
 _UNSOUND = 2
 _UNSOUND_LEDGER = 5

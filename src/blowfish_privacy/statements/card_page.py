@@ -8,10 +8,84 @@ from __future__ import annotations
 import html
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Any, cast
 from urllib.parse import quote
 
-from blowfish_privacy.statements.card_layout import TITLE, Card, Item, Picture, Section, Table
+from blowfish_privacy.domain import quoted
+
+# The parts of a card.
+
+TITLE = "Privacy statement: "
+
+
+@dataclass(frozen=True)
+class Item:
+    """One line of a card: what it is about, and a sentence or two."""
+
+    label: str
+    text: str
+    files: tuple[str, ...] = ()
+    """The names of files beside the page that somebody may download."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A few numbers in rows; the first cell of a row says what it is about."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture that a page holds itself, drawn when it is asked for."""
+
+    caption: str
+    draw: Callable[[], tuple[str, bytes]]
+    """Returns the kind of picture, such as ``image/svg+xml``, and its content."""
+    file: str | None = None
+    """The name of a file beside the page that shows the same."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading of a card and what is under it."""
+
+    title: str
+    items: tuple[Item, ...]
+    table: Table | None = None
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True)
+class Card:
+    """A statement about one release, or about all of a ledger, ready to be written as a page."""
+
+    name: str
+    summary: str
+    sections: tuple[Section, ...]
+    parameters: dict[str, str]
+    """How much is lost, by the name of the measure; for rho also what it means as epsilon at some deltas."""
+    time: str
+    publisher: str | None
+    differential_privacy: bool
+    """Whether the promise is (bounded) differential privacy."""
+    flavour: str
+    """The definition of privacy in a few words."""
+    releases: int | None = None
+    """How many releases it is about; None for a statement about one."""
+
+    @property
+    def title(self) -> str:
+        """The headline, with the name in quotation marks."""
+        return f"{TITLE}{quoted(self.name)}"
+
+    def said(self, *labels: str) -> list[str]:
+        """Return what the card says under some labels."""
+        return [item.text for section in self.sections for item in section.items if item.label in labels]
+
 
 _SPECIAL = re.compile(
     r"""
@@ -149,3 +223,79 @@ def page(card: Card) -> str:
 </body>
 </html>
 """
+
+
+# A card in the fields of the public registry of differential privacy deployments [nanayakkara2025].
+#
+# A release document cannot fill all of them: who curates the data for what use, and why these choices were made, is for
+# the publisher to add.
+
+
+def card_view(card: Card) -> dict[str, Any]:
+    """Show a card as plain values for JSON, with the registry's fields."""
+    view = {field.name: getattr(card, field.name) for field in fields(card)}
+    del view["sections"]
+    if card.releases is None:
+        del view["releases"]
+    sections = [_section_view(section) for section in card.sections]
+    return {**view.pop("parameters"), **view, "sections": sections, "registry": registry(card)}
+
+
+def is_card_view(view: Any) -> bool:
+    """Say whether something read from JSON is a card."""
+    return isinstance(view, dict) and {"summary", "sections", "registry"} <= {*cast("dict[str, Any]", view)}
+
+
+def _section_view(section: Section) -> dict[str, Any]:
+    items = [{"label": item.label, "text": item.text} for item in section.items]
+    view: dict[str, Any] = {"title": section.title, "items": items}
+    return view if section.table is None else {**view, "table": asdict(section.table)}
+
+
+def registry(card: Card) -> dict[str, Any]:
+    """Fill the fields that a release document can fill."""
+    return {
+        "product": {
+            "name": card.name,
+            "data_curators": [] if card.publisher is None else [card.publisher],
+            "data_product_type": "Summary statistics",
+            "description": " ".join(card.said("Statistic")) if card.releases is None else card.summary,
+            "publication_date": card.time[:10] or None,
+        },
+        "dp_flavor": {
+            "name": card.flavour,
+            "data_domain": " ".join(card.said("Values a record can have")),
+            "unprotected_quantities": card.said("No noise", "Unprotected", "Exact or assumed known"),
+        },
+        "privacy_loss": {
+            "privacy_unit": "Person-level",
+            "privacy_unit_description": " ".join(card.said("Privacy unit", "Protected")).replace(
+                "as strongly as Strength says", f"as strongly as {next(iter(card.parameters))} says"
+            ),
+            "privacy_parameters": card.parameters,
+            "privacy_parameters_description": " ".join(
+                [*card.said("Strength"), *_tables(card), *card.said("Further apart", "Warning")]
+            ),
+        },
+        "model": {
+            "model_name": "Central",
+            "release_type": "One release" if card.releases is None else f"{card.releases:,} releases together",
+            "access_type": "Non-interactive",
+        },
+        "accounting": {
+            "composition": " ".join(card.said("Parts", "Composition")),
+            "post_processing": " ".join(card.said("Post-processing")),
+        },
+        "implementation": {"mechanisms": " ".join(card.said("Mechanism", "Sensitivity", "Randomness"))},
+    }
+
+
+def _tables(card: Card) -> Iterator[str]:
+    """Write the tables of a card as sentences, one for each row."""
+    for table in (section.table for section in card.sections if section.table is not None):
+        about, *columns = table.header
+        for named, *cells in table.rows:
+            said = ", ".join(
+                f"{column[0].lower()}{column[1:]} {cell}" for column, cell in zip(columns, cells, strict=True)
+            )
+            yield f"{about} {named}: {said}."

@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import isinf
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, groupby, pairwise
+from math import ceil, exp, isclose, isinf
 from typing import Any
 
-from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.domain import Attribute, Cell, Domain, Numeric, quoted
+from blowfish_privacy.errors import BlowfishError, PolicyError
+from blowfish_privacy.graphs.graph import Hops, SecretGraph
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import promised_in_name_only
-from blowfish_privacy.policies.explain import unprotected
+from blowfish_privacy.policies.distances import (
+    PairPromise,
+    furthest,
+    furthest_together,
+    is_name_only,
+    pair_promise,
+    promised_in_name_only,
+)
+from blowfish_privacy.policies.explain import explain_pair, neighbouring, unprotected
 from blowfish_privacy.privacy.measure import EPSILON, Approximate, Budget, Strength
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.overview import overview
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.queries.counts import Histogram
+from blowfish_privacy.queries.ordered import Cumulative
+from blowfish_privacy.queries.query import Query
+from blowfish_privacy.queries.sums import Sum
+from blowfish_privacy.release.losses import lost_on
+from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.support.exact import about, show
+
+# The queries that people ask first: a policy is judged by what it does to them.
+
+
+def overview(domain: Domain) -> list[tuple[str, Query]]:
+    """Return, with titles, the whole table and the histogram, cumulative histogram and sum of each attribute."""
+    queries: list[tuple[str, Query]] = [("histogram of all attributes", Histogram(*domain.names))]
+    for name in domain:
+        queries.append((f"histogram of {name}", Histogram(name)))
+        if domain[name].ordered:
+            queries.append((f"cumulative histogram of {name}", Cumulative(name)))
+        if isinstance(domain[name], Numeric):
+            queries.append((f"sum of {name}", Sum(name)))
+    return queries
 
 
 def policy_view(policy: Policy, budget: Budget | None = None) -> dict[str, Any]:
@@ -62,3 +93,423 @@ def _sensitivity(title: str, query: Query, policy: Policy) -> dict[str, Any]:
         return {"query": title, "sensitivity": None, "note": error.message}
     free = "follows from the known facts" if policy.known else "published exactly, without noise"
     return {"query": title, "sensitivity": show(value), "note": "" if value else free}
+
+
+# The secret graph of one attribute as plain values for a picture: values, pairs, groups, and how far steps reach.
+#
+# Everything is asked of the graph itself, value by value; of an attribute with many values some are shown, and the view
+# says so. Where other attributes decide which pairs are secret (``policy.graph.homogeneous`` is False) there is no
+# graph of one attribute, and nothing to show.
+
+MOST_VALUES = 24
+"""Of an attribute with more values, so many around a chosen one are shown."""
+_MOST_GROUPED = 20_000
+_MOST_ASKED = 1_000
+"""Of an attribute with more values, some are asked for their steps, and the places where these change are searched."""
+_MOST_BANDS = 12
+"""How many bands are shown on each side of a value."""
+_MOST_POINTS = 120
+
+
+@dataclass(frozen=True)
+class GraphValue:
+    """A value of an attribute, and the number of the group that chains of secret pairs connect it with."""
+
+    position: int
+    text: str
+    group: int
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """Some values of an attribute, and the secret pairs between them, by position."""
+
+    name: str
+    size: int
+    ordered: bool
+    values: tuple[GraphValue, ...]
+    pairs: tuple[tuple[int, int], ...]
+    groups: int | None
+    """Into how many groups all values fall; None if there are too many values to ask."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether some values are not shown."""
+        return len(self.values) < self.size
+
+    @property
+    def sentence(self) -> str:
+        """Say what the picture shows, for those who do not see it."""
+        shown = f"{len(self.values):,} of {self.size:,} values" if self.partial else f"{_many(self.size, 'value')}"
+        pairs = _many(len(self.pairs), "secret pair") if self.pairs else "no secret pair"
+        if self.groups is None or self.groups == self.size:
+            return f"{shown}, {pairs} between them."
+        return f"{shown}, {pairs} between them, in {_many(self.groups, 'group')}."
+
+
+@dataclass(frozen=True)
+class Band:
+    """Consecutive values that are equally many steps away; ``steps`` is None where nothing protects them."""
+
+    first: int
+    last: int
+    text: str
+    steps: int | None
+
+
+@dataclass(frozen=True)
+class ReachPoint:
+    """One value and its steps; ``steps`` is None where nothing protects it."""
+
+    position: int
+    text: str
+    steps: int | None
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far the values around one value are from it, in bands without gaps; those further away are left out."""
+
+    focus: int
+    text: str
+    size: int
+    bands: tuple[Band, ...]
+    points: tuple[ReachPoint, ...]
+    """Values of the bands, for a picture: all of them, or some of many."""
+    sampled: bool
+    """Whether some values were not asked: a band then holds at the values asked, and at both of its ends."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether the bands leave out values further away."""
+        return self.bands[0].first > 0 or self.bands[-1].last < self.size - 1
+
+    def words(self) -> list[str]:
+        """Say in one line for each number of steps which values are that far away; nearest first."""
+        by_steps = sorted(self.bands, key=lambda band: (band.steps is None, band.steps or 0))
+        said: list[str] = []
+        for steps, group in groupby(by_steps, key=lambda band: band.steps):
+            values = " and ".join(band.text for band in group)
+            if steps is None:
+                said.append(f"{values}: not protected from {self.text}")
+            elif steps:
+                said.append(f"{values}: {_many(steps, 'step')} from {self.text}")
+        return said
+
+
+def graph_view(policy: Policy, name: str, focus: int = 0, also: int | None = None) -> GraphView:
+    """Show the secret pairs between values of one attribute.
+
+    Of many values those around the ``focus`` are shown, and one that is chosen ``also``.
+    """
+    attribute, graph = policy.domain[name], _alone(policy, name)
+    shown = sorted({*_window(attribute.size, focus, MOST_VALUES), focus if also is None else also})
+    numbers: dict[object, int] = {}
+    values = [
+        GraphValue(position, attribute.show(position), numbers.setdefault(graph.component((position,)), len(numbers)))
+        for position in shown
+    ]
+    pairs = tuple((a, b) for a, b in combinations(shown, 2) if graph.adjacent((a,), (b,)))
+    return GraphView(name, attribute.size, attribute.ordered, tuple(values), pairs, _groups(graph))
+
+
+def reach(policy: Policy, name: str, focus: int) -> Reach:
+    """Cut an ordered attribute into bands of values that are equally many steps from one value.
+
+    Steps are those of the promise: known facts may leave fewer than the secret pairs do.
+    """
+    attribute = policy.domain[name]
+    _alone(policy, name)
+    steps = _Steps(policy, policy.domain.axis(name), focus)
+    size = attribute.size
+    asked = range(size) if size <= _MOST_ASKED else sorted({*_window(size, focus, 200), *_spread(0, size, 200)})
+    upwards = [at for at in asked if at >= focus]
+    downwards = [at for at in reversed(asked) if at <= focus]
+    ends, starts = steps.last_of_bands(upwards), steps.last_of_bands(downwards)
+    cuts = sorted({*(end + 1 for end in ends), *starts})
+    bands = [Band(a, b - 1, _range(attribute, a, b - 1), _finite(steps(a))) for a, b in pairwise(cuts)]
+    shown = sorted({focus, *_spread(cuts[0], cuts[-1], _MOST_POINTS)})
+    points = tuple(ReachPoint(at, attribute.show(at), _finite(steps(at))) for at in shown)
+    return Reach(focus, attribute.show(focus), size, tuple(bands), points, size > len(asked))
+
+
+class _Steps:
+    """Counts the steps from one value of an attribute to another, with all other attributes fixed."""
+
+    def __init__(self, policy: Policy, axis: int, focus: int) -> None:
+        self._policy, self._axis = policy, axis
+        self._focus = self._cell(focus)
+        self._known: dict[int, Hops] = {}
+
+    def __call__(self, position: int) -> Hops:
+        if position not in self._known:
+            self._known[position] = self._policy.apart(self._focus, self._cell(position))
+        return self._known[position]
+
+    def last_of_bands(self, asked: list[int]) -> list[int]:
+        """Walk away from the first of some positions; return where bands end, of the nearest few."""
+        ends: list[int] = []
+        for near, far in pairwise(asked):
+            while self(near) != self(far) and len(ends) < _MOST_BANDS:
+                ends.append(self._last_like(near, far))
+                near = ends[-1] + (1 if far > near else -1)
+            if len(ends) == _MOST_BANDS:
+                return ends
+        return [*ends, asked[-1]]
+
+    def _last_like(self, near: int, far: int) -> int:
+        """Find a position between two whose steps differ at which those of the nearer one end."""
+        same = self(near)
+        while abs(far - near) > 1:
+            middle = (near + far) // 2
+            near, far = (middle, far) if self(middle) == same else (near, middle)
+        return near
+
+    def _cell(self, position: int) -> Cell:
+        zeros = (0,) * len(self._policy.domain.names)
+        return (*zeros[: self._axis], position, *zeros[self._axis + 1 :])
+
+
+def _alone(policy: Policy, name: str) -> SecretGraph:
+    if not policy.graph.homogeneous:
+        raise PolicyError(
+            f"which values of {name} are secret pairs depends on the other attributes.",
+            hint="compare two whole records.",
+        )
+    return policy.graph.project([name])
+
+
+def _window(size: int, focus: int, most: int) -> range:
+    start = max(0, min(focus - most // 2, size - most))
+    return range(start, min(size, start + most))
+
+
+def _spread(start: int, stop: int, most: int) -> list[int]:
+    return [*range(start, stop, max(1, (stop - start) // most)), stop - 1]
+
+
+def _groups(graph: SecretGraph) -> int | None:
+    if graph.connected:
+        return 1
+    size = graph.domain.size
+    return len({graph.component((at,)) for at in range(size)}) if size <= _MOST_GROUPED else None
+
+
+def _range(attribute: Attribute, first: int, last: int) -> str:
+    shown = attribute.show(first)
+    return shown if first == last else f"{shown} to {attribute.show(last)}"
+
+
+def _finite(hops: Hops) -> int | None:
+    return None if isinf(hops) else int(hops)
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+# What a release may teach somebody who hesitates between two values of a person.
+#
+# Somebody who thinks with probability p that a person has the first of two values has the odds p / (1 - p). A release
+# multiplies them by at most e^(steps epsilon), and by at least one over it. Where a policy promises nothing about odds
+# (:mod:`blowfish_privacy.policies.distances`), nothing is said of them here.
+
+EVEN = Fraction(1, 2)
+"""What somebody thinks who has no idea which of two values it is."""
+
+
+@dataclass(frozen=True)
+class Odds:
+    """Two values of a person, and how far a release with some loss may lead somebody towards one of them."""
+
+    policy: Policy
+    first: Mapping[str, Any]
+    second: Mapping[str, Any]
+    promise: PairPromise
+    strength: Strength
+
+    @property
+    def steps(self) -> int | None:
+        """The number of secret steps between the values; None where nothing is promised."""
+        return int(self.promise.hops) if self.promise.promised in ("same", "odds", "tables") else None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the odds between the two are promised to change by a bounded factor only."""
+        return self.promise.promised in ("same", "odds")
+
+    @property
+    def exponent(self) -> float:
+        """The logarithm of the factor; meaningful only where there is a promise."""
+        return self.strength.exponent(self.steps or 0)
+
+    @property
+    def factor(self) -> str | None:
+        """The factor of the promise, never less than it is; None where there is none."""
+        return None if self.steps is None else self.strength.factor(self.steps)
+
+    def most(self, prior: Fraction = EVEN) -> float | None:
+        """Bound from above what becomes of a probability; None where nothing bounds it."""
+        return _moved(prior, self.exponent) if self.bounded else None
+
+    def least(self, prior: Fraction = EVEN) -> float | None:
+        """Bound from below what becomes of a probability; None where nothing bounds it."""
+        return _moved(prior, -self.exponent) if self.bounded else None
+
+    @property
+    def values(self) -> tuple[str, str]:
+        """What the two are called; values of one attribute go without its name."""
+        if len(self.first) > 1:
+            return f"({self.promise.first})", f"({self.promise.second})"
+        ((name, one),), ((_, other),) = self.first.items(), self.second.items()
+        attribute = self.policy.domain[name]
+        return attribute.say(attribute.position(one)), attribute.say(attribute.position(other))
+
+    @property
+    def sentence(self) -> str:
+        """Say how far apart the two are and what a release may do to the odds between them."""
+        said, pair = self.promise, " and ".join(self.values)
+        if said.promised == "tables":
+            return f"{pair} are {said.apart}. {self._on_tables}"
+        if said.promised != "odds":
+            return explain_pair(self.policy, self.first, self.second).replace(said.pair, pair)
+        if not self.strength.amount:
+            return f"{pair} are {said.apart}. A release that loses nothing on them leaves the odds as they are."
+        # With known facts the promise is not about somebody who knows all other records.
+        whose = "for an attacker who knows the facts"
+        if not self.policy.known:
+            whose = "even for an attacker who knows every other record"
+        weak = " They are protected in name only." if is_name_only(self.exponent) else ""
+        return (
+            f"{pair} are {said.apart}. After a loss of {self.strength.words}, the odds between them have changed "
+            f"by at most a factor {self.factor}{self._formula}{self.strength.but}, {whose}.{weak}"
+        )
+
+    @property
+    def _formula(self) -> str:
+        if self.strength.measure is not EPSILON:
+            return ""
+        return f" (e to the {self.strength.words})" if self.steps == 1 else f" (e to the {self.steps} times epsilon)"
+
+    @property
+    def _on_tables(self) -> str:
+        return (
+            f"With known facts the promise is about tables that satisfy them: no output is more than {self.factor} "
+            f"times as likely on one table as on another {neighbouring(self.policy)}{self.strength.but}. Where the "
+            "facts leave no such table, nothing protects the value."
+        )
+
+    def guess(self, prior: Fraction = EVEN) -> str:
+        """Say what becomes of somebody's guess, in hundredths."""
+        most, least = self.most(prior), self.least(prior)
+        if self.promise.promised == "same":
+            return ""
+        if self.promise.promised == "tables":
+            return "How far a guess may move is not promised: with known facts the promise is about whole tables."
+        if most is None or least is None:
+            return "Somebody may become certain which of the two it is: nothing bounds it."
+        one, other = self.values
+        return (
+            f"Somebody who thinks it {percent_up(float(prior))} likely to be {one} and not {other} "
+            f"will afterwards think so at most {percent_up(most)}, and at least "
+            f"{percent_down(least)}{self.strength.but}."
+        )
+
+
+def odds_between(policy: Policy, first: Mapping[str, Any], second: Mapping[str, Any], strength: Strength) -> Odds:
+    """Say what a loss means for two values; both may omit the same attributes, which are then equal."""
+    return Odds(policy, first, second, pair_promise(policy, first, second), strength)
+
+
+def lost_between(plan: Plan, names: frozenset[str]) -> Strength:
+    """Bound what a planned release loses on the pairs that change these attributes."""
+    return lost_on(plan.policy, plan.certificate.loss, plan.policy.domain.project(sorted(names)))
+
+
+def odds_view(odds: Odds, prior: Fraction = EVEN) -> dict[str, Any]:
+    """Show the odds as plain values; probabilities are rounded away from the prior."""
+    most, least = odds.most(prior), odds.least(prior)
+    return {
+        "first": odds.promise.first,
+        "second": odds.promise.second,
+        "promised": odds.promise.promised,
+        "steps": odds.steps,
+        "factor": odds.factor,
+        "prior": float(prior),
+        "most": most,
+        "least": least,
+        "sentence": odds.sentence,
+        "guess": odds.guess(prior),
+    }
+
+
+def percent_up(share: float) -> str:
+    """Write a probability in hundredths, never less than it is; with more digits close to certainty."""
+    for digits in range(4):
+        shown = ceil(share * 100 * 10**digits) / 10**digits
+        if shown < 99.5 or (digits and shown < 100):
+            return f"{shown:.{digits}f} %"
+    return "100 %"
+
+
+def percent_down(share: float) -> str:
+    """Write a probability in hundredths, never more than it is."""
+    for digits in range(4):
+        shown = ceil((1 - share) * 100 * 10**digits) / 10**digits
+        if shown < 99.5 or (digits and shown < 100):
+            return f"{100 - shown:.{digits}f} %"
+    return "0 %"
+
+
+def _moved(prior: Fraction, exponent: float) -> float:
+    """Multiply odds by e^exponent, without numbers that overflow."""
+    share = float(prior)
+    if exponent <= 0:
+        times = exp(exponent)
+        return share * times / (1 - share + share * times)
+    times = exp(-exponent)
+    return share / (share + (1 - share) * times)
+
+
+# What a policy trades: the accuracy it gains over plain differential privacy, and the protection it gives up.
+
+_AS_GOOD_AS_EQUAL = 0.005
+
+
+def gained(plans: Sequence[Plan]) -> str:
+    """Say in one sentence how many times as exact each answer with noise is, and which gain nothing."""
+    ratios = {quoted(plan.name): ratio for plan in plans if (ratio := _ratio(plan)) is not None}
+    better = sorted(((ratio, name) for name, ratio in ratios.items() if _gains(ratio)), reverse=True)
+    same = _listed([name for name, ratio in ratios.items() if not _gains(ratio)])
+    if not better:
+        return "Gained: nothing in accuracy over plain differential privacy at the same epsilon."
+    (most, first), *rest = better
+    said = f"{first} is {about(most)} times as exact as under plain differential privacy at the same epsilon"
+    more = [f"{name} {about(ratio)} times" for ratio, name in rest]
+    return f"Gained: {_listed([said, *more])}{f'; nothing is gained for {same}' if same else ''}."
+
+
+def given_up(policy: Policy) -> str:
+    """Say in one sentence what is protected less than under plain differential privacy, where all is one step apart."""
+    far = [f"{pair} are {hops} steps apart" for _, pair, hops in furthest(policy)]
+    together = furthest_together(policy)
+    if together is not None:
+        far.append(f"whole records up to {together[1]}")
+    less = [f"values further apart are protected less, once per step ({', '.join(far)})"] if far else []
+    not_at_all = [sentence.rstrip(".").split(". ")[0] for sentence in unprotected(policy)]
+    return f"Given up: {'; '.join([*less, *not_at_all]) or 'nothing'}."
+
+
+def _ratio(plan: Plan) -> float | None:
+    """How many times as exact; None where there is no noise, or nothing to compare with."""
+    plain, error = plan.plain_error(), plan.expected_error().rmse
+    return None if plain is None or not error else plain.rmse / error
+
+
+def _gains(ratio: float) -> bool:
+    return ratio > 1 and not isclose(ratio, 1, rel_tol=_AS_GOOD_AS_EQUAL)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    *most, last = parts or [""]
+    return f"{', '.join(most)} and {last}" if most else last

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
-from blowfish_privacy.statements.odds import lost_between
+from blowfish_privacy.statements.policy import lost_between
 from blowfish_privacy.studio.workshop import Workshop
 from blowfish_privacy.support.exact import rounded_up, stated_amount
 

@@ -10,9 +10,8 @@ from blowfish_privacy.errors import DataError
 from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.results import GroupsResult, Result
 from blowfish_privacy.statements.card import make_card
-from blowfish_privacy.statements.card_layout import Card
-from blowfish_privacy.statements.card_page import markdown, page
-from blowfish_privacy.statements.product_card import make_product_card
+from blowfish_privacy.statements.card_page import Card, markdown, page
+from blowfish_privacy.statements.product import make_product_card
 
 _LARGEST = 50_000_000
 """Bytes that a page may hand over; the command line writes what is larger."""

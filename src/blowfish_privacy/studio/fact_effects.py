@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.policies.fact_words import what_facts_do
 from blowfish_privacy.release.plan import CautiousNumbers
 from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.statements.facts import FactsView, facts_view
+from blowfish_privacy.statements.facts import FactsView, facts_view, what_facts_do
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.public_answers import PublicAnswers
 from blowfish_privacy.studio.signal import Signal

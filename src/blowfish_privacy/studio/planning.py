@@ -23,9 +23,16 @@ from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.queries.query import asked_to_file, split
 from blowfish_privacy.release.plan import CautiousNumbers, Plan, PublicSizes
 from blowfish_privacy.release.spec import PlannedRelease, PolicyFile
-from blowfish_privacy.statements.accuracy import FACTORS, accuracy_view, by_amount, by_part, by_size, sketched
-from blowfish_privacy.statements.budget import budget_shares
-from blowfish_privacy.statements.plan import plan_view
+from blowfish_privacy.statements.plan import (
+    FACTORS,
+    accuracy_view,
+    budget_shares,
+    by_amount,
+    by_part,
+    by_size,
+    plan_view,
+    sketched,
+)
 from blowfish_privacy.studio.ledger_state import LedgerState
 from blowfish_privacy.studio.public_answers import PublicAnswers
 from blowfish_privacy.studio.recent_failures import RecentFailures

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from blowfish_privacy import results
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.ledger import Ledger
-from blowfish_privacy.statements.history import HistoryRow, history
+from blowfish_privacy.statements.ledger import HistoryRow, history
 from blowfish_privacy.studio.charts.picture import Picture
 from blowfish_privacy.studio.charts.results import pictures_of
 from blowfish_privacy.studio.downloads import Download, downloads, number_of, statements

@@ -18,8 +18,7 @@ from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.statements.confirmation import Confirmation, confirmation
-from blowfish_privacy.statements.release import paid_by
+from blowfish_privacy.statements.plan import Confirmation, confirmation, paid_by
 from blowfish_privacy.studio.downloads import number_of
 from blowfish_privacy.studio.published import Published
 from blowfish_privacy.support.progress import Task, progress_to

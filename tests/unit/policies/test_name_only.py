@@ -18,7 +18,7 @@ from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown
 from blowfish_privacy.statements.ledger import lost_on_pair
-from blowfish_privacy.statements.planned_losses import in_name_only as planned_in_name_only
+from blowfish_privacy.statements.plan import in_name_only as planned_in_name_only
 from blowfish_privacy.statements.policy import name_only_after, policy_view
 
 

@@ -7,7 +7,7 @@ import pytest
 from blowfish_privacy.batch import plan_release
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import PublicNumbers
-from blowfish_privacy.statements.accuracy import error_words
+from blowfish_privacy.statements.plan import error_words
 
 FILE = """
 version: 1

@@ -12,8 +12,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.mechanisms.error import MeanError
 from blowfish_privacy.release.plan import PublicNumbers, make_plan
 from blowfish_privacy.release.spending import Spending
-from blowfish_privacy.statements.accuracy import accuracy_view, by_amount
-from blowfish_privacy.statements.plan import plan_cells, plan_view
+from blowfish_privacy.statements.plan import accuracy_view, by_amount, plan_cells, plan_view
 
 DOMAIN = bp.Domain(income=bp.Integer(0, 200_000), region=bp.Categorical(["N", "E", "S", "W"]))
 SECRET = bp.Policy(DOMAIN, secrets=bp.FullDomain())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.policies.explain import explain_pair
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
-from blowfish_privacy.statements.odds import lost_between, odds_between, odds_view, percent_down, percent_up
+from blowfish_privacy.statements.policy import lost_between, odds_between, odds_view, percent_down, percent_up
 
 DOMAIN = bp.Domain(age=bp.Integer(17, 90), sex=bp.Categorical(["Female", "Male"]), town=bp.Categorical(["A", "B"]))
 SECRETS = bp.PerAttribute(age=bp.DistanceThreshold(5), sex=bp.FullDomain(), town=bp.Public())

@@ -17,13 +17,15 @@ from blowfish_privacy.domain import Subset
 from blowfish_privacy.privacy.loss import Loss, PairClass, changing
 from blowfish_privacy.privacy.measure import RHO, Approximate, Strength
 from blowfish_privacy.release.verification import read_product
-from blowfish_privacy.statements.card import make_card
-from blowfish_privacy.statements.card_exactness import error_words
+from blowfish_privacy.statements.card import error_words, make_card
 from blowfish_privacy.statements.card_page import escaped, markdown, page
-from blowfish_privacy.statements.product_card import product_card
-from blowfish_privacy.statements.product_loss import ProductLoss
-from blowfish_privacy.statements.product_releases import loss_words
-from blowfish_privacy.statements.product_view import product_verification_view, product_view
+from blowfish_privacy.statements.product import (
+    ProductLoss,
+    loss_words,
+    product_card,
+    product_verification_view,
+    product_view,
+)
 from blowfish_privacy.support.exact import about
 
 DOMAIN = bp.Domain(age=bp.Integer(0, 4), sex=bp.Categorical(["F", "M"]), zone=bp.Categorical(["A", "B"]))

@@ -6,7 +6,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.graphs import Secrets
-from blowfish_privacy.statements.secret_graph import MOST_VALUES, graph_view, reach
+from blowfish_privacy.statements.policy import MOST_VALUES, graph_view, reach
 
 LETTERS = bp.Categorical(list("abcdef"))
 DOMAIN = bp.Domain(age=bp.Integer(17, 90), letter=LETTERS, wage=bp.Integer(0, 999_999))

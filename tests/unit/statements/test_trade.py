@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import blowfish_privacy as bp
-from blowfish_privacy.statements.trade import gained, given_up
+from blowfish_privacy.statements.policy import gained, given_up
 
 DOMAIN = bp.Domain(wage=bp.Integer(0, 200), region=bp.Categorical(["North", "South"]))
 NEAR = bp.PerAttribute(wage=bp.DistanceThreshold(20), region=bp.Public())

@@ -7,7 +7,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.statements.facts import FactEffect, Outlook
-from blowfish_privacy.statements.secret_graph import graph_view, reach
+from blowfish_privacy.statements.policy import graph_view, reach
 from blowfish_privacy.studio.charts.facts import facts_chart
 from blowfish_privacy.studio.charts.secrets import graph_chart, graph_height, steps_chart
 from blowfish_privacy.studio.value_text import declared, position_of

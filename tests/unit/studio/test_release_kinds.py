@@ -8,7 +8,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.release import spec
-from blowfish_privacy.statements.asked import TITLES
+from blowfish_privacy.statements.plan import TITLES
 from blowfish_privacy.studio.release_kinds import (
     BY_TITLE,
     KINDS,

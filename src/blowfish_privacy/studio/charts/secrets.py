@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, cos, pi, sin, sqrt
 from typing import Any
 
-from blowfish_privacy.statements.secret_graph import GraphValue, GraphView, Reach, ReachPoint
+from blowfish_privacy.statements.policy import GraphValue, GraphView, Reach, ReachPoint
 from blowfish_privacy.studio.charts.look import (
     INK,
     PLAIN,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from blowfish_privacy.statements.odds import EVEN, Odds, percent_down, percent_up
+from blowfish_privacy.statements.policy import EVEN, Odds, percent_down, percent_up
 from blowfish_privacy.studio.parts.words import note
 
 

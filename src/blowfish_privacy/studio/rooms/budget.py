@@ -15,7 +15,7 @@ from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.privacy.measure import EPSILON
-from blowfish_privacy.statements.budget import budget_words
+from blowfish_privacy.statements.plan import budget_words
 from blowfish_privacy.studio.amounts import in_file, read_amount, why_not, written
 from blowfish_privacy.studio.charts.balances import balances
 from blowfish_privacy.studio.draft import Problem

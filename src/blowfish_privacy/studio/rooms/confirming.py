@@ -6,8 +6,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.statements.budget import HEADER
-from blowfish_privacy.statements.confirmation import Confirmation
+from blowfish_privacy.statements.plan import HEADER, Confirmation
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts.plain_table import plain_table
 from blowfish_privacy.studio.parts.words import notice, problem_card, section

@@ -6,7 +6,7 @@ from nicegui import run, ui
 
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger import Ledger
-from blowfish_privacy.statements.history import HistoryRow
+from blowfish_privacy.statements.ledger import HistoryRow
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.plain_table import plain_table

@@ -10,9 +10,7 @@ from nicegui import background_tasks, run, ui
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.statements.accuracy import error_words
-from blowfish_privacy.statements.asked import asked_words
-from blowfish_privacy.statements.budget import budget_words
+from blowfish_privacy.statements.plan import asked_words, budget_words, error_words
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts.following import follow
 from blowfish_privacy.studio.parts.live import keyed, live

@@ -11,7 +11,7 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.queries.query import split
-from blowfish_privacy.statements.budget import budget_words
+from blowfish_privacy.statements.plan import budget_words
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.last_good import last_good_body
 from blowfish_privacy.studio.parts.live import live

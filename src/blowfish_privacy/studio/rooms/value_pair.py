@@ -8,8 +8,7 @@ from nicegui import ui
 
 from blowfish_privacy.domain import Attribute
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.statements.odds import odds_between
-from blowfish_privacy.statements.secret_graph import MOST_VALUES, GraphView, graph_view, reach
+from blowfish_privacy.statements.policy import MOST_VALUES, GraphView, graph_view, odds_between, reach
 from blowfish_privacy.studio.charts.look import plain
 from blowfish_privacy.studio.charts.secrets import graph_chart, graph_height, steps_chart
 from blowfish_privacy.studio.chosen_loss import ChosenLoss

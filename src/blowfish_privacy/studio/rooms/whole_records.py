@@ -8,7 +8,7 @@ from nicegui import ui
 
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.statements.odds import Odds, odds_between
+from blowfish_privacy.statements.policy import Odds, odds_between
 from blowfish_privacy.studio.chosen_loss import ChosenLoss
 from blowfish_privacy.studio.parts.live import live
 from blowfish_privacy.studio.parts.odds_bar import odds_bar

@@ -1,0 +1,642 @@
+"""What all releases of a ledger lost together: on each class of secret pairs, on a whole record, on values far apart.
+
+The amounts are the ledger's balances: each is the most that one pair of a class has lost. Steps along several pairs add
+up, so two values that differ in several attributes have lost at most the sum of these (docs/proofs/classes.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from blowfish_privacy.domain import quoted, worded
+from blowfish_privacy.errors import SpecError
+from blowfish_privacy.ledger import Entry, Ledger, Report
+from blowfish_privacy.ledger.account import by_class, in_words
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.distances import furthest_apart
+from blowfish_privacy.policies.explain import hidden, presence_only, unprotected
+from blowfish_privacy.privacy.certificate import is_differential_privacy
+from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, Loss, PairClass, classes_met, one_attribute_at_a_time
+from blowfish_privacy.privacy.measure import EPSILON, Strength, meaning_words, meanings_view
+from blowfish_privacy.release.verification import Product, Released, read_product
+from blowfish_privacy.results import from_text
+from blowfish_privacy.results.files import AnyResult, FilesBeside, files_beside, values_file
+from blowfish_privacy.statements.card import (
+    BEYOND_NOISE,
+    FURTHER_UNDER_FACTS,
+    METHOD,
+    MOST_LISTED,
+    NO_FACTS,
+    POST_PROCESSING,
+    WEAKER,
+    definition,
+    disclosed,
+    domain,
+    error_of,
+    error_words,
+    few,
+    flavour,
+    known_facts,
+    less_than_full_domain,
+    made_with,
+    name,
+    name_only,
+    not_hidden,
+    on_exactness,
+    parameters,
+    records_known,
+    remarks,
+    shown_exactly,
+    statistic,
+    strength_words,
+    tidied,
+    undecided,
+    unit,
+    why_exact,
+    year,
+)
+from blowfish_privacy.statements.card_page import Card, Item, Picture, Section, Table, card_view
+from blowfish_privacy.statements.ledger import FarApart, FarLosses
+from blowfish_privacy.statements.plan import made_by
+
+
+def pairs_named(pairs: PairClass) -> str:
+    """Name a class of secret pairs by what they change."""
+    if pairs.kind == "attribute":
+        return quoted(pairs.attribute)
+    said = {PRESENCE.kind: "whether a person is in the table", EVERY.kind: "every attribute"}
+    return said.get(pairs.kind, "any attributes")
+
+
+@dataclass(frozen=True, eq=False)
+class ProductLoss:
+    """What a product lost, for use in sentences and tables."""
+
+    product: Product
+
+    @property
+    def most(self) -> Strength:
+        """What the secret pair that lost the most has lost."""
+        return self.strength(self.product.spent)
+
+    def strength(self, amount: Fraction) -> Strength:
+        """Return a loss in the measure of the ledger, for use in sentences."""
+        return Strength(self.product.measure, amount)
+
+    @cached_property
+    def classes(self) -> dict[PairClass, Fraction]:
+        """The most that a pair of each class of the ledger's policy has lost.
+
+        What only the policy of some release calls secret, others may have published exactly: nothing is said of it.
+        """
+        policy, lost = self.product.policy, self.product.lost
+        return {pairs: lost.on(pairs) for pairs in classes_met(policy, policy.domain.names)}
+
+    @cached_property
+    def whole_record(self) -> Fraction | None:
+        """Bound the loss on records that differ in all that is secret, by one secret step in each attribute.
+
+        None where a secret pair changes some attributes at once and it takes several to change all, and where known
+        facts leave no proof that steps add up.
+        """
+        policy, measure = self.product.policy, self.product.measure
+        if not policy.steps_add_up:
+            return None
+        if not one_attribute_at_a_time(policy):
+            one_step = policy.graph.connected and furthest_apart(policy) is None
+            return self.classes.get(ALL) if one_step and policy.graph.has_edges else None
+        steps = [(amount, 1) for pairs, amount in self.classes.items() if pairs.kind == "attribute"]
+        chains = [steps] if steps else []
+        if PRESENCE in self.classes:
+            # One record is removed, and another is added.
+            chains.append([(self.classes[PRESENCE], 2)])
+        return min((measure.along(chain) for chain in chains), default=None)
+
+    def in_name_only(self) -> Iterator[str]:
+        """Say which values all releases together protect in name only; no attribute is left out."""
+        return self._far.in_name_only("all releases")
+
+    def far_apart(self) -> Iterator[FarApart]:
+        """Go through values that are many steps apart: of each attribute, the first few of many, then of all."""
+        return self._far.some(MOST_LISTED)
+
+    @cached_property
+    def _far(self) -> FarLosses:
+        product = self.product
+        return FarLosses(product.policy, product.lost, product.spent, made_by(product.ledger))
+
+
+# The releases of a product, each in a line or two.
+
+
+def named(released: Released, product: Product) -> str:
+    """Name a release; of several with one name also by the entry that paid for it."""
+    several = sum(each.name == released.name for each in product.released) > 1
+    return f"{quoted(released.name)} (entry {released.entry.number})" if several else quoted(released.name)
+
+
+def release_words(released: Released, product: Product) -> str:
+    """Say what a release is, how wrong, what it lost and when."""
+    return f"{statistic(released.parts)} {_exactness(released, product)} {_cost(released, product)}"
+
+
+def charge_words(entry: Entry) -> str:
+    """Say what was charged where nothing was handed out."""
+    asked = quoted(entry.description.partition(" [")[0])
+    return f"Entry {entry.number}, {asked}: {loss_words(entry.loss)}. Nothing was handed out for it, and it counts."
+
+
+def loss_words(loss: Loss) -> str:
+    """Say what was lost on which secret pairs, of which records, and how much on each where that is not the same."""
+    lost = {pairs: amount for pairs, amount in by_class(loss, None).items() if amount}
+    if not lost:
+        return "nothing lost"
+    partly = {pairs for pairs in lost if _within(loss, pairs)}
+    most, number = loss.measure.words(loss.largest), loss.measure.number
+    every = _SOME if len(partly) == len(lost) else ""
+    names = {pairs: f"{pairs_named(pairs)}{_SOME if pairs in partly and not every else ''}" for pairs in lost}
+    if len({*map(number, lost.values())}) == 1:
+        return f"{most} on {', '.join(names.values())}{every}"
+    each = ", ".join(f"{names[pairs]} {number(amount)}" for pairs, amount in lost.items())
+    return f"at most {most}{every}: {each}"
+
+
+_SOME = " (of some records)"
+
+
+def _within(loss: Loss, pairs: PairClass) -> bool:
+    """Say whether what a class lost was lost on some of its pairs alone, wherever it was lost."""
+    return all(other.within for other, _ in loss if other == EVERY or other.whole == pairs)
+
+
+def _exactness(released: Released, product: Product) -> str:
+    if not released.plan.amount:
+        return f"Without noise: {why_exact(released.main)}."
+    said = remarks(from_text(released.text, product.folder))
+    return " ".join([f"Typical error {error_words(released.parts)}", *said])
+
+
+def _cost(released: Released, product: Product) -> str:
+    entry, own = released.entry, released.plan.certificate.loss
+    charged = entry.loss
+    if not charged.largest:
+        return f"It lost nothing (entry {entry.number})."
+    same = own.measure.words(own.largest) == charged.measure.words(charged.largest)
+    counted = "" if same else f"{own.measure.words(own.largest)}, counted as "
+    rule = "" if released.plan.policy.hash == product.policy.hash else f"; {entry.rule}"
+    return f"It lost {counted}{loss_words(charged)} (entry {entry.number}{rule})."
+
+
+# What a product's card says is protected, and what all releases together mean for somebody who guesses.
+
+
+def summary(loss: ProductLoss) -> str:
+    """Say in a few sentences what was published, and how strongly all of it together protects."""
+    product, strength = loss.product, loss.most
+    many = len(product.released)
+    if not many:
+        charged = f"{len(product.unreleased):,} charge{'' if len(product.unreleased) == 1 else 's'}"
+        return f"Nothing was handed out. {charged} cost {strength.words}, which count all the same."
+    exact = [each for each in product.released if not each.plan.amount]
+    if not strength.amount:
+        why = "; ".join(dict.fromkeys(why_exact(each.main) for each in exact))
+        return f"{_counted(many)}, published exactly: {why}, so the numbers are the exact ones, without noise."
+    how = f" {strength.grade}," if strength.grade else ""
+    sure = f"can become at most {strength.certainty} % sure by reading all of them{strength.but}"
+    said = f"{_counted(many)}. Noise protects each person{how} with {strength.words} in all: "
+    said += f"whoever is undecided {undecided(product.policy)} {sure}."
+    if exact:
+        said += f" {len(exact):,} of them {'is' if len(exact) == 1 else 'are'} published exactly, without noise."
+    whole = loss.whole_record
+    if whole is not None and whole > strength.amount:
+        certain = loss.strength(whole)
+        said += (
+            f" About all attributes of a person at once, a secret step in each, the loss is at most {certain.words}, "
+            f"and whoever is undecided about all of them can become at most {certain.certainty} % sure{certain.but}."
+        )
+    return said
+
+
+def loss_table(loss: ProductLoss) -> Table:
+    """Write for each class of secret pairs what it lost and what that means."""
+    rows = [_row(loss, f"{pairs_named(pairs)}", amount) for pairs, amount in loss.classes.items()]
+    whole = loss.whole_record
+    if whole is not None and len(rows) > 1:
+        rows.append(_row(loss, "all attributes, a secret step in each", whole))
+    measure = loss.product.measure
+    return Table(("Secret pairs that change", f"Lost ({measure.unit})", "Factor", "At most sure"), tuple(rows))
+
+
+def protected(loss: ProductLoss) -> Iterator[Item]:
+    """Say whose values are protected, which of them, and how strongly against all releases."""
+    product, policy, strength = loss.product, loss.product.policy, loss.most
+    words = policy.words()
+    yield Item("Data", "One record for each person." if policy.rows_per_person == 1 else "Records of people.")
+    yield Item("Values a record can have", f"{domain(policy.domain)}.")
+    yield Item("Privacy unit", unit(policy))
+    for sentence in [*few([str(rule) for rule in words.protected]), *words.added]:
+        yield Item("Protected", sentence)
+    if not words.sentences:
+        yield Item("Protected", "Nothing: the policy has no secret values.")
+    if not strength.amount:
+        yield Item("Strength", "None: no release has noise.")
+        return
+    if words.sentences:
+        yield Item("Protected", hidden(policy, "Strength"))
+    yield Item("Strength", f"All releases together: {_lowered(strength_words(policy, strength))}")
+    yield Item(
+        "The table",
+        "For each attribute the table above has the most that one of its secret pairs has lost, the factor that this "
+        "means and how sure somebody undecided can become, rounded up.",
+    )
+    if meant := " or ".join(meaning_words(product.measure, product.spent)):
+        yield Item("Strength", f"As (epsilon, delta), for the probabilities of all outputs: {meant}.")
+    yield Item("Whole record", _whole_record(loss))
+    yield from (Item("Further apart", each.words) for each in loss.far_apart() if each.lost is None or each.lost.amount)
+    if not policy.steps_add_up:
+        yield Item("Further apart", FURTHER_UNDER_FACTS)
+    if strength.grade:
+        large = f"{strength.words[0].upper()}{strength.words[1:]}"
+        said = f"{large} is large: all releases may change odds {strength.factor()} times, which protects"
+        yield Item("Warning", f"{said} {strength.grade}.")
+    yield Item("Budget", _budget(loss))
+
+
+def _row(loss: ProductLoss, named: str, amount: Fraction) -> tuple[str, ...]:
+    strength = loss.strength(amount)
+    sure = f"{strength.certainty} %" if amount else "50 %, as before"
+    return named, loss.product.measure.number(amount), strength.factor(), sure
+
+
+def _whole_record(loss: ProductLoss) -> str:
+    policy, whole = loss.product.policy, loss.whole_record
+    if whole is None and not policy.steps_add_up:
+        return "No sum is stated: with known facts steps of several attributes need not add up."
+    if whole is None:
+        return "A secret pair may change several attributes at once; what lies further apart is listed below."
+    words = loss.strength(whole).words
+    if not one_attribute_at_a_time(policy):
+        return f"Any two values of a record are a secret pair, so no more than {words} is lost on a whole record."
+    if presence_only(policy):
+        return f"At most {words}: one who leaves the table and one who comes, each as the table above says."
+    and_back = " or twice what presence lost, whichever is less" if PRESENCE in loss.classes else ""
+    return (
+        f"Two records that differ in every attribute, by one secret step each, have lost at most {words}: the sum over "
+        f"the attributes{and_back}{'' if loss.product.measure is EPSILON else ', in rho the square roots add up'}."
+    )
+
+
+def _budget(loss: ProductLoss) -> str:
+    product = loss.product
+    most = f"{'epsilon ' if product.measure is EPSILON else ''}{product.terms.kept}"
+    said = (
+        f"No secret pair may ever lose more than {most}, whatever else is released from the same ledger; the one that "
+        f"lost the most has lost {product.measure.words(product.spent)}."
+    )
+    if product.measure is EPSILON:
+        return said
+    return (
+        f"{said} The sums describe releases that were fixed beforehand; for releases that were chosen by what earlier "
+        "ones showed, the promise is that of the whole budget."
+    )
+
+
+def _counted(many: int) -> str:
+    return "One release" if many == 1 else f"{many:,} releases"
+
+
+def _lowered(sentence: str) -> str:
+    return f"{sentence[0].lower()}{sentence[1:]}"
+
+
+# What the releases of a product do not protect: by their policies, by known facts, and where they are exact.
+
+
+def unprotected_in(loss: ProductLoss) -> Iterator[Item]:
+    """List what no noise of these releases hides; nothing is left out."""
+    product = loss.product
+    policies = _policies(product)
+    for each in product.released:
+        yield from _exact(each, named(each, product))
+    said = (sentence for policy in policies for sentence in unprotected(policy))
+    yield from (Item("Unprotected", sentence) for sentence in dict.fromkeys(said))
+    yield from (Item("In name only", sentence) for sentence in name_only(loss.in_name_only()))
+    if any(disclosed(part) for each in product.released for part in each.parts):
+        from blowfish_privacy.statements.facts import what_facts_disclose
+
+        everything = (what_facts_disclose(policy) for policy in policies)
+        yield from (Item("Unprotected", words) for words in dict.fromkeys(everything) if words is not None)
+    yield from (Item("Exact or assumed known", quantity) for quantity in dict.fromkeys(_quantities(product, policies)))
+    if any(policy.known and policy.compensation == "secret-moves" for policy in policies):
+        yield Item("Weaker than usual", WEAKER)
+    policy = product.policy
+    if product.spent and not policy.known and not is_differential_privacy(policy):
+        yield less_than_full_domain(policy, Strength(product.measure, product.spent))
+    yield Item("Beyond any noise", BEYOND_NOISE)
+
+
+def _policies(product: Product) -> list[Policy]:
+    """Return the ledger's policy and those of the releases, each once."""
+    policies = [product.policy, *(each.plan.policy for each in product.released)]
+    return [*{policy.hash: policy for policy in policies}.values()]
+
+
+def _exact(each: Released, called: str) -> Iterator[Item]:
+    """Say of one release that it has no noise, or which of its groups."""
+    if not each.plan.amount:
+        yield Item("No noise", f"{called}: {why_exact(each.main)}, so it is as it is.")
+        return
+    yield from (Item("Note", f"{called}: {notice}") for notice in not_hidden(each.parts))
+
+
+def _quantities(product: Product, policies: list[Policy]) -> Iterator[str]:
+    for each in product.released:
+        public = records_known(each.body, each.main)
+        if each.main.policy.size == "unknown" != product.policy.size:
+            # Secret in this release, and public by the ledger's policy.
+            public = None
+        if public is not None and not each.main.selection.where:
+            yield public
+        elif public is not None:
+            yield f"In {named(each, product)}: {public[0].lower()}{public[1:]}"
+        yield from (f"In {named(each, product)}, exactly: {shown}." for shown in shown_exactly(each.parts))
+    facts = [fact for policy in policies for fact in known_facts(policy)]
+    yield from facts or [NO_FACTS]
+
+
+# A statement about all releases of a ledger together, for publication: the index page of a product.
+#
+# Everything comes from the documents that the ledger handed out, which are public, and from its balances. A ledger or a
+# document that does not verify gets no statement.
+
+_LARGEST_DRAWING = 400_000
+"""Bytes of an SVG above which a page holds a picture as PNG instead."""
+
+
+def make_product_card(
+    ledger: Ledger, *, title: str | None = None, publisher: str | None = None, folder: Path | None = None
+) -> Card:
+    """State what all releases of a ledger protect together; refuse where the ledger or a document does not verify.
+
+    ``title`` is what the product is called, by default as its ledger. Files of the releases that lie in the folder,
+    where the page will be, are offered for download.
+    """
+    product = read_product(ledger)
+    files = None if folder is None else product_files(product, folder)
+    return product_card(product, title=title, publisher=publisher, files=files)
+
+
+def product_files(product: Product, folder: Path) -> dict[int, FilesBeside]:
+    """Find the files of each release that lie in a folder, by the number of its entry; none where there are none."""
+    return {
+        each.entry.number: files_beside(
+            from_text(each.text, product.folder), folder, partial(product.may_be_called, each)
+        )
+        for each in product.released
+    }
+
+
+def product_card(
+    product: Product,
+    *,
+    title: str | None = None,
+    publisher: str | None = None,
+    files: Mapping[int, FilesBeside] | None = None,
+) -> Card:
+    """State what the releases of a product that was read protect together; ``files`` are those of each release."""
+    refuse_unsound(product)
+    called = title or product.ledger.name.removesuffix(".ledger")
+    return _ProductCardWriter(product, called, publisher, files).card()
+
+
+def refuse_unsound(product: Product) -> None:
+    """Refuse a product of which something does not verify, since nothing can be stated about it."""
+    if product.problems:
+        raise SpecError(
+            f"the releases do not verify, so nothing can be stated about them: {' '.join(product.problems[:3])}",
+            hint="blowfish verify lists all problems, for the same file or ledger.",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _ProductCardWriter:
+    """Writes the sections of a product's card."""
+
+    product: Product
+    called: str
+    publisher: str | None
+    files: Mapping[int, FilesBeside] | None
+
+    def card(self) -> Card:
+        product, loss = self.product, ProductLoss(self.product)
+        sections = (
+            Section("What was published", tuple(self._published())),
+            Section("What all of it lost, and how strongly it protects", tuple(protected(loss)), loss_table(loss)),
+            Section("What is not protected", tuple(unprotected_in(loss))),
+            Section("Pictures", (), pictures=tuple(self._pictures())),
+            Section("How it was made", tuple(self._made())),
+            Section("Other releases", tuple(self._composition())),
+            Section("How to check and cite it", tuple(self._cite())),
+        )
+        return Card(
+            name(self.called),
+            summary(loss),
+            tuple(tidied(section) for section in sections if section.items or section.pictures),
+            parameters=parameters(product.measure, product.spent),
+            time=name(self._time),
+            publisher=None if self.publisher is None else name(self.publisher),
+            differential_privacy=is_differential_privacy(product.policy),
+            flavour=flavour(product.policy, product.measure),
+            releases=len(product.released),
+        )
+
+    @property
+    def _time(self) -> str:
+        """When the last release was made; empty if nothing was handed out."""
+        return next((str(each.body["time"]) for each in reversed(self.product.released)), "")
+
+    def _published(self) -> Iterator[Item]:
+        for each in self.product.released:
+            said = f"{release_words(each, self.product)}{self._not_beside(each)}"
+            yield Item(named(each, self.product), said, self._files_of(each))
+            cautions = each.main.query.cautions().items()
+            yield from (Item(heading, f"{named(each, self.product)}: {said}") for heading, said in cautions)
+            if each.plan.amount:
+                notices = on_exactness(each.parts)
+                yield from (Item("Note", f"{named(each, self.product)}: {notice}") for notice in notices)
+        for entry in self.product.unreleased:
+            yield Item("Charged, not handed out", charge_words(entry))
+        if self.product.released:
+            by = f", by {name(self.publisher)}" if self.publisher else ""
+            yield Item("Published", f"{name(self._time)}{by}.")
+
+    def _beside(self, each: Released) -> FilesBeside:
+        return FilesBeside() if self.files is None else self.files.get(each.entry.number, FilesBeside())
+
+    def _files_of(self, each: Released) -> tuple[str, ...]:
+        return tuple(path.name for path in self._beside(each).own)
+
+    def _not_beside(self, each: Released) -> str:
+        """Say which files of a release are not offered."""
+        beside = self._beside(each)
+        if self.files is not None and not beside.own:
+            return " Its files are not beside this page."
+        names = ", ".join(quoted(path.name) for path in beside.foreign)
+        return f" Beside this page, but not what was released: {names}." if names else ""
+
+    def _pictures(self) -> Iterator[Picture]:
+        for each in self.product.released:
+            made = from_text(each.text, self.product.folder)
+            if values_file(made) is None:
+                drawn = (file for file in self._files_of(each) if file.endswith(".png"))
+                yield Picture(named(each, self.product), partial(_draw, made), next(drawn, None))
+
+    def _made(self) -> Iterator[Item]:
+        product = self.product
+        yield Item("Definition", definition(product.policy, product.measure))
+        if not product.released:
+            return
+        for each in product.released:
+            yield Item("Mechanism", f"{named(each, product)}: {made_with(each.parts)}")
+        sources = dict.fromkeys(str(each.body["randomness"]) for each in product.released if each.plan.amount)
+        yield Item("Randomness", f"{', '.join(sources)}; exact integer noise" if sources else "None: without noise.")
+        proofs = dict.fromkeys(each.plan.certificate.proof for each in product.released if each.plan.amount)
+        yield Item("Proof", f"In the documentation: {', '.join(['docs/proofs/classes.md', *proofs])}")
+        versions = dict.fromkeys(str(each.body["package"]["version"]) for each in product.released)
+        yield Item("Software", f"blowfish-privacy {', '.join(worded(name(version)) for version in versions)}")
+
+    def _composition(self) -> Iterator[Item]:
+        every = len(self.product.released) + len(self.product.unreleased)
+        charges = "its one charge" if every == 1 else f"all its {every:,} charges"
+        yield Item(
+            "Composition",
+            f"The sums are those of the publisher's ledger, with {charges}. What other ledgers released about the same "
+            "people is not in them, and adds up with it.",
+        )
+        yield Item("Post-processing", POST_PROCESSING)
+
+    def _cite(self) -> Iterator[Item]:
+        product = self.product
+        yield Item(
+            "Check",
+            "blowfish verify derives guarantee and error of each release anew from its document; for the custodian of "
+            "the ledger it checks all of them, and that they add up to what is stated here.",
+        )
+        for each in product.released:
+            yield Item("Documents", f"{named(each, product)}: sha256 {each.body['sha256']}")
+        policies = dict.fromkeys([product.policy.hash, *(each.plan.policy.hash for each in product.released)])
+        yield from (Item("Policy", f"sha256 {policy}") for policy in policies)
+        if product.released:
+            yield Item("Cite as", self._citation())
+        yield Item("Method", METHOD)
+
+    def _citation(self) -> str:
+        product = self.product
+        who = f"{name(self.publisher)} ({year(self._time)})" if self.publisher else f"({year(self._time)})"
+        many = len(product.released)
+        said = f"{many:,} release{'' if many == 1 else 's'}, together {product.measure.words(product.spent)}"
+        hashes = ", ".join(str(each.body["sha256"])[:12] for each in product.released)
+        return f"{who}. {quoted(self.called)}. {said}, blowfish-privacy; documents {hashes}."
+
+
+def _draw(made: AnyResult) -> tuple[str, bytes]:
+    """Draw a release for a page: as SVG, or as PNG where that would be very large."""
+    drawing = made.svg()
+    return ("image/svg+xml", drawing) if len(drawing) <= _LARGEST_DRAWING else ("image/png", made.png())
+
+
+# A product as plain values for JSON: its releases, its totals, what they mean, and whether all of it is sound.
+
+
+def product_view(product: Product, card: Card, files: Mapping[int, FilesBeside] | None = None) -> dict[str, Any]:
+    """Show the statement about a product, with its numbers; amounts are exact, in the measure of the ledger."""
+    loss = ProductLoss(product)
+    whole, beside = loss.whole_record, files or {}
+    return {
+        **card_view(card),
+        "budget": product.terms.view,
+        "measure": product.measure.unit,
+        "spent": str(product.spent),
+        "means": meanings_view(product.measure, product.spent),
+        "meaning": _meaning(loss, product.spent),
+        "balances": {
+            named: {"lost": str(amount), **_meaning(loss, amount)}
+            for named, amount in in_words(product.lost, product.policy).items()
+        },
+        "whole_record": None if whole is None else {"lost": str(whole), **_meaning(loss, whole)},
+        "further_apart": [
+            {"pair": each.pair, "steps": int(each.hops), "factor": each.factor} for each in loss.far_apart()
+        ],
+        "releases": [_release_view(each, beside.get(each.entry.number, FilesBeside())) for each in product.released],
+        "not_handed_out": [_charge_view(entry) for entry in product.unreleased],
+    }
+
+
+def product_verification_view(
+    product: Product | Report, files: Sequence[str] = (), missing: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Show whether a ledger and all its documents are sound and add up; from some nothing was released.
+
+    ``files`` says what is wrong with documents beside it, ``missing`` which are not there.
+    """
+    problems = [*product.problems, *files]
+    policy = product.policy if isinstance(product, Product) else None
+    released = product.released if isinstance(product, Product) else ()
+    report = product.report if isinstance(product, Product) else product
+    proved = Loss.total((each.cost for each in released), report.lost.measure)
+    return {
+        "ok": not problems,
+        "entries": report.entries,
+        "documents": report.documents,
+        "not_handed_out": report.entries - report.documents,
+        "spent": str(report.spent),
+        "balances": _amounts(report.lost, policy),
+        "proved": _amounts(proved, policy),
+        "problems": problems,
+        "missing": [*missing],
+    }
+
+
+def _meaning(loss: ProductLoss, amount: Fraction) -> dict[str, Any]:
+    """Say what an amount means to somebody who guesses, never less than it does."""
+    strength = loss.strength(amount)
+    return {"factor": strength.factor(), "at_most_sure": int(strength.certainty)}
+
+
+def _amounts(loss: Loss, policy: Policy | None) -> dict[str, str]:
+    return {named: str(amount) for named, amount in in_words(loss, policy).items()}
+
+
+def _release_view(each: Released, files: FilesBeside) -> dict[str, Any]:
+    own = each.plan.certificate.loss
+    errors = [error_of(part) for part in each.parts]
+    worst = max(errors, key=lambda error: error["rmse"])
+    return {
+        "name": each.name,
+        "entry": each.entry.number,
+        "time": each.body["time"],
+        "statistic": statistic(each.parts),
+        "numbers": sum(len(part.noisy) for part in each.parts),
+        "error": {
+            "of": worst["of"],
+            "rmse": worst["rmse"],
+            "within_95_in_100": max((error["within_95_in_100"] for error in errors), key=float),
+        },
+        own.measure.name: str(own.largest),
+        "charged": str(each.entry.charged),
+        "lost": {named: str(amount) for named, amount in in_words(each.entry.loss, None).items()},
+        "policy": each.plan.policy.hash,
+        "sha256": each.body["sha256"],
+        "files": [path.name for path in files.own],
+        "not_its_own": [path.name for path in files.foreign],
+    }
+
+
+def _charge_view(entry: Entry) -> dict[str, Any]:
+    lost = {named: str(amount) for named, amount in in_words(entry.loss, None).items()}
+    return {"entry": entry.number, "release": entry.description, "charged": str(entry.charged), "lost": lost}
