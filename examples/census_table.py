@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import blowfish_privacy as bp
-from blowfish_privacy.cli.census import synthetic_census
+from blowfish_privacy.cli.demo import synthetic_census
 
 DOMAIN = bp.Domain(
     age=bp.Integer(17, 90),

@@ -16,7 +16,7 @@ import numpy as np
 
 import blowfish_privacy as bp
 from blowfish_privacy.batch import plan_releases
-from blowfish_privacy.cli.census import POLICY, synthetic_census
+from blowfish_privacy.cli.demo import POLICY, synthetic_census
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import PublicNumbers

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import blowfish_privacy as bp
-from blowfish_privacy.cli.census import synthetic_census
+from blowfish_privacy.cli.demo import synthetic_census
 
 DOMAIN = bp.Domain(
     age=bp.Binned([17, 25, 35, 50, 65, 91]),

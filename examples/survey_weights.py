@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import blowfish_privacy as bp
-from blowfish_privacy.cli.census import synthetic_census
+from blowfish_privacy.cli.demo import synthetic_census
 from blowfish_privacy.results.pictures.figure import label_values, start_figure
 
 PEOPLE = 60_000

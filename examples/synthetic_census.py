@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import blowfish_privacy as bp
-from blowfish_privacy.cli.census import FAMILY, REGIONS, SCHOOLS, WORK, synthetic_census
+from blowfish_privacy.cli.demo import FAMILY, REGIONS, SCHOOLS, WORK, synthetic_census
 from blowfish_privacy.results.pictures.figure import label_values, start_figure
 from blowfish_privacy.results.result import counted
 

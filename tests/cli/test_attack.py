@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 import blowfish_privacy as bp
 from blowfish_lab.audit import averaging
-from blowfish_privacy.cli.attack import LENGTHS
+from blowfish_privacy.cli.demo import LENGTHS
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.mechanisms.independent import Laplace
 from blowfish_privacy.testing.seeded import SeededSource

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from blowfish_privacy.cli.census import POLICY, make_census
+from blowfish_privacy.cli.demo import POLICY, make_census
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.release import document, reading, verification
 from blowfish_privacy.release.spec import load as load_file

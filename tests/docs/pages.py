@@ -11,7 +11,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from blowfish_privacy.cli.census import synthetic_census
+from blowfish_privacy.cli.demo import synthetic_census
 from blowfish_privacy.cli.main import run
 
 ROOT = Path(__file__).parents[2]

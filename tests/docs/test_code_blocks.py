@@ -13,7 +13,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_lab.rooms import draw
 from blowfish_privacy.batch import plan_releases
-from blowfish_privacy.cli.census import make_census
+from blowfish_privacy.cli.demo import make_census
 from blowfish_privacy.cli.main import GROUPS, cli
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.queries import Query

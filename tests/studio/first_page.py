@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from playwright.sync_api import Browser
 
-from blowfish_privacy.cli.census import make_census
+from blowfish_privacy.cli.demo import make_census
 from studio.browsing import launch
 from studio.running import Running
 

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from PIL import Image
 from playwright.sync_api import Locator, Page
 
-from blowfish_privacy.cli.census import POLICY, make_census
+from blowfish_privacy.cli.demo import POLICY, make_census
 from blowfish_privacy.cli.main import run
 from studio.browsing import Traffic, launch
 from studio.frame import ROOMS, says_saved, visit, write

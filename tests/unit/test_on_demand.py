@@ -51,7 +51,7 @@ except SpecError as error:
 def test_checking_a_document_loads_neither_engines_nor_mechanisms_nor_searches():
     program = """
 import sys
-import blowfish_privacy.cli.verify
+import blowfish_privacy.cli.product
 for name in ("duckdb", "sqlglot", "scipy", "networkx", "sklearn", "matplotlib", "rich", "blowfish_privacy.session",
              "blowfish_privacy.mechanisms.independent", "blowfish_privacy.known_facts.theorems"):
     if name in sys.modules:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.cli import progress as bars
-from blowfish_privacy.cli.progress import TerminalProgress
+from blowfish_privacy.cli import terminal as bars
+from blowfish_privacy.cli.terminal import TerminalProgress
 from blowfish_privacy.support.progress import progress_to, task
 from blowfish_privacy.testing.seeded import SeededSource
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
-from blowfish_privacy.cli import signals, terminal
-from blowfish_privacy.cli.progress import TerminalProgress
+from blowfish_privacy.cli import terminal
+from blowfish_privacy.cli.terminal import TerminalProgress
 from blowfish_privacy.support.progress import progress_to
 
 STOPPED = 130
@@ -30,9 +30,9 @@ GROUPS = {
     "release": ("blowfish_privacy.cli.release:release", "Charge the ledger, read the data, write the releases."),
     "ledger": ("blowfish_privacy.cli.ledger:ledger", "Make, show and verify a ledger of what was spent."),
     "trust": ("blowfish_privacy.cli.data:trust", "Confirm a server that policy files may name."),
-    "plot": ("blowfish_privacy.cli.plot:plot", "Draw a release: PNG, SVG or PDF."),
-    "verify": ("blowfish_privacy.cli.verify:verify", "Check a release document, or all of a file or a ledger."),
-    "card": ("blowfish_privacy.cli.card:card", "State what a release, or all together, protects, for publication."),
+    "plot": ("blowfish_privacy.cli.product:plot", "Draw a release: PNG, SVG or PDF."),
+    "verify": ("blowfish_privacy.cli.product:verify", "Check a release document, or all of a file or a ledger."),
+    "card": ("blowfish_privacy.cli.product:card", "State what a release, or all together, protects, for publication."),
     "reproduce": ("blowfish_privacy.cli.reproduce:reproduce", "The 2014 paper's figures and examples, beside ours."),
 }
 
@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
     # Idle threads of the linear algebra library otherwise spin on for some time after each product.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-    signals.listen()
+    terminal.listen()
     for stream in (sys.stdout, sys.stderr):
         # Where a character cannot be shown, a question mark is.
         if isinstance(stream, TextIOWrapper):
@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         terminal.say_stopped()
         code = STOPPED
-    signals.finish()
+    terminal.finish()
     sys.exit(code)
 
 
@@ -111,7 +111,7 @@ def run(arguments: list[str] | None = None) -> int:
             result = cli.main(args=arguments, prog_name="blowfish", standalone_mode=False)
     except BaseException as error:
         # What goes wrong after a signal goes wrong because of it.
-        if signals.received():
+        if terminal.received():
             raise KeyboardInterrupt from None
         return exit_code(error)
     return result if isinstance(result, int) else 0

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from blowfish_privacy.cli.census import make_census
-from blowfish_privacy.cli.demonstration import new_folder
+from blowfish_privacy.cli.demo import make_census, new_folder
 from blowfish_privacy.cli.terminal import echo, say_error
 from blowfish_privacy.errors import BlowfishError, SpecError
 

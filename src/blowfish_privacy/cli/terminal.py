@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from threading import Lock, Thread, Timer
+from typing import Any, NoReturn
 
 import click
 
+from blowfish_privacy.support import files
+from blowfish_privacy.support.progress import Task
 from blowfish_privacy.support.text import printable
 
 
@@ -48,3 +54,145 @@ def close_output() -> None:
 
 def _say(label: str, style: dict[str, Any], text: str) -> None:
     click.echo(f"{click.style(label, **style)} {printable(text)}", err=True)
+
+
+# Ctrl-C, termination and hang-up: private files go at once, then the work stops, and the process ends quietly.
+#
+# Only the command line listens to signals; programs that use the library keep their own ways.
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_PATIENCE = 5.0
+_SHOW_CURSOR = b"\r\x1b[2K\x1b[?25h"
+
+_received: list[int] = []
+
+
+def listen() -> None:
+    """Handle the signals that ask this process to end, but for those it was started to ignore (nohup)."""
+    if os.name != "posix":
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    # A thread hears of signals even while the main one is busy inside a library.
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    Thread(target=_watch, args=(reading,), daemon=True).start()
+    _handle(_interrupt)
+
+
+def received() -> bool:
+    """Say whether a signal has asked this process to end."""
+    return bool(_received)
+
+
+def finish() -> None:
+    """Let no signal disturb the end of this process; if one asked for it, end at once."""
+    if os.name == "posix":
+        _handle(_disregard)
+    if _received:
+        _end()
+
+
+def _handle(handler: Callable[[int, Any], None]) -> None:
+    for number in (getattr(signal, name) for name in _NAMES):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: Any) -> None:  # noqa: ARG001  # as all handlers
+    """Stop the work; what follows is clean-up, which no other signal breaks off in the middle."""
+    _received.append(number)
+    _handle(_disregard)
+    raise KeyboardInterrupt
+
+
+def _disregard(number: int, frame: Any) -> None:
+    """Do nothing here: the watching thread hears of it."""
+
+
+def _watch(signals: int) -> None:
+    """Remove at the first signal what is private; end at a second one, or when the work does not stop."""
+    _received.append(os.read(signals, 1)[0])
+    files.remove_private()
+    select.select([signals], [], [], _PATIENCE)
+    _end()
+
+
+def _end() -> NoReturn:
+    files.remove_everything()
+    with suppress(OSError):
+        if os.isatty(2):
+            os.write(2, _SHOW_CURSOR)
+    # Python's own way to end waits for threads, and libraries that still work in them fail loudly.
+    os._exit(128 + _received[0])
+
+
+# Bars on the terminal, for whatever takes longer than a moment.
+
+PATIENCE = 2.0
+"""After so many seconds a person wants to see that something is happening."""
+
+
+class TerminalProgress:
+    """Shows on standard error, a terminal, what has been under way for two seconds, one task at a time."""
+
+    def __init__(self) -> None:
+        self._free = Lock()
+
+    def begin(self, title: str) -> Task:
+        """Prepare a bar; inside another task the outer one's goes on."""
+        if not self._free.acquire(blocking=False):
+            return _Hidden()
+        return _Bar(title, self._free)
+
+
+class _Hidden:
+    """A task that is not shown."""
+
+    def report(self, share: float | None) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
+class _Bar:
+    """A task that is shown once it takes long; until a share is known, its bar only moves."""
+
+    def __init__(self, title: str, held: Lock) -> None:
+        self._title, self._held = title, held
+        self._share: float | None = None
+        self._changing, self._over = Lock(), False
+        self._shown: Any = None
+        self._timer = Timer(PATIENCE, self._show)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def report(self, share: float | None) -> None:
+        with self._changing:
+            self._share = share
+            self._update()
+
+    def end(self) -> None:
+        self._timer.cancel()
+        with self._changing:
+            self._over = True
+            if self._shown is not None:
+                self._shown.stop()
+        self._held.release()
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with self._changing:
+            # The task may have ended while the timer went off.
+            if self._over:
+                return
+            self._shown = Progress(console=Console(stderr=True), transient=True)
+            self._shown.add_task(f"{self._title} ...", total=None)
+            self._update()
+            self._shown.start()
+
+    def _update(self) -> None:
+        if self._shown is not None and self._share is not None:
+            self._shown.update(self._shown.task_ids[0], completed=self._share, total=1.0)
