@@ -17,7 +17,7 @@ from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown
 from blowfish_privacy.statements.plan import error_words
 from blowfish_privacy.studio.charts.results import pictures_of
-from blowfish_privacy.studio.release_kinds import kind_of
+from blowfish_privacy.studio.entries import kind_of
 from blowfish_privacy.testing.seeded import SeededSource
 
 DOMAIN = bp.Domain(

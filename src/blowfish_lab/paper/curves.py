@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_lab.paper.figure import OURS, PUBLISHED, Figure, Measured, Point, Row, are_numbers
-from blowfish_lab.paper.run import Run
+from blowfish_lab.paper.figure import OURS, PUBLISHED, Figure, Measured, Point, Row, Run, are_numbers
 from blowfish_privacy.support.arrays import Floats
 
 FULL = "full domain"
@@ -93,7 +92,7 @@ class Curves(Figure):
 
     def picture(self, rows: list[Row], run: Run) -> Any:
         """Draw a panel for each policy: all mechanisms with their quartiles, and what is published."""
-        from blowfish_lab.paper.panels import Panel, draw_panels
+        from blowfish_lab.paper.figure import Panel, draw_panels
 
         panels = [Panel(policy, [row for row in rows if row["policy"] == policy]) for policy in self.policies]
         lines = {PUBLISHED: "black", **self.colours, PLAIN: "tab:green", OURS: "tab:blue"}

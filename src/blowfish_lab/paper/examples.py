@@ -6,15 +6,18 @@ import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from typing import Any
 
-from blowfish_lab.paper.figure import Figure, Measured, Point, Row, is_number
-from blowfish_lab.paper.run import Run
-from blowfish_privacy.domain import Cell
+from blowfish_lab.audit.averaging import Attacked, Comparison, compare
+from blowfish_lab.paper.figure import Figure, Measured, Point, Row, Run, are_numbers, is_number
+from blowfish_privacy.domain import Categorical, Cell, Domain, Integer
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
-from blowfish_privacy.known_facts.facts import KnownMarginal
+from blowfish_privacy.graphs import Attributes, DistanceThreshold, FullDomain
+from blowfish_privacy.known_facts.facts import KnownCount, KnownMarginal
 from blowfish_privacy.known_facts.secret_moves import policy_graph
+from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.policy import Compensation
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity
@@ -117,7 +120,7 @@ class Examples(Figure):
 
     def picture(self, rows: list[Row], run: Run) -> Any:
         """Draw bars: printed, and derived under both relations."""
-        from blowfish_lab.paper.bars import draw_bars
+        from blowfish_lab.paper.figure import draw_bars
 
         columns = {PRINTED: "tab:red", ALONG: "tab:blue", ANYWHERE: "tab:cyan"}
         hatched = any(isinstance(row[column], str) for row in rows for column in columns)
@@ -147,3 +150,177 @@ def _change(before: tuple[Cell, ...], after: tuple[Cell, ...]) -> int:
     net = Counter(before)
     net.subtract(Counter(after))
     return sum(map(abs, net.values()))
+
+
+# Known marginals: full-domain and attribute secrets.
+
+
+class MarginalsExample(Examples):
+    """Theorems 8.4 and 8.5 where they hold, and where their equalities fail."""
+
+    name = "marginals"
+    title = "Known marginals: printed and derived sensitivity of the histogram"
+
+    def examples(self) -> list[Example]:
+        """List the examples."""
+        populated = KnownMarginal("a", counts={0: 2, 1: 0, 2: 1})
+        return [
+            _example("2 x 2 x 3, marginal of the first two, all pairs secret", 8, (2, 2, 3), KnownMarginal("a", "b")),
+            _example("3 x 2, marginal (2, 0, 1) of the first, all pairs secret", 6, (3, 2), populated),
+            _example("3 x 3, marginal of the first, one attribute secret", 6, (3, 3), KnownMarginal("a"), secret=False),
+            _example("3 x 2, marginal of the first, one attribute secret", 6, (3, 2), KnownMarginal("a"), secret=False),
+        ]
+
+
+def _example(words: str, printed: int, shape: tuple[int, ...], fact: KnownMarginal, *, secret: bool = True) -> Example:
+    domain = Domain({name: Integer(0, size - 1) for name, size in zip("abc", shape, strict=False)})
+    secrets: Any = FullDomain() if secret else Attributes()
+    source = "Theorem 8.4" if secret else "Theorem 8.5"
+    return Example(words, printed, source, {"domain": domain, "secrets": secrets, "known": [fact]})
+
+
+# The paper's policy-graph example: three attributes, the marginal of two of them known.
+
+
+class PolicyGraphExample(Examples):
+    """Figure 3 of the paper with its longest cycle and path."""
+
+    name = "policy-graph"
+    title = "The policy graph of a known marginal (the paper's example)"
+
+    def examples(self) -> list[Example]:
+        """One example; the paper says alpha = 4, xi = 1 and S(h) = 8."""
+        domain = Domain(A1=Categorical(["a1", "a2"]), A2=Categorical(["b1", "b2"]), A3=Categorical(["c1", "c2", "c3"]))
+        options = {"domain": domain, "secrets": FullDomain(), "known": [KnownMarginal("A1", "A2")]}
+        return [Example("marginal of A1 and A2 known, all pairs secret", 8, "section 8", options)]
+
+    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+        """Add the longest cycle and the longest path."""
+        graph = policy_graph(self.examples()[0].policy("secret-moves"))
+        printed = {"alpha, printed": 4, "alpha": graph.alpha, "xi, printed": 1, "xi": graph.xi}
+        return [{**row, **printed} for row in super().rows(measured, run)]
+
+    def picture(self, rows: list[Row], run: Run) -> Any:
+        """Draw the policy graph."""
+        from blowfish_privacy.results.pictures.policy_graph import draw_policy_graph
+
+        return draw_policy_graph(self.examples()[0].policy("secret-moves"))
+
+
+# Known counts of rectangles: distance-threshold secrets.
+
+Span = tuple[int, int]
+
+
+class RectanglesExample(Examples):
+    """Theorem 8.6 where it holds, and where its equality fails."""
+
+    name = "rectangles"
+    title = "Known counts of disjoint rectangles, theta = 1: printed and derived sensitivity of the histogram"
+
+    def examples(self) -> list[Example]:
+        """List the examples; printed is 2 (maxcomp + 1)."""
+        row = [((x, x + 1), (2, 3)) for x in (1, 3, 5)]
+        star = [((3, 3), (2, 3)), ((1, 2), (2, 2)), ((4, 5), (3, 3)), ((3, 3), (0, 1)), ((3, 3), (4, 5))]
+        return [
+            _boxes_example("one rectangle on 6 x 6", 4, 6, [((2, 3), (2, 3))]),
+            _boxes_example("two rectangles far apart on 8 x 8", 4, 8, [((1, 2), (1, 2)), ((5, 6), (5, 6))]),
+            _boxes_example("three rectangles in a row on 8 x 8", 8, 8, row),
+            _boxes_example("five rectangles in a star on 7 x 7", 12, 7, star),
+            _line("0 to 3, counts of {0, 1} and {2, 3}", 6, 4, [(0, 1), (2, 3)]),
+            _line("0 to 5, counts of {0, 1} and {4, 5}", 4, 6, [(0, 1), (4, 5)]),
+        ]
+
+    def notes(self, run: Run) -> list[str]:
+        """Say what is secret."""
+        return ["Theta = 1: values next to each other are secret pairs."]
+
+
+def _boxes_example(words: str, printed: int, side: int, boxes: list[tuple[Span, Span]]) -> Example:
+    domain = Domain(x=Integer(0, side - 1), y=Integer(0, side - 1))
+    known = [KnownCount({"x": x, "y": y}) for x, y in boxes]
+    options = {"domain": domain, "secrets": DistanceThreshold(1), "known": known}
+    return Example(words, printed, "Theorem 8.6", options)
+
+
+def _line(words: str, printed: int, size: int, spans: list[Span]) -> Example:
+    known = [KnownCount({"v": span}) for span in spans]
+    options = {"domain": Domain(v=Integer(0, size - 1)), "secrets": DistanceThreshold(1), "known": known}
+    return Example(words, printed, "Theorem 8.6", options)
+
+
+# The averaging attack of section 3.2: known sums of adjacent cells.
+
+_NUMBERS = ("one_cell", "one_cell_expected", "averaged", "averaged_expected", "recovered")
+_CELLS = (2, 4, 8, 16, 32, 64, 128)
+
+
+class AveragingExample(Figure):
+    """How close an attacker who knows the sums comes; all data in it are synthetic, as in the paper's argument."""
+
+    name = "averaging"
+    title = "The averaging attack on known sums of adjacent cells (synthetic counts)"
+
+    def points(self, run: Run) -> list[Point]:
+        """One point for each length of the chain."""
+        return [(str(cells),) for cells in (_CELLS[::2] if run.quick else _CELLS)]
+
+    def measure(self, point: Point, run: Run) -> Measured:
+        """Attack both ways of adding noise."""
+        comparison = compare(int(point[0]), 1, runs=300 if run.quick else 2_000, source=SystemSource())
+        return {"plain": _written(comparison.plain), "known": _written(comparison.known)}
+
+    def complete(self, measured: Measured) -> bool:
+        """Say whether both attacks were measured in full."""
+        try:
+            attacks = [_read(measured[way]) for way in ("plain", "known")]
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            return False
+        finite = all(are_numbers(asdict(one), *_NUMBERS) and min(one.scale, one.loss) >= 0 for one in attacks)
+        return super().complete(measured) and finite
+
+    def units(self) -> str:
+        """State the units of errors, shares and losses."""
+        return "Errors: root mean squared, in people. All counts found: a share of the releases. Losses: in epsilon."
+
+    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+        """One row for each length."""
+        made: list[Row] = []
+        for point in self.points(run):
+            attacks = measured[point]
+            plain, known = attacks["plain"], attacks["known"]
+            made.append(
+                {
+                    "cells": int(point[0]),
+                    "plain: one cell": plain["one_cell"],
+                    "plain: averaged": plain["averaged"],
+                    "plain: averaged, expected": plain["averaged_expected"],
+                    "plain: all counts found": plain["recovered"],
+                    "plain: real loss": plain["loss"],
+                    "ours: averaged": known["averaged"],
+                    "ours: averaged, expected": known["averaged_expected"],
+                    "ours: all counts found": known["recovered"],
+                    "ours: real loss": known["loss"],
+                    "seconds": attacks["seconds"],
+                    "_attacks": attacks,
+                }
+            )
+        return made
+
+    def picture(self, rows: list[Row], run: Run) -> Any:
+        """Draw the attacker's error against the number of cells."""
+        from blowfish_lab.audit.averaging import draw_averaging_attack
+
+        measured = [(row["cells"], row["_attacks"]) for row in rows]
+        return draw_averaging_attack(
+            [Comparison(cells, _read(attacks["plain"]), _read(attacks["known"])) for cells, attacks in measured]
+        )
+
+
+def _written(one: Attacked) -> dict[str, Any]:
+    return {**asdict(one), "scale": str(one.scale), "loss": str(one.loss)}
+
+
+def _read(written: dict[str, Any]) -> Attacked:
+    fields: dict[str, Any] = {**written, "scale": Fraction(written["scale"]), "loss": Fraction(written["loss"])}
+    return Attacked(**fields)

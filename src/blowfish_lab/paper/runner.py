@@ -13,12 +13,34 @@ from time import perf_counter
 from typing import Any
 
 from blowfish_lab.paper.data import fingerprints
-from blowfish_lab.paper.figure import Figure, Measured, Point, Row
-from blowfish_lab.paper.figures import FIGURES
-from blowfish_lab.paper.run import Run
+from blowfish_lab.paper.examples import AveragingExample, MarginalsExample, PolicyGraphExample, RectanglesExample
+from blowfish_lab.paper.figure import Figure, Measured, Point, Row, Run
+from blowfish_lab.paper.figure_1 import Figure1a, Figure1b, Figure1c, Figure1d, Figure1e, Figure1f
+from blowfish_lab.paper.figure_2 import Figure2b, Figure2c
 from blowfish_privacy.results.pictures.figure import png
 from blowfish_privacy.support.files import csv_table, make_folder, write_atomically
 from blowfish_privacy.support.progress import finished
+
+# Every figure and example of the reproduction, by name; each is in a separate file.
+
+FIGURES: dict[str, Figure] = {
+    figure.name: figure
+    for figure in (
+        PolicyGraphExample(),
+        MarginalsExample(),
+        RectanglesExample(),
+        AveragingExample(),
+        Figure2b(),
+        Figure2c(),
+        Figure1a(),
+        Figure1b(),
+        Figure1c(),
+        Figure1d(),
+        Figure1e(),
+        Figure1f(),
+    )
+}
+"""In the order in which they are run: the quick ones first."""
 
 
 @dataclass(frozen=True)

@@ -140,8 +140,7 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
     On synthetic data, where sums of adjacent cells are public: plain differentially private counts are averaged into
     near-exact ones; those of a policy that names the sums are not.
     """
-    from blowfish_lab.audit.averaging import compare, first_cell_mechanism
-    from blowfish_lab.audit.averaging_picture import draw_averaging_attack
+    from blowfish_lab.audit.averaging import compare, draw_averaging_attack, first_cell_mechanism
     from blowfish_privacy.results.pictures.figure import png
 
     amount = positive(epsilon, "epsilon", error=SpecError)

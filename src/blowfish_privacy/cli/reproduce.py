@@ -41,8 +41,8 @@ def reproduce(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from blowfish_lab.paper.figures import FIGURES
-    from blowfish_lab.paper.run import Run
+    from blowfish_lab.paper.figure import Run
+    from blowfish_lab.paper.runner import FIGURES
     from blowfish_lab.paper.runner import reproduce as run_figures
 
     if figure is not None and figure not in FIGURES:

@@ -32,8 +32,7 @@ def studio(file: str | None, demo: bool, port: int, no_browser: bool) -> None:  
         raise SpecError("the studio is not installed.", hint="pip install 'blowfish-privacy[studio]'")
     if demo:
         file = _made_up(file)
-    from blowfish_privacy.studio.launch import serve
-    from blowfish_privacy.studio.opening import opened
+    from blowfish_privacy.studio.launch import opened, serve
 
     workshop, remarks = opened(file)
     for remark in remarks:
@@ -45,7 +44,7 @@ def studio(file: str | None, demo: bool, port: int, no_browser: bool) -> None:  
 
 
 def _keep(workshop: Workshop) -> None:
-    from blowfish_privacy.studio.opening import keep_unsaved
+    from blowfish_privacy.studio.launch import keep_unsaved
 
     try:
         kept = keep_unsaved(workshop)

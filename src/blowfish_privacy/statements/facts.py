@@ -18,7 +18,6 @@ from blowfish_privacy.known_facts.changes import LargestChange, span_of
 from blowfish_privacy.known_facts.fact_model import fact_model
 from blowfish_privacy.known_facts.facts import KnownFact, KnownMarginal, crosses
 from blowfish_privacy.known_facts.theorems import under_facts
-from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.policy import Policy, stated_facts
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.queries.query import some_edge

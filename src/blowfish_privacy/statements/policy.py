@@ -24,7 +24,6 @@ from blowfish_privacy.policies.distances import (
 from blowfish_privacy.policies.explain import explain_pair, neighbouring, unprotected
 from blowfish_privacy.privacy.measure import EPSILON, Approximate, Budget, Strength
 from blowfish_privacy.privacy.sensitivity import sensitivity
-from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import Histogram
 from blowfish_privacy.queries.ordered import Cumulative
 from blowfish_privacy.queries.query import Query

@@ -16,11 +16,53 @@ from blowfish_privacy.errors import BlowfishError, DataError, SpecError
 from blowfish_privacy.privacy.measure import Budget
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.spec import FILE, PolicyFile, check_file
-from blowfish_privacy.studio.moving import moved
 from blowfish_privacy.support import yaml_edit, yaml_text
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.limits import FILE_CHARACTERS
+from blowfish_privacy.support.postgresql import is_address
 from blowfish_privacy.support.text import decoded
+
+# What a policy file says about other files, when it goes to another folder: the same files, by other paths.
+
+
+def from_folder(data: str, folder: Path) -> str:
+    """Write where a table is, as a policy file in a folder names it: relative if it lies there."""
+    if is_address(data) or data.startswith("spark:"):
+        return data
+    path = Path(data).expanduser()
+    if not path.is_absolute():
+        return data
+    try:
+        return path.relative_to(folder.absolute()).as_posix()
+    except ValueError:
+        return str(path)
+
+
+def moved(body: dict[str, Any], before: Path, after: Path) -> dict[str, Any]:
+    """Write the paths of a file as they are from another folder; a ledger that does not exist yet will be beside it."""
+    changed = deepcopy(body)
+    if isinstance(data := changed.get("data"), str) and data:
+        changed["data"] = _from(data, before, after)
+    ledger = changed.get("ledger")
+    if isinstance(ledger, str) and ledger and not is_address(ledger) and (before / ledger).exists():
+        changed["ledger"] = _from(ledger, before, after)
+    for declared in _hierarchies(changed):
+        declared["file"] = _from(declared["file"], before, after)
+    return changed
+
+
+def _from(path: str, before: Path, after: Path) -> str:
+    # An address, and what Spark reads, may be anywhere but in a folder of this machine.
+    if is_address(path) or path.startswith("spark:") or Path(path).is_absolute():
+        return path
+    return from_folder(str(before.absolute() / path), after)
+
+
+def _hierarchies(body: dict[str, Any]) -> list[dict[str, Any]]:
+    domain = body.get("policy", {}).get("domain", {})
+    declared = [attribute.get("hierarchy") for attribute in domain.values()]
+    return [each for each in declared if isinstance(each, dict) and "file" in each]
+
 
 _STEPS = 200
 """How many steps can be undone."""

@@ -7,22 +7,30 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
-from time import perf_counter
-from typing import Any, TypeAlias
+from time import monotonic, perf_counter
+from typing import Any, TypeAlias, TypeVar
 
-from blowfish_privacy.batch import keyed, try_release
-from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.ledger import Entry
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_privacy.aggregates.aggregates import AttributeSets
+from blowfish_privacy.batch import keyed, ledger_location, try_release
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.engines import Engine, located, open_engine
+from blowfish_privacy.errors import BlowfishError, DataError, LedgerError, UnconfirmedServerError
+from blowfish_privacy.ledger import Entry, Ledger, open_ledger
 from blowfish_privacy.ledger.composition import Quote
-from blowfish_privacy.privacy.measure import Measure
+from blowfish_privacy.privacy.loss import Loss
+from blowfish_privacy.privacy.measure import Budget, Measure
 from blowfish_privacy.queries.query import asked_to_file, split
 from blowfish_privacy.release.plan import CautiousNumbers, Plan, PublicSizes
 from blowfish_privacy.release.spec import PlannedRelease, PolicyFile
+from blowfish_privacy.session import load_policy
 from blowfish_privacy.statements.plan import (
     FACTORS,
     accuracy_view,
@@ -33,10 +41,167 @@ from blowfish_privacy.statements.plan import (
     plan_view,
     sketched,
 )
-from blowfish_privacy.studio.ledger_state import LedgerState
-from blowfish_privacy.studio.public_answers import PublicAnswers
-from blowfish_privacy.studio.recent_failures import RecentFailures
 from blowfish_privacy.support.exact import about
+from blowfish_privacy.support.postgresql import is_address
+
+# What could not be reached a moment ago: a server that does not answer is not asked at every move of a slider.
+
+Answer = TypeVar("Answer")
+PATIENCE = 10.0
+"""Seconds for which a failure is believed."""
+
+
+class RecentFailures:
+    """Remembers failures for some seconds, and repeats them instead of trying again."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock, self._lock = clock, Lock()
+        self._failed: dict[Hashable, tuple[float, BlowfishError]] = {}
+
+    def attempt(self, key: Hashable, act: Callable[[], Answer]) -> Answer:
+        """Do something, unless it failed a moment ago: then fail in the same way at once."""
+        with self._lock:
+            at, error = self._failed.get(key, (0.0, None))
+        if error is not None and self._clock() - at < PATIENCE:
+            raise error
+        try:
+            return act()
+        except UnconfirmedServerError:
+            # Nobody was asked; that may change at once.
+            raise
+        except BlowfishError as failure:
+            with self._lock:
+                self._failed[key] = self._clock(), failure
+            raise
+
+
+# What the data said when they were asked for public numbers: asked once, however often a file is planned.
+
+
+class PublicAnswers:
+    """Remembers the public numbers of data files; a file that has changed is asked again."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[object, ...], Any] = {}
+        self._lock = Lock()
+        self._failures = RecentFailures()
+
+    def of(self, data: str | None, folder: Path) -> Asking:
+        """Return what may be asked for the public numbers of the data that a file in a folder names."""
+        if data is None:
+            raise DataError("the file names no data.")
+        return Asking(located(data, folder), self)
+
+    def answer(self, key: tuple[object, ...], ask: Callable[[], Any]) -> Any:
+        """Return the answer that is kept, or ask and keep it."""
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key]
+        answer = self._failures.attempt(key[0], ask) if is_remote(str(key[0])) else ask()
+        with self._lock:
+            return self._kept.setdefault(key, answer)
+
+
+class Asking:
+    """Asks one table, and only what has not been asked before."""
+
+    def __init__(self, data: str, answers: PublicAnswers) -> None:
+        self._data, self._answers = data, answers
+        self._stamp = (data, *_state(data))
+
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return self._answers.answer((*self._stamp, "rows"), lambda: self._asked(lambda engine: engine.rows()))
+
+    def counts(self, domain: Domain, sets: AttributeSets) -> list[npt.NDArray[np.int64]]:
+        """Return the table of each set of attributes."""
+        # What is counted depends on how the attributes are declared, treatment of undeclared values included.
+        declared = tuple((tuple(names), repr([domain.project([name]) for name in names])) for names in sets)
+        return self._answers.answer(
+            (*self._stamp, declared), lambda: self._asked(lambda engine: engine.counts(domain, sets))
+        )
+
+    def _asked(self, ask: Callable[[Engine], Any]) -> Any:
+        """Open the data for one question, and let go of files, memory and connections after it."""
+        engine = open_engine(self._data)
+        try:
+            return ask(engine)
+        finally:
+            engine.close()
+
+
+def is_remote(data: str) -> bool:
+    """Say whether data are asked of a server or a cluster, which may take its time to fail."""
+    return is_address(data) or data.startswith("spark:")
+
+
+def _state(data: str) -> tuple[int, int]:
+    """Return when a file was changed and its size; zeros for what is no file, which is asked once."""
+    try:
+        found = Path(data).stat()
+    except (OSError, ValueError):
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+# The ledger that a file names, as far as it is there: what a plan would cost it, and why it cannot say.
+
+
+@dataclass(frozen=True, eq=False)
+class LedgerState:
+    """A ledger that is open, or missing, or cannot be used."""
+
+    location: str | Path | None = None
+    """Where the file says that it is."""
+    ledger: Ledger | None = None
+    """The ledger, if it is there and can be used."""
+    problem: BlowfishError | None = None
+    """Why it cannot be used, if it is there."""
+    entries: tuple[Entry, ...] = ()
+    """What was charged so far."""
+
+    @property
+    def missing(self) -> bool:
+        """Whether the file names a ledger that has not been made yet."""
+        return self.location is not None and self.ledger is None and self.problem is None
+
+    @property
+    def measure(self) -> Measure | None:
+        """How the ledger counts; None where there is none, so that the file's budget decides."""
+        return None if self.ledger is None else self.ledger.measure
+
+    @classmethod
+    def of(cls, file: PolicyFile, folder: Path, failures: RecentFailures) -> LedgerState:
+        """Open the ledger that a file names; a server that did not answer a moment ago is left in peace."""
+        location = ledger_location(file, folder)
+        if location is None or (isinstance(location, Path) and not location.exists()):
+            return cls(location)
+        try:
+            if isinstance(location, Path):
+                return cls._opened(file, location)
+            stated = "" if file.budget is None else file.budget.words
+            return failures.attempt((location, stated), lambda: cls._opened(file, location))
+        except BlowfishError as error:
+            return cls(location, problem=error)
+
+    @classmethod
+    def _opened(cls, file: PolicyFile, location: str | Path) -> LedgerState:
+        ledger = open_ledger(location, budget=file.budget, load_policy=load_policy)
+        return cls(location, ledger, entries=ledger.entries())
+
+    def quote(self, losses: Iterable[Loss], file: PolicyFile) -> Quote | BlowfishError | None:
+        """Say what releases would cost together; a new ledger's budget, where there is none yet."""
+        budget: Budget | None = file.budget
+        if self.problem is not None:
+            # What that ledger holds is not known: as for a new one, the sum would be a promise that nobody can keep.
+            return LedgerError("the ledger cannot be used, so nobody can say what is spent and what will be left.")
+        try:
+            if self.ledger is not None:
+                return self.ledger.quote(list(losses), file.policy)
+            return None if budget is None else Quote.fresh(losses, budget, file.policy)
+        except BlowfishError as error:
+            return error
+
 
 _KEPT = 200
 _QUICK = 0.1

@@ -6,22 +6,157 @@ nothing: whoever looks again sees how far it is, and what is finished.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Event, Lock, Thread
 from types import MappingProxyType
+from typing import TypeAlias
 
+from blowfish_privacy import results
 from blowfish_privacy.batch import Batch, open_session
-from blowfish_privacy.errors import BlowfishError, SpecError
+from blowfish_privacy.errors import BlowfishError, DataError, LedgerError, SpecError
+from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.results import GroupsResult, Result
+from blowfish_privacy.statements.card import make_card
+from blowfish_privacy.statements.card_page import Card, markdown, page
+from blowfish_privacy.statements.ledger import HistoryRow, history
 from blowfish_privacy.statements.plan import Confirmation, confirmation, paid_by
-from blowfish_privacy.studio.downloads import number_of
-from blowfish_privacy.studio.published import Published
+from blowfish_privacy.statements.product import make_product_card
+from blowfish_privacy.studio.charts.look import Picture
+from blowfish_privacy.studio.charts.results import pictures_of
 from blowfish_privacy.support.progress import Task, progress_to
+
+# The files that a page hands over: those of a release, as the command line writes them, its card, and that of all.
+
+_LARGEST = 50_000_000
+"""Bytes that a page may hand over; the command line writes what is larger."""
+
+
+@dataclass(frozen=True, eq=False)
+class Download:
+    """A file that is made when it is asked for."""
+
+    label: str
+    """What a button says."""
+    name: str
+    media: str
+    make: Callable[[], bytes]
+
+    def content(self) -> bytes:
+        """Make the file."""
+        made = self.make()
+        if len(made) > _LARGEST:
+            hint = "blowfish release writes it to a folder; what the ledger holds costs nothing."
+            raise DataError(f"{self.name} is too large for a page ({len(made) // 1_000_000:,} MB).", hint=hint)
+        return made
+
+
+def downloads(result: Result | GroupsResult, folder: Path | None = None, number: int = 1) -> list[Download]:
+    """List the files of a result; values that have a file of their own lie in the folder.
+
+    Of several releases with one name the second is called ``name-2``, so that no file takes another's place.
+    """
+    name = result.name if number == 1 else f"{result.name}-{number}"
+    document = Download("JSON", f"{name}.release.json", "application/json", result.text.encode)
+    cards = [
+        Download("Card", f"{name}.card.html", "text/html", lambda: page(_card(result, folder)).encode()),
+        Download(
+            "Card as Markdown", f"{name}.card.md", "text/markdown", lambda: markdown(_card(result, folder)).encode()
+        ),
+    ]
+    if isinstance(result, Result) and result.kept is not None:
+        return [document, *cards]
+    tables = [
+        Download("CSV", f"{name}.csv", "text/csv", result.csv),
+        Download("SVG", f"{name}.svg", "image/svg+xml", result.svg),
+        Download("PDF", f"{name}.pdf", "application/pdf", result.pdf),
+        Download("PNG", f"{name}.png", "image/png", result.png),
+    ]
+    return [document, *tables, *cards]
+
+
+def statements(ledger: Ledger) -> list[Download]:
+    """List the forms of the statement about all releases of a ledger together."""
+    return [
+        Download("Page", "index.html", "text/html", lambda: page(make_product_card(ledger)).encode()),
+        Download("Markdown", "index.md", "text/markdown", lambda: markdown(make_product_card(ledger)).encode()),
+    ]
+
+
+def number_of(ledger: Ledger, name: str, key: str) -> int:
+    """Say which of the releases of that name in a ledger one is, from 1."""
+    keys = [entry.key for entry in ledger.entries() if entry.description.startswith(f"{name}: ")]
+    return keys.index(key) + 1 if key in keys else 1
+
+
+def _card(result: Result | GroupsResult, folder: Path | None) -> Card:
+    return make_card(result.text, folder=folder)
+
+
+# Releases that are made: what a page shows of them, and those that a ledger holds.
+
+AnyResult: TypeAlias = results.Result | results.GroupsResult
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """One release that is made: its result, and the entry that paid for it if an earlier run did."""
+
+    name: str
+    result: AnyResult
+    paid_before: str | None = None
+    folder: Path | None = None
+    """Where values lie that are too many for a document."""
+    number: int = 1
+    """Which of the ledger's releases of that name it is."""
+
+    @cached_property
+    def pictures(self) -> Sequence[Picture]:
+        """The result as charts; the first time this may take a moment."""
+        return pictures_of(self.result)
+
+    @cached_property
+    def remarks(self) -> Sequence[str]:
+        """What is to be said of the numbers; the first time this may take a moment."""
+        return self.result.remarks()
+
+    @property
+    def files(self) -> list[Download]:
+        """The files that a page hands over."""
+        return downloads(self.result, self.folder, self.number)
+
+
+@dataclass(frozen=True, eq=False)
+class LedgerHistory:
+    """What a ledger holds, as it was when it was asked."""
+
+    ledger: Ledger
+    rows: tuple[HistoryRow, ...]
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> LedgerHistory:
+        """Read the entries of a ledger, the newest first."""
+        return cls(ledger, history(ledger))
+
+    @property
+    def statements(self) -> list[Download]:
+        """The statement about all releases together, in several forms."""
+        return statements(self.ledger)
+
+    def again(self, row: HistoryRow) -> Published:
+        """Read what was handed out for an entry; it costs nothing."""
+        text = self.ledger.document(row.key)
+        if text is None:
+            hint = "publish the release again: it is paid for."
+            raise LedgerError(f"nothing was handed out for entry {row.number}.", hint=hint)
+        result, folder = results.from_text(text, self.ledger.values_folder), self.ledger.values_folder
+        number = number_of(self.ledger, result.name, row.key)
+        return Published(result.name, result, f"entry {row.number} of {row.made}", folder, number)
 
 
 def _nobody() -> None:

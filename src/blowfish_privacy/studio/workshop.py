@@ -9,20 +9,53 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from blowfish_privacy.engines import located
-from blowfish_privacy.errors import BlowfishError, SpecError
+from blowfish_privacy.errors import BlowfishError, QueryError, SpecError
 from blowfish_privacy.noise import BitSource
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
+from blowfish_privacy.release.plan import CautiousNumbers
 from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.statements.facts import FactsView, facts_view, what_facts_do
+from blowfish_privacy.statements.policy import lost_between
 from blowfish_privacy.studio.draft import Draft, Problem
-from blowfish_privacy.studio.planning import PlanCache, Planning
-from blowfish_privacy.studio.public_answers import is_remote
+from blowfish_privacy.studio.planning import PlanCache, Planning, PublicAnswers, is_remote
 from blowfish_privacy.studio.publishing import Offer, Publisher
-from blowfish_privacy.studio.signal import Listener, Signal
+from blowfish_privacy.support.exact import rounded_up, stated_amount
 from blowfish_privacy.support.postgresql import confirm, is_confirmed, named_servers
+
+# Telling whoever looks that something changed.
+
+Listener: TypeAlias = Callable[[], None]
+
+
+class Signal:
+    """Calls its listeners, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> Listener:
+        """Call ``listener`` from now on; what is returned ends that."""
+        self._listeners.append(listener)
+
+        def leave() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return leave
+
+    def fire(self) -> None:
+        """Call every listener; one that leaves while others are called is not called any more."""
+        for listener in [*self._listeners]:
+            if listener in self._listeners:
+                listener()
 
 
 def _at_once(act: Listener) -> None:
@@ -203,3 +236,158 @@ class Workshop:
         self.published.fire()
         if not self.publisher.busy:
             self.replan()
+
+
+# The loss at which the studio compares two values: a number of one's own, the whole budget, or that of a release.
+
+OWN, BUDGET = "own", "budget"
+_RELEASE = "release: "
+
+
+@dataclass
+class ChosenLoss:
+    """What one tab compares values at."""
+
+    workshop: Workshop
+    which: str = BUDGET
+    own: Fraction = Fraction(1, 2)
+
+    def options(self) -> dict[str, str]:
+        """Name what can be chosen; plans that are made say what their releases lose."""
+        found: dict[str, str] = {}
+        budget = None if self.workshop.file is None else self.workshop.file.budget
+        if budget is not None and budget.measure in (EPSILON, RHO):
+            found[BUDGET] = f"the whole budget ({Strength(budget.measure, budget.amount).words})"
+        planning = self.workshop.planning
+        for plan in [] if planning is None else planning.plans:
+            if plan.amount:
+                lost = f"{plan.certificate.loss.measure.name} {rounded_up(plan.amount)}"
+                found[f"{_RELEASE}{plan.name}"] = f"the release {plan.name} ({lost})"
+        return {**found, OWN: "an epsilon of my own"}
+
+    @property
+    def chosen(self) -> str:
+        """What is chosen, as far as it still exists."""
+        return self.which if self.which in self.options() else OWN
+
+    def strength(self, names: frozenset[str]) -> Strength:
+        """Return the loss on pairs that change these attributes."""
+        chosen, file, planning = self.chosen, self.workshop.file, self.workshop.planning
+        if chosen == BUDGET and file is not None and file.budget is not None:
+            return Strength(file.budget.measure, file.budget.amount)
+        for plan in [] if planning is None else planning.plans:
+            # While the file has changed a plan may belong to another policy than the one that is shown.
+            known = file is not None and all(name in plan.policy.domain for name in names)
+            if chosen == f"{_RELEASE}{plan.name}" and known:
+                return lost_between(plan, names)
+        return Strength(EPSILON, self.own)
+
+    def take(self, text: str) -> bool:
+        """Take an epsilon that somebody wrote; say whether it is one."""
+        if self.wrong(text) is not None:
+            return False
+        self.own = stated_amount(text, "epsilon", error=QueryError)
+        return True
+
+    @staticmethod
+    def wrong(text: str) -> str | None:
+        """Say what is wrong with an epsilon that somebody wrote."""
+        try:
+            stated_amount(text, "epsilon", error=QueryError)
+        except QueryError as error:
+            return error.message if "too " in error.message else "a number above 0"
+        return None
+
+
+# The last valid file, which rooms show while the text is wrong.
+
+
+def last_good_body(workshop: Workshop) -> dict[str, Any]:
+    """Return the plain values of the last valid file; nothing before there is one.
+
+    They are for looking at: whoever changes them must copy them first.
+    """
+    return {} if workshop.file is None else workshop.draft.good_body
+
+
+# What known facts do to the releases of a file, worked out in the background; the latest file wins.
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What the facts of one file do, in words and for each release."""
+
+    file: PolicyFile
+    words: tuple[str, ...] = ()
+    view: FactsView | None = None
+    problem: Problem | None = None
+
+    @property
+    def refusals(self) -> list[Problem]:
+        """Why releases are refused, each reason once."""
+        given = [] if self.view is None else [effect.given for effect in self.view.together]
+        reasons = dict.fromkeys(Problem(each.refusal, each.hint) for each in given if each.refusal is not None)
+        # What the words of the facts say already is not said twice.
+        return [reason for reason in reasons if not any(reason.message in sentence for sentence in self.words)]
+
+
+class FactEffects:
+    """Looks at a workshop whenever it is told to; :attr:`worked_out` fires in the pages' thread."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop = workshop
+        self.worked_out = Signal()
+        self.latest: Effects | None = None
+        self.turn = 0
+        """How often the file was another one, or something was worked out."""
+        self._wanted: PolicyFile | None = None
+        self._answers = PublicAnswers()
+        self._worker = ThreadPoolExecutor(1, "facts")
+        self.follow()
+
+    @property
+    def stale(self) -> bool:
+        """Whether the file has changed since."""
+        return self.latest is None or self.latest.file is not self._workshop.file
+
+    def follow(self) -> None:
+        """Work out the effects of the file as it is now, if it is another one."""
+        file = self._workshop.file
+        if file is None or file is self._wanted:
+            return
+        self._wanted, self.turn = file, self.turn + 1
+        if file.policy.known:
+            self._worker.submit(self._work, file)
+        else:
+            self.latest = Effects(file)
+        self.worked_out.fire()
+
+    def close(self) -> None:
+        """Let the worker go."""
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def _work(self, file: PolicyFile) -> None:
+        if file is not self._wanted:
+            return
+        try:
+            folder = self._workshop.draft.folder
+            numbers = CautiousNumbers(file.policy, partial(self._answers.of, file.data, folder))
+            found = Effects(file, _words(file), facts_view(file.policy, file.releases, numbers))
+        except BlowfishError as error:
+            found = Effects(file, problem=Problem.of(error))
+        except Exception as error:
+            # What is not ours may quote anything, so only its kind is said.
+            found = Effects(file, problem=Problem(f"this could not be worked out ({type(error).__name__})."))
+        self._workshop.post(partial(self._take, found))
+
+    def _take(self, found: Effects) -> None:
+        if found.file is self._wanted:
+            self.latest, self.turn = found, self.turn + 1
+            self.worked_out.fire()
+
+
+def _words(file: PolicyFile) -> tuple[str, ...]:
+    try:
+        return tuple(what_facts_do(file.policy))
+    except BlowfishError as error:
+        return (error.message,)

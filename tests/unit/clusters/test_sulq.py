@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blowfish_lab.paper.sulq import cluster_sums, not_private_published_sulq_kmeans
+from blowfish_lab.paper.figure_1 import cluster_sums, not_private_published_sulq_kmeans
 
 DATA = Path(os.environ.get("BLOWFISH_DATA", "absent"))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from blowfish_lab.paper import data
-from blowfish_lab.paper.run import Run
+from blowfish_lab.paper.figure import Run
 from blowfish_privacy.errors import DataError
 
 LOSSES = ["capital_loss", *["0"] * 10_000, *["4356"] * 10]

@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 from blowfish_lab.paper import data, runner
-from blowfish_lab.paper.clustering_data import clustering_data
 from blowfish_lab.paper.curves import CLIPPED, FULL, PRINTED, SOUND, Curves, span
-from blowfish_lab.paper.figure import OURS, PUBLISHED
-from blowfish_lab.paper.figure_1d import QUOTIENT
-from blowfish_lab.paper.figures import FIGURES
-from blowfish_lab.paper.ordered_curves import SOUND_ORDERED, in_order, paper_mechanism, policy_of
-from blowfish_lab.paper.run import EPSILONS, Run
-from blowfish_lab.paper.sulq import as_printed, clipped, cluster_sums, not_private_published_sulq_kmeans
+from blowfish_lab.paper.data import clustering_data
+from blowfish_lab.paper.figure import EPSILONS, OURS, PUBLISHED, Run
+from blowfish_lab.paper.figure_1 import QUOTIENT, as_printed, clipped, cluster_sums, not_private_published_sulq_kmeans
+from blowfish_lab.paper.figure_2 import SOUND_ORDERED, in_order, paper_mechanism, policy_of
+from blowfish_lab.paper.runner import FIGURES
 from blowfish_privacy.noise import SystemSource
 
 QUICK = Run(None, quick=True)

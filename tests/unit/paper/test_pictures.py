@@ -6,11 +6,9 @@ import pytest
 
 from blowfish_lab.paper import runner
 from blowfish_lab.paper.curves import Curves
-from blowfish_lab.paper.figure import OURS
-from blowfish_lab.paper.figures import FIGURES
-from blowfish_lab.paper.ordered_curves import UNORDERED, OrderedCurves
-from blowfish_lab.paper.panels import Panel, draw_panels
-from blowfish_lab.paper.run import Run
+from blowfish_lab.paper.figure import OURS, Panel, Run, draw_panels
+from blowfish_lab.paper.figure_2 import UNORDERED, OrderedCurves
+from blowfish_lab.paper.runner import FIGURES
 from blowfish_privacy.known_facts.secret_moves import policy_graph
 from blowfish_privacy.results.pictures.policy_graph import _read_colours
 

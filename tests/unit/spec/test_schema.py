@@ -11,8 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from blowfish_lab.audit.file_corpus import CORPUS
-from blowfish_lab.audit.file_mutations import mutated_file
+from blowfish_lab.audit.files import CORPUS, mutated_file
 from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.queries import Query

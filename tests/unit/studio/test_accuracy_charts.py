@@ -11,8 +11,7 @@ import pytest
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release import spec
 from blowfish_privacy.studio.charts import look
-from blowfish_privacy.studio.charts.accuracy import by_amount, by_part, by_size, error_bars
-from blowfish_privacy.studio.charts.balances import balances
+from blowfish_privacy.studio.charts.plans import balances, by_amount, by_part, by_size, error_bars
 from blowfish_privacy.studio.planning import Planning
 
 FILE = """

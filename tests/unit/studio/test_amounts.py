@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blowfish_privacy.studio.amounts import amounts, in_file, nearest, read_amount, rounded_to_stop, why_not, written
+from blowfish_privacy.studio.entries import amounts, in_file, nearest, read_amount, rounded_to_stop, why_not, written
 
 
 @pytest.mark.parametrize("key", ["epsilon", "rho", "error"])

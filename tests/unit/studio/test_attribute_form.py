@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from blowfish_privacy.errors import DomainError
-from blowfish_privacy.studio.attribute_form import AttributeForm, equal_edges, split_names
+from blowfish_privacy.studio.declaring import AttributeForm, equal_edges, split_names
 
 TREE = {"hierarchy": {"levels": ["state", "county"], "tree": {"A, B": ["a", "b"], "C": ["c"]}}}
 

@@ -6,9 +6,8 @@ from fractions import Fraction
 import pytest
 
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
-from blowfish_privacy.studio.chosen_loss import BUDGET, OWN, ChosenLoss
 from blowfish_privacy.studio.draft import Draft
-from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.studio.workshop import BUDGET, OWN, ChosenLoss, Workshop
 
 TEXT = """version: 1
 budget: 1.5

@@ -8,7 +8,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.domain import choice_from_file
-from blowfish_privacy.studio.conditions import (
+from blowfish_privacy.studio.entries import (
     condition_text,
     numbers_text,
     read_condition,

@@ -9,9 +9,8 @@ import pytest
 
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.studio.declaring import with_attribute, with_data, with_other_data, without_attribute
-from blowfish_privacy.studio.draft import Draft
-from blowfish_privacy.studio.folders import check_place, look_into
-from blowfish_privacy.studio.moving import from_folder, moved
+from blowfish_privacy.studio.draft import Draft, from_folder, moved
+from blowfish_privacy.studio.rooms.table import check_place, look_into
 
 AGE, SEX = {"integer": [0, 99]}, {"categorical": ["f", "m"]}
 HERE = Path()

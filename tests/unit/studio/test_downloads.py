@@ -15,9 +15,8 @@ from blowfish_privacy.ledger import create_ledger, open_ledger
 from blowfish_privacy.results import load
 from blowfish_privacy.results.pictures.figure import drawn_from
 from blowfish_privacy.session import load_policy
-from blowfish_privacy.studio import downloads as module
-from blowfish_privacy.studio.downloads import downloads
-from blowfish_privacy.studio.published import LedgerHistory
+from blowfish_privacy.studio import publishing as module
+from blowfish_privacy.studio.publishing import LedgerHistory, downloads
 from people import people_file, write_people
 
 FILE = people_file(

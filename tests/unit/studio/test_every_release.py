@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from blowfish_privacy.release import spec
-from blowfish_privacy.studio.charts import accuracy as charts
-from blowfish_privacy.studio.charts.balances import balances
+from blowfish_privacy.studio.charts import plans as charts
+from blowfish_privacy.studio.charts.plans import balances
+from blowfish_privacy.studio.entries import KINDS, begun
 from blowfish_privacy.studio.planning import Planning
-from blowfish_privacy.studio.release_kinds import KINDS, begun
 from blowfish_privacy.support import yaml_text
 
 DOMAIN = {

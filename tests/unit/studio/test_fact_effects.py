@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from blowfish_privacy.studio.draft import Draft
-from blowfish_privacy.studio.fact_effects import FactEffects
-from blowfish_privacy.studio.fact_entry import with_fact
-from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.studio.secret_choice import with_fact
+from blowfish_privacy.studio.workshop import FactEffects, Workshop
 
 TEXT = """version: 1
 policy:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.studio import fact_entry as entry
+from blowfish_privacy.studio import secret_choice as entry
 from blowfish_privacy.studio.draft import Draft
 
 TEXT = """version: 1

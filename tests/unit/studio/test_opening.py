@@ -7,10 +7,10 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.errors import DataError, SpecError
-from blowfish_privacy.studio import opening
+from blowfish_privacy.studio import launch
 from blowfish_privacy.studio.declaring import with_data
-from blowfish_privacy.studio.moving import from_folder
-from blowfish_privacy.studio.opening import keep_unsaved, opened
+from blowfish_privacy.studio.draft import from_folder
+from blowfish_privacy.studio.launch import keep_unsaved, opened
 
 TEXT = "version: 1\npolicy:\n  domain: {age: {integer: [0, 9]}}   # in years\n  secrets: full\n"
 
@@ -146,7 +146,7 @@ def fail_below(full, monkeypatch):
             raise DataError(f"{path} cannot be written: No space left on device.")
         path.write_bytes(content)
 
-    monkeypatch.setattr(opening, "write_atomically", write)
+    monkeypatch.setattr(launch, "write_atomically", write)
 
 
 def test_what_was_saved_or_taken_back_is_not_kept(opened_file, tmp_path):

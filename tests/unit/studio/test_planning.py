@@ -12,8 +12,7 @@ from blowfish_privacy.errors import BlowfishError, DataError
 from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.release import spec
 from blowfish_privacy.statements.plan import plans_view
-from blowfish_privacy.studio.planning import PlanCache, Planning
-from blowfish_privacy.studio.recent_failures import PATIENCE, RecentFailures
+from blowfish_privacy.studio.planning import PATIENCE, PlanCache, Planning, RecentFailures
 from people import FILE, write_people
 
 REFUSED = "  - {name: tiny, cumulative: age, rho: 0.01}\n"

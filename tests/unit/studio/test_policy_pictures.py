@@ -8,9 +8,9 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.statements.facts import FactEffect, Outlook
 from blowfish_privacy.statements.policy import graph_view, reach
-from blowfish_privacy.studio.charts.facts import facts_chart
+from blowfish_privacy.studio.charts.plans import facts_chart
 from blowfish_privacy.studio.charts.secrets import graph_chart, graph_height, steps_chart
-from blowfish_privacy.studio.value_text import declared, position_of
+from blowfish_privacy.studio.entries import declared, position_of
 
 DOMAIN = bp.Domain(
     age=bp.Integer(17, 90),

@@ -10,8 +10,7 @@ import pytest
 from blowfish_privacy.errors import BlowfishError, BudgetError, LedgerError, SpecError
 from blowfish_privacy.ledger import create_ledger, open_ledger
 from blowfish_privacy.release import spec
-from blowfish_privacy.studio.published import LedgerHistory
-from blowfish_privacy.studio.publishing import Publisher
+from blowfish_privacy.studio.publishing import LedgerHistory, Publisher
 from people import people_file, write_people
 
 FILE = people_file(

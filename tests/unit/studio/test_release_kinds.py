@@ -9,7 +9,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.release import spec
 from blowfish_privacy.statements.plan import TITLES
-from blowfish_privacy.studio.release_kinds import (
+from blowfish_privacy.studio.entries import (
     BY_TITLE,
     KINDS,
     amount_of,

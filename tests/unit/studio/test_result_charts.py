@@ -10,10 +10,8 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.results import Result
-from blowfish_privacy.studio.charts.counts import counts_picture
-from blowfish_privacy.studio.charts.heat import heat_map
-from blowfish_privacy.studio.charts.look import MOST_POINTS
-from blowfish_privacy.studio.charts.picture import with_interval
+from blowfish_privacy.studio.charts.counts import counts_picture, heat_map
+from blowfish_privacy.studio.charts.look import MOST_POINTS, with_interval
 from blowfish_privacy.studio.charts.results import pictures_of
 from blowfish_privacy.testing.seeded import SeededSource
 

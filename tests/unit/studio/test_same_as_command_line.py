@@ -13,8 +13,8 @@ from blowfish_privacy.cli.main import run
 from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.release import run as releasing
 from blowfish_privacy.statements.plan import plans_view
-from blowfish_privacy.studio.downloads import downloads
 from blowfish_privacy.studio.draft import Draft
+from blowfish_privacy.studio.publishing import downloads
 from blowfish_privacy.studio.workshop import Workshop
 from predictable import predictable_bits
 

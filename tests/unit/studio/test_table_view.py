@@ -8,16 +8,9 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Column
-from blowfish_privacy.studio import table_view
+from blowfish_privacy.studio import declaring
+from blowfish_privacy.studio.declaring import check_of, columns_of, first_form, first_rows, place_of, rows_of
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.table_view import (
-    check_of,
-    columns_of,
-    first_form,
-    first_rows,
-    place_of,
-    rows_of,
-)
 
 POLICY = bp.Policy(bp.Domain(age=bp.Integer(0, 9)), secrets=bp.FullDomain())
 
@@ -63,7 +56,7 @@ def test_an_error_that_nobody_thought_of_quotes_nothing(monkeypatch):
     def fail(_data):
         raise RuntimeError("Canary")
 
-    monkeypatch.setattr(table_view, "describe", fail)
+    monkeypatch.setattr(declaring, "describe", fail)
     found = columns_of("a.csv")
     assert isinstance(found, Problem)
     assert "RuntimeError" in found.message

@@ -12,8 +12,7 @@ import pytest
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.studio.draft import Draft, OverwriteError
-from blowfish_privacy.studio.signal import Signal
-from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.studio.workshop import Signal, Workshop
 
 TEXT = """\
 version: 1

@@ -13,12 +13,9 @@ from scipy.stats import binom
 
 import blowfish_privacy.mechanisms
 from blowfish_lab.audit import black_box
-from blowfish_lab.audit.attacker import clopper_pearson, lower_bound
-from blowfish_lab.audit.black_box import audit, listed_tests, run_test, showing
-from blowfish_lab.audit.cases import make_case
-from blowfish_lab.audit.following import follower
-from blowfish_lab.audit.outputs import exact_rows
-from blowfish_lab.audit.report import FALSE_ALARMS, TELLING, Finding, verdict
+from blowfish_lab.audit.attacker import clopper_pearson, follower, lower_bound
+from blowfish_lab.audit.black_box import FALSE_ALARMS, TELLING, Finding, audit, listed_tests, run_test, showing, verdict
+from blowfish_lab.audit.cases import exact_rows, make_case
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.synthetic.costs import GAUSSIAN, LAPLACE
 from blowfish_privacy.noise import discrete_gaussian, discrete_laplace

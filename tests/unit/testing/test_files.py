@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 from blowfish_lab.audit import files
-from blowfish_lab.audit.file_corpus import CORPUS
-from blowfish_lab.audit.file_mutations import mutated_file
+from blowfish_lab.audit.files import CORPUS, mutated_file
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.domain import Attribute
 from blowfish_privacy.errors import QueryError, SpecError

@@ -196,11 +196,11 @@ def draw_pair(axes: Any, names: Sequence[str], points: Points, clusters: Cluster
         shown = axes.pcolormesh(across, up, density, cmap="Blues", norm=norm, rasterized=True)
         add_colour_bar(axes, shown, f"estimated records in each square ({scale})")
     axes.margins(0.05)
-    for number, (centre, size) in enumerate(zip(clusters.centers, clusters.sizes, strict=True)):
+    for index, (centre, size) in enumerate(zip(clusters.centers, clusters.sizes, strict=True)):
         share = size / max(float(clusters.sizes.max()), 1e-9)
         place = (centre[first], centre[second])
         axes.scatter(*place, s=110 + 330 * share, c=_CENTRE, edgecolors="white", linewidths=1.2, zorder=3)
-        axes.annotate(str(number), place, ha="center", va="center", color="white", fontsize=8, zorder=4)
+        axes.annotate(str(index), place, ha="center", va="center", color="white", fontsize=8, zorder=4)
     label_numbers(axes.xaxis, names[first])
     label_numbers(axes.yaxis, names[second])
     sized = "numbered centres; larger: more records"
@@ -210,10 +210,10 @@ def draw_pair(axes: Any, names: Sequence[str], points: Points, clusters: Cluster
 def _draw_line(axes: Any, name: str, points: Points, clusters: Clusters, axis: int) -> None:
     edges, shares = _spread(points, axis)
     axes.stairs(points.weights @ shares, edges, fill=True, color="0.75")
-    for number, centre in enumerate(clusters.centers[:, axis]):
+    for index, centre in enumerate(clusters.centers[:, axis]):
         axes.axvline(centre, color=_CENTRE, lw=1.2)
         look: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "color": _CENTRE, "fontsize": 9}
-        axes.text(centre, 1.01, str(number), ha="center", **look)
+        axes.text(centre, 1.01, str(index), ha="center", **look)
     label_numbers(axes.xaxis, name)
     label_numbers(axes.yaxis, f"estimated records in each of {_BINS} strips")
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import singledispatch
+from itertools import combinations
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from blowfish_privacy.domain import Binned, Domain
 from blowfish_privacy.results import (
     ClustersResult,
     CumulativeResult,
@@ -21,25 +26,317 @@ from blowfish_privacy.results import (
     TablesResult,
     VectorResult,
 )
+from blowfish_privacy.results.quality import DOUBTFUL, Fit, Quality
 from blowfish_privacy.results.result import as_float
-from blowfish_privacy.studio.charts.clusters import cluster_pictures
-from blowfish_privacy.studio.charts.counts import counts_picture
-from blowfish_privacy.studio.charts.distribution import distribution_picture, ranges_picture
-from blowfish_privacy.studio.charts.heat import heat_map
-from blowfish_privacy.studio.charts.intervals import band
-from blowfish_privacy.studio.charts.look import POLICY, chart, line, number_axis, point, telling, upwards, value_axis
-from blowfish_privacy.studio.charts.numbers import Shown, dots
-from blowfish_privacy.studio.charts.picture import (
+from blowfish_privacy.results.tables import Table
+from blowfish_privacy.studio.charts.counts import counts_picture, heat_map
+from blowfish_privacy.studio.charts.look import (
+    BAD,
+    GOOD,
+    INK,
+    MUTED,
+    PLAIN,
+    POLICY,
+    Option,
     Picture,
+    band,
+    chart,
+    downwards,
     labels_of,
+    legend,
+    line,
+    margins,
+    number,
+    number_axis,
+    point,
     rounded,
     sentences,
     shorten_all,
     spread,
+    telling,
     thinned,
+    upwards,
+    value_axis,
+    whiskers,
     with_interval,
 )
-from blowfish_privacy.studio.charts.synthetic import synthetic_pictures
+
+# Single numbers and numbers by group: dots with their intervals, one below the other.
+
+_MOST_NUMBERS = 200
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A number with a name and an interval."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+def dots(
+    title: str, numbers: Sequence[Shown], quantity: str, said: str = "Whiskers show the 95 % interval."
+) -> Picture:
+    """Draw numbers below each other; ``quantity`` names what they are."""
+    chosen = [numbers[int(position)] for position in spread(len(numbers), _MOST_NUMBERS)]
+    values, low, high = (np.array([getattr(each, end) for each in chosen]) for end in ("value", "low", "high"))
+    exact = not (high > low).any()
+    data = [
+        point(value, f"{each.name}: {with_interval(each.value, each.low, each.high)}")
+        for value, each in zip(rounded(values), chosen, strict=True)
+    ]
+    shown = {"type": "scatter", "data": data, "symbolSize": 11, "color": POLICY, "z": 5}
+    option = chart(
+        described=f"{title}: {quantity}, with intervals.",
+        tooltip=telling(),
+        grid=margins(top=16),
+        xAxis=number_axis(quantity, scale=True),
+        yAxis=downwards(value_axis("", shorten_all([each.name for each in chosen]))),
+        series=[shown, *([] if exact else [whiskers(low, high)])],
+    )
+    # One number is read, not measured off an axis.
+    alone = f"{chosen[0].name}: {with_interval(values[0], low[0], high[0])}." if len(chosen) == 1 else ""
+    note = sentences(alone, "Exact, without noise." if exact else said, thinned(len(chosen), len(numbers), "numbers"))
+    return Picture(title, option, note, max(150, 80 + 30 * len(chosen)))
+
+
+# A distribution: the records at or below each value, and the ranges and quantiles asked for.
+
+_MOST_DOTS = 30
+_MOST_BOUNDS = 400
+"""Values whose bounds are worked out; more would take longer than a person waits."""
+_NOISY = "The band is the 95 % interval of each count, which is estimated by simulation."
+
+
+def distribution_picture(result: CumulativeResult, marks: Sequence[tuple[str, Any]] = ()) -> Picture:
+    """Draw the share of records at or below each value with its interval; ``marks`` are shares and their values."""
+    name, size = result.release.query.attributes[0], result.attribute.size
+    chosen = spread(size, _MOST_BOUNDS)
+    texts = labels_of(result.attribute.texts(), chosen)
+    counts, total = result.cumulative[chosen], result.total or 1
+    # By position: a first value that is cut by the bounds of its attribute cannot begin a range.
+    low, high = result.bounds_between(np.zeros_like(chosen), chosen + 1)
+    said = _NOISY if result.certificate.amount else "Exact counts, without noise."
+    data = [
+        point(share, f"{name} up to {text}: {with_interval(*of)} records, {number(share)} %")
+        for share, text, *of in zip(rounded(100 * counts / total), texts, counts, low, high, strict=True)
+    ]
+    few = len(texts) <= _MOST_DOTS
+    step = "middle" if few else "end"
+    shown = line("share", data, showSymbol=few, symbol="circle", step=step, **_marks(result, marks, chosen, texts))
+    option = chart(
+        described=f"{result.title()}: the share of records at or below each {name}.",
+        tooltip=telling(),
+        grid=margins(top=60 if marks else 40, bottom=62),
+        dataZoom=[{"type": "inside"}, {"type": "slider", "height": 18, "bottom": 6, "showDetail": False}],
+        xAxis=value_axis(name, shorten_all(texts), boundaryGap=few),
+        # Marks are labelled right above the line, so the name goes higher.
+        yAxis={**upwards(number_axis("% of records at or below", min=0, max=100)), "nameGap": 32 if marks else 12},
+        series=[shown, *band("share", 100 * low / total, 100 * high / total, POLICY, step=step)],
+    )
+    return Picture("At or below each value", option, sentences(said, thinned(len(chosen), size)), 400)
+
+
+def ranges_picture(result: CumulativeResult) -> Picture:
+    """Draw the ranges that were asked for, each with its interval."""
+    name = result.release.query.attributes[0]
+    rows = [Shown(f"{low} to {high}", count, below, above) for low, high, count, below, above in result.rows()]
+    said = "Intervals are estimated: they hold about 95 of 100 ranges of such a width."
+    return dots("Ranges asked for", rows, f"records with {name} in the range", said)
+
+
+def _marks(
+    result: CumulativeResult, marks: Sequence[tuple[str, Any]], chosen: npt.NDArray[np.int64], texts: Sequence[str]
+) -> Option:
+    """Mark quantiles by lines that are labelled with their share and value."""
+    if not marks:
+        return {}
+    lines: list[Option] = []
+    for share, value in marks:
+        position = result.attribute.position(value if not isinstance(result.attribute, Binned) else value.low)
+        nearest = int(np.searchsorted(chosen, position))
+        words = f"{share}: {result.attribute.show(position)}"
+        lines.append({"xAxis": texts[min(nearest, len(texts) - 1)], "label": {"formatter": words}})
+    style = {"color": INK, "type": "dashed", "width": 1}
+    return {"markLine": {"symbol": "none", "silent": True, "data": lines, "lineStyle": style, "label": {"color": INK}}}
+
+
+# Clusters: the centres over an estimate of where the records lie.
+
+_MOST_PAIRS, _SQUARES, _BARS = 6, 40, 48
+
+
+def cluster_pictures(result: ClustersResult) -> list[Picture]:
+    """Draw a picture for each pair of attributes, the first few of many; for one attribute, bars."""
+    names = result.domain.names
+    if len(names) == 1:
+        return [_along_one(result)]
+    pairs = list(combinations(range(len(names)), 2))
+    left_out = "" if len(pairs) <= _MOST_PAIRS else f"The first {_MOST_PAIRS} of {len(pairs)} pairs are shown."
+    return [_pair(result, *pair, left_out) for pair in pairs[:_MOST_PAIRS]]
+
+
+def _pair(result: ClustersResult, first: int, second: int, left_out: str) -> Picture:
+    across, up = result.domain.names[first], result.domain.names[second]
+    option = chart(
+        described=f"{result.title()}: centres of clusters by {across} and {up}, larger where there are more records.",
+        tooltip=telling("item"),
+        grid=margins(top=32),
+        xAxis=number_axis(across, scale=True),
+        yAxis=upwards(number_axis(up, scale=True)),
+        series=[_places(result, first, second), _centres(result, first, second)],
+    )
+    said = "Numbered dots are centres, as large as their clusters. Grey dots are an estimate of where the records lie."
+    return Picture(f"{across} and {up}", option, sentences(said, left_out), 460)
+
+
+def _places(result: ClustersResult, first: int, second: int) -> Option:
+    """Draw where the records are estimated to lie: a dot for each square of a grid, as large as what is in it."""
+    points = result.points
+    shown: Option = {"type": "scatter", "color": MUTED, "silent": True, "itemStyle": {"opacity": 0.35}}
+    if len(points.places) <= len(result.centers):
+        return {**shown, "data": []}
+    across, up = points.places[:, first], points.places[:, second]
+    counts, *edges = np.histogram2d(across, up, bins=_SQUARES, weights=points.weights)
+    middles = [(each[:-1] + each[1:]) / 2 for each in edges]
+    most = float(counts.max(initial=0)) or 1.0
+    data = [
+        {
+            "value": rounded([middles[0][column], middles[1][row]]),
+            "symbolSize": round(16 * float(count / most) ** 0.5, 2),
+        }
+        for (column, row), count in np.ndenumerate(counts)
+        if count > most / 400
+    ]
+    return {**shown, "data": data}
+
+
+def _centres(result: ClustersResult, first: int, second: int) -> Option:
+    names, most = result.domain.names, float(result.sizes.max(initial=0)) or 1.0
+    data: list[Option] = []
+    for cluster, (centre, size) in enumerate(zip(result.centers, result.sizes, strict=True)):
+        where = ", ".join(f"{name} {number(at)}" for name, at in zip(names, centre.tolist(), strict=True))
+        look = {"symbolSize": 22 + 20 * float(max(size, 0) / most) ** 0.5, "name": str(cluster)}
+        said = f"Cluster {cluster}: about {number(size)} records\n{where}"
+        data.append(point(rounded(centre[[first, second]]), said, **look))
+    label = {"show": True, "formatter": "{b}", "color": "#ffffff", "fontWeight": "bold"}
+    return {
+        "type": "scatter",
+        "data": data,
+        "color": PLAIN,
+        "label": label,
+        "z": 5,
+        "itemStyle": {"borderColor": "#ffffff", "opacity": 1},
+    }
+
+
+def _along_one(result: ClustersResult) -> Picture:
+    name, points = result.domain.names[0], result.points
+    counts, edges = np.histogram(points.places[:, 0], bins=_BARS, weights=points.weights)
+    middles = (edges[:-1] + edges[1:]) / 2
+    data = [
+        point([middle, count], f"around {name} {number(middle)}: about {number(count)} records")
+        for middle, count in zip(rounded(middles), rounded(counts), strict=True)
+    ]
+    centres = [
+        {"xAxis": float(centre), "label": {"formatter": str(cluster)}}
+        for cluster, (centre,) in enumerate(result.centers)
+    ]
+    lines = {"symbol": "none", "silent": True, "data": centres, "lineStyle": {"color": PLAIN, "width": 2}}
+    bars = {"type": "bar", "data": data, "color": POLICY, "barWidth": "90%", "itemStyle": {"opacity": 0.5}}
+    option = chart(
+        described=f"{result.title()}: where the records lie along {name}, and the centres.",
+        tooltip=telling(),
+        xAxis=number_axis(name, scale=True),
+        yAxis=upwards(number_axis("estimated records")),
+        series=[{**bars, "markLine": {**lines, "label": {"color": INK}}}],
+    )
+    return Picture(name, option, "Lines are the centres of the clusters, by number.")
+
+
+# Synthetic records: how well the model behind them holds what was measured.
+
+_MOST_SINGLES, _MOST_BARS, _MOST_NAMES = 8, 120, 40
+
+
+def synthetic_pictures(result: SyntheticResult) -> list[Picture]:
+    """Draw how well all pairs are held, then single attributes as measured and in the model."""
+    singles = [table for table in result.tables() if len(table.names) == 1]
+    first = list({table.names: table for table in singles}.values())[:_MOST_SINGLES]
+    return [_pairs(result.quality()), *(_single_table(result, table) for table in first)]
+
+
+def _pairs(quality: Quality) -> Picture:
+    names = quality.names[:_MOST_NAMES]
+    axis = {name: at for at, name in enumerate(names)}
+    fits: list[tuple[int, int, Fit]] = [
+        (axis[name], axis[name], fit) for name, fit in quality.attributes.items() if name in axis
+    ]
+    for (first, second), fit in quality.pairs.items():
+        if first in axis and second in axis:
+            fits += [(axis[first], axis[second], fit), (axis[second], axis[first], fit)]
+    data = [
+        point(
+            [column, row, round(min(fit.misfit, 1e6), 2)],
+            f"{' by '.join(fit.names)}: {number(fit.misfit)} times the noise",
+        )
+        for row, column, fit in fits
+    ]
+    labels = shorten_all(names, 20)
+    option = chart(
+        described="How far the model is from what was measured, for all pairs of attributes.",
+        tooltip=telling("item"),
+        grid=margins(top=16, bottom=64),
+        xAxis=value_axis("", labels, axisLabel={"rotate": 35, "color": INK, "interval": 0}, position="bottom"),
+        yAxis=downwards(value_axis("", labels)),
+        visualMap=_scale(),
+        series=[{"type": "heatmap", "data": data, "label": {"show": len(names) <= 14, "formatter": "{@[2]}"}}],
+    )
+    measured, pairs = len(quality.pairs), len(quality.names) * (len(quality.names) - 1) // 2
+    said = "Numbers compare the model with what was measured, in standard deviations of the noise."
+    counted = f"{measured:,} of {pairs:,} pairs were measured; the others are empty."
+    note = sentences(said, counted, thinned(len(names), len(quality.names), "attributes"))
+    return Picture("How well the model holds what was measured", option, note, max(320, 150 + 26 * len(names)))
+
+
+def _scale() -> Option:
+    pieces = [
+        {"lte": 1, "label": "within the noise", "color": "#d8ebdf"},
+        {"gt": 1, "lte": DOUBTFUL, "label": f"up to {number(DOUBTFUL)} times", "color": "#f4e3c1"},
+        {"gt": DOUBTFUL, "label": "more: doubtful", "color": "#f0bdb8"},
+    ]
+    shown = {"orient": "horizontal", "bottom": 0, "left": "center", "textStyle": {"fontSize": 11}}
+    return {"type": "piecewise", "dimension": 2, "pieces": pieces, "outOfRange": {"color": BAD}, **shown}
+
+
+def _single_table(result: SyntheticResult, table: Table) -> Picture:
+    """Draw one attribute: measured with its interval, and what the model makes of it."""
+    domain: Domain = table.domain
+    name, chosen = domain.names[0], spread(domain.size, _MOST_BARS)
+    texts = labels_of(domain.attributes[0].texts(), chosen)
+    low, high = (each[chosen] for each in table.interval())
+    modelled, measured = result.model.table(table.axes)[chosen], table.values[chosen]
+    bars = [
+        point(each, f"{name} {text}\nmodel: {number(each)}\nmeasured: {number(seen)}")
+        for each, text, seen in zip(rounded(modelled), texts, measured, strict=True)
+    ]
+    dots: Option = {"type": "scatter", "name": "measured", "data": rounded(measured), "symbolSize": 7, "color": GOOD}
+    option = chart(
+        described=f"{name}: counts as measured with noise, and of the model.",
+        tooltip=telling(),
+        legend=legend(["model", "measured"]),
+        xAxis=value_axis(name, shorten_all(texts)),
+        yAxis=upwards(number_axis("")),
+        series=[
+            {"type": "bar", "name": "model", "data": bars, "color": POLICY, "itemStyle": {"opacity": 0.55}},
+            {**dots, "symbol": "diamond", "z": 5},
+            *([whiskers(low, high)] if np.any(high > low) else []),
+        ],
+    )
+    return Picture(name, option, thinned(len(chosen), domain.size), 300)
+
 
 MOST_PICTURES = 12
 

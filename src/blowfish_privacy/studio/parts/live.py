@@ -6,14 +6,53 @@ is there no more. So buttons and fields stand outside of what follows plans and 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
 from typing import Any, TypeVar
 
 from nicegui import ui
 
-from blowfish_privacy.studio.parts.following import follow
-from blowfish_privacy.studio.signal import Signal
+from blowfish_privacy.studio.workshop import Signal
+
+# Elements that follow a signal for as long as they are on the page.
+
+
+def _nothing() -> None:
+    pass
+
+
+def follow(element: ui.element, act: Callable[[], None], *signals: Signal, gone: Callable[[], None] = _nothing) -> None:
+    """Call ``act`` when one of the signals fires; once the element is gone, stop, and call ``gone`` once."""
+
+    def heard() -> None:
+        if element.is_deleted:
+            leave()
+        else:
+            act()
+
+    def leave() -> None:
+        while leaves:
+            leaves.pop()()
+            if not leaves:
+                gone()
+
+    leaves = [signal.subscribe(heard) for signal in signals]
+    element.client.on_delete(leave)
+
+
+def keeps_up(field: Any, value: Callable[[], Any], *signals: Signal) -> None:
+    """Show in a field what the file says, when that has changed; what is being typed stays until then."""
+    seen = [value()]
+
+    def refresh() -> None:
+        if (now := value()) != seen[0]:
+            seen[0] = now
+            if field.value != now:
+                field.value = now
+
+    follow(field, refresh, *signals)
+
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -71,3 +110,50 @@ def keyed(
 
 
 _NOTHING = object()
+
+
+# What is shown greyed, with a spinner, while it is worked out anew.
+
+_PATIENT = "transition: opacity 0.15s ease 0.2s"
+"""What is ready within a fifth of a second never turns grey."""
+
+
+def greys(element: ui.element, signal: Signal, stale: Callable[[], bool]) -> ui.element:
+    """Grey an element while what it shows is being worked out anew."""
+    element.style(_PATIENT)
+
+    def refresh() -> None:
+        if stale():
+            element.classes("studio-stale").props("aria-busy=true")
+        else:
+            element.classes(remove="studio-stale").props(remove="aria-busy")
+
+    follow(element, refresh, signal)
+    refresh()
+    return element
+
+
+def spinner(signal: Signal, stale: Callable[[], bool]) -> None:
+    """Turn while something is being worked out; it keeps its place when it does not."""
+    turning = ui.spinner(size="1.2rem").props('aria-label="Working it out"').style(_PATIENT)
+
+    def refresh() -> None:
+        turning.style(f"opacity: {1 if stale() else 0}")
+
+    follow(turning, refresh, signal)
+    refresh()
+
+
+# Where the keyboard is, after what it was on has been built anew.
+
+_FOCUS = """
+if (!document.activeElement?.closest("[role=dialog], .q-dialog, .q-menu"))
+  for (const each of document.querySelectorAll("[aria-label]"))
+    if (each.getAttribute("aria-label") === %s) { each.focus(); break; }
+"""
+"""Whoever has opened the next dialog by now is left there."""
+
+
+def focus_on(label: str) -> None:
+    """Put the focus on the control that has a label, after a dialog has closed."""
+    ui.run_javascript(_FOCUS % json.dumps(label))

@@ -16,17 +16,13 @@ from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.statements.plan import budget_words
-from blowfish_privacy.studio.amounts import in_file, read_amount, why_not, written
-from blowfish_privacy.studio.charts.balances import balances
+from blowfish_privacy.studio.charts.plans import balances
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.last_good import last_good_body
-from blowfish_privacy.studio.parts.following import follow, keeps_up
-from blowfish_privacy.studio.parts.live import keyed, live
-from blowfish_privacy.studio.parts.plain_table import plain_table
-from blowfish_privacy.studio.parts.waiting import greys, spinner
-from blowfish_privacy.studio.parts.words import heading, note, notice, problem_card, section
+from blowfish_privacy.studio.entries import in_file, read_amount, why_not, written
+from blowfish_privacy.studio.parts.elements import heading, note, notice, plain_table, problem_card, section
+from blowfish_privacy.studio.parts.live import follow, greys, keeps_up, keyed, live, spinner
 from blowfish_privacy.studio.planning import Outcome, Planning
-from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.studio.workshop import Workshop, last_good_body
 from blowfish_privacy.support.exact import rounded_down, rounded_up
 
 

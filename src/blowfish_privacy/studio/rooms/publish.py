@@ -2,29 +2,412 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from nicegui import background_tasks, run, ui
+from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.statements.plan import asked_words, budget_words, error_words
+from blowfish_privacy.statements.ledger import HistoryRow
+from blowfish_privacy.statements.plan import HEADER, Confirmation, asked_words, budget_words, error_words
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.parts.following import follow
-from blowfish_privacy.studio.parts.live import keyed, live
-from blowfish_privacy.studio.parts.saving import ask_where
-from blowfish_privacy.studio.parts.waiting import greys
-from blowfish_privacy.studio.parts.words import heading, note, notice, problem_card, section
+from blowfish_privacy.studio.parts.controls import ask_where
+from blowfish_privacy.studio.parts.elements import heading, note, notice, picture, plain_table, problem_card, section
+from blowfish_privacy.studio.parts.live import follow, greys, keyed, live
 from blowfish_privacy.studio.planning import Outcome, Planning
-from blowfish_privacy.studio.publishing import Offer
-from blowfish_privacy.studio.rooms.confirming import confirm
-from blowfish_privacy.studio.rooms.ledger_history import show_history
-from blowfish_privacy.studio.rooms.publication import show_progress
-from blowfish_privacy.studio.rooms.results_shelf import Shelf
-from blowfish_privacy.studio.signal import Signal
-from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.studio.publishing import Download, LedgerHistory, Offer, Progress, Publication, Published
+from blowfish_privacy.studio.workshop import Signal, Workshop
+
+# Results on a page: pictures with intervals, files to take away, and the first numbers.
+
+_MOST_ROWS = 100
+
+
+class Shelf:
+    """The results on this page: of the last publication, and those that somebody took out of the ledger."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop = workshop
+        self._taken: list[Published] = []
+        self._filled: dict[str, ui.element] = {}
+        self._container = ui.column().classes("w-full gap-4 empty:hidden")
+        self._container.client.on_delete(workshop.published.subscribe(self.refresh))
+        self.refresh()
+
+    def take(self, published: Published) -> None:
+        """Put a result on the shelf, in front."""
+        if all(each.result.text != published.result.text for each in self._shown):
+            self._taken.insert(0, published)
+        self.refresh(opened=published.result.text)
+
+    @property
+    def _shown(self) -> list[Published]:
+        publication = self._workshop.publisher.publication
+        made = [] if publication is None else [*publication.published.values()]
+        texts = {each.result.text for each in made}
+        return [*(each for each in self._taken if each.result.text not in texts), *made]
+
+    def refresh(self, opened: str | None = None) -> None:
+        """Show what is new, and leave what is shown as it is."""
+        if self._container.is_deleted:
+            return
+        shown = self._shown
+        with self._container:
+            if shown and not self._filled:
+                section("Results")
+            for each in shown:
+                if each.result.text not in self._filled:
+                    card = _result(each, opened=len(self._filled) == 0 or each.result.text == opened)
+                    self._filled[each.result.text] = card
+
+
+def _result(published: Published, *, opened: bool) -> ui.element:
+    """Show a result when it is opened: pictures, downloads, what must be said, and the first numbers."""
+    filled: list[bool] = []
+    head = 'header-class="text-weight-bold text-subtitle1"'
+    with ui.expansion(published.name).classes("studio-card").style("padding: 4px 6px").props(head) as card:
+        inside = ui.column().classes("w-full gap-4 px-4 pb-4")
+
+    async def fill() -> None:
+        if filled or not card.value:
+            return
+        filled.append(True)
+        with inside:
+            waiting = ui.spinner(size="md")
+        problem = await run.io_bound(_ready, published)
+        if inside.is_deleted:
+            return
+        waiting.delete()
+        with inside:
+            _contents(published) if problem is None else problem_card(problem)
+
+    card.on_value_change(fill)
+    if opened:
+        card.value = True
+    return card
+
+
+def _ready(published: Published) -> Problem | None:
+    """Work out what takes a moment, in a thread of its own."""
+    try:
+        _ = published.pictures, published.remarks
+    except BlowfishError as error:
+        return Problem.of(error)
+    except Exception as error:
+        return Problem(f"the pictures cannot be drawn ({type(error).__name__}).", "the release is in the ledger.")
+    return None
+
+
+def _contents(published: Published) -> None:
+    if published.paid_before is not None:
+        note(f"Paid for before ({published.paid_before}); nothing was spent.")
+    for words in published.result.notices:
+        notice(words, icon="warning")
+    _downloads(published)
+    for shown in published.pictures:
+        picture(shown, titled=shown.title != published.name)
+    if not published.pictures:
+        note("There is no interactive picture of this release; the files have its numbers.")
+    for words in published.remarks:
+        note(words)
+    note(f"Guarantee: {published.result.statement}, derived again from the document.")
+    with ui.expansion("The numbers").classes("w-full").props("dense") as numbers:
+        _once_open(numbers, lambda: _numbers(published))
+
+
+def _once_open(expansion: ui.expansion, build: Callable[[], None]) -> None:
+    built: list[bool] = []
+
+    def opened() -> None:
+        if expansion.value and not built:
+            built.append(True)
+            with expansion:
+                build()
+
+    expansion.on_value_change(opened)
+
+
+def _numbers(published: Published) -> None:
+    result = published.result
+    if getattr(result, "kept", None) is not None:
+        note("The values have a file of their own beside the ledger.")
+        return
+    rows = [[_cell(cell) for cell in row] for row in islice(result.rows(), _MOST_ROWS + 1)]
+    plain_table(result.header, rows[:_MOST_ROWS])
+    if len(rows) > _MOST_ROWS:
+        note(f"The first {_MOST_ROWS} rows; the files have all.")
+
+
+def _cell(value: object) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def _downloads(published: Published) -> None:
+    with ui.row().classes("items-center gap-2"):
+        TextElement(tag="span", text="Download").classes("studio-note")
+        for file in published.files:
+            download_button(file, published.name)
+
+
+def download_button(file: Download, name: str) -> None:
+    """Show a button that makes a file and hands it over."""
+
+    async def hand_over() -> None:
+        button.props("loading")
+        made = await run.io_bound(_made, file)
+        if button.is_deleted:
+            return
+        button.props(remove="loading")
+        if isinstance(made, bytes):
+            ui.download.content(made, file.name, file.media)
+        elif made is not None:
+            ui.notify(made.message, type="negative", timeout=10_000, close_button="Close")
+
+    button = ui.button(file.label, icon="download", on_click=hand_over).props("outline dense no-caps")
+    button.props["aria-label"] = f"{file.label} of {name}"
+
+
+def _made(file: Download) -> bytes | Problem:
+    try:
+        return file.content()
+    except BlowfishError as error:
+        return Problem.of(error)
+    except Exception as error:
+        return Problem(f"the file cannot be made ({type(error).__name__}).")
+
+
+# The history of a ledger: what was charged when and for what, and each result again for nothing.
+
+
+def show_history(workshop: Workshop, shelf: Shelf) -> None:
+    """Show what the ledger holds; each entry can be taken out again for nothing."""
+    live(
+        lambda: _history(workshop, shelf),
+        workshop.planned,
+        shows=lambda: None if workshop.planning is None else (len(workshop.planning.state.entries), _ledger(workshop)),
+    )
+
+
+def _ledger(workshop: Workshop) -> str:
+    return "" if workshop.planning is None else str(workshop.planning.state.location)
+
+
+def _history(workshop: Workshop, shelf: Shelf) -> None:
+    ledger = None if workshop.planning is None else workshop.planning.state.ledger
+    if ledger is None:
+        return
+    container = ui.column().classes("w-full gap-3")
+
+    async def fill() -> None:
+        told = await run.io_bound(_told, ledger)
+        if told is not None and not container.is_deleted:
+            with container:
+                _entries(told, shelf)
+
+    # A ledger may be far away: the page does not wait for it.
+    ui.timer(0, fill, once=True)
+
+
+def _told(ledger: Ledger) -> LedgerHistory | Problem:
+    try:
+        return LedgerHistory.of(ledger)
+    except BlowfishError as error:
+        return Problem.of(error)
+
+
+def _entries(told: LedgerHistory | Problem, shelf: Shelf) -> None:
+    section("History of the ledger")
+    if isinstance(told, Problem):
+        problem_card(told)
+    elif not told.rows:
+        note("Nothing was charged yet.")
+    else:
+        rows = told.rows[:_MOST_ROWS]
+        with ui.column().classes("studio-card"):
+            plain_table(
+                ["entry", "time (UTC)", "release", "charged", "on"],
+                [_cells(row) for row in rows],
+                actions=lambda number: _show_button(told, rows[number], shelf),
+            )
+            if len(told.rows) > len(rows):
+                note(f"The last {len(rows)} of {len(told.rows):,} entries; blowfish ledger show lists all.")
+        note("What all releases lost together, what that means, and what is not protected, for publication:")
+        with ui.row().classes("items-center gap-2"):
+            for file in told.statements:
+                download_button(file, "all releases")
+
+
+def _cells(row: HistoryRow) -> tuple[str, ...]:
+    """Write the cells of a row; times and amounts stay on one line."""
+    made, charged = (words.replace(" ", "\N{NO-BREAK SPACE}") for words in (row.made, row.charged))
+    return str(row.number), made, _released(row), charged, row.lost_on or "-"
+
+
+def _released(row: HistoryRow) -> str:
+    failed = "" if row.failed is None else f" (the data contradicted the stated facts, {row.failed})"
+    return f"{row.release}{failed}"
+
+
+def _show_button(told: LedgerHistory, row: HistoryRow, shelf: Shelf) -> None:
+    async def show() -> None:
+        button.props("loading")
+        found = await run.io_bound(_again, told, row)
+        if button.is_deleted:
+            return
+        button.props(remove="loading")
+        if isinstance(found, Published):
+            shelf.take(found)
+            ui.notify(f"{found.name} is shown under Results.", type="positive")
+        elif found is not None:
+            ui.notify(f"{found.message} {found.hint or ''}", type="negative", timeout=10_000, close_button="Close")
+
+    button = ui.button("Show", on_click=show).props("flat dense no-caps").style("margin: -6px 0")
+    button.props["aria-label"] = f"Show entry {row.number} again"
+
+
+def _again(told: LedgerHistory, row: HistoryRow) -> Published | Problem:
+    try:
+        return told.again(row)
+    except BlowfishError as error:
+        return Problem.of(error)
+
+
+# A publication under way: how far it is, in every tab, and how it ended.
+
+_TICK = 0.3
+"""Seconds between two looks at how far it is."""
+
+
+def show_progress(workshop: Workshop) -> None:
+    """Show how far a publication is, in every tab, and how it ended."""
+    live(
+        lambda: _progress(workshop.publisher.publication),
+        workshop.published,
+        shows=lambda: _state(workshop.publisher.publication),
+    ).classes("empty:hidden")
+
+
+def _state(publication: Publication | None) -> object:
+    if publication is None:
+        return None
+    return id(publication), publication.running, len(publication.published), publication.failed, publication.stopped
+
+
+def _progress(publication: Publication | None) -> None:
+    if publication is None:
+        return
+    if publication.running:
+        with ui.column().classes("studio-card").props("aria-live=polite"):
+            _under_way(publication)
+        return
+    if publication.failed is not None:
+        failed = publication.failed
+        problem_card(Problem(f"{failed.name}: {failed.message}", failed.hint))
+    unfinished = publication.stopped or publication.failed is not None
+    notice(publication.ending, icon="info" if unfinished else "check_circle")
+
+
+def _under_way(publication: Publication) -> None:
+    section("Publishing")
+    words = ui.label()
+    bar = ui.linear_progress(show_value=False, size="8px").props('rounded aria-label="Progress"')
+
+    def tick() -> None:
+        progress = publication.progress
+        if progress is not None:
+            words.text = _words(progress)
+            done = progress.number - 1 + (progress.share or 0.0)
+            bar.value = done / progress.of
+
+    def stop() -> None:
+        publication.stop()
+        button.disable()
+
+    note("It goes on when you close this page, and you find it here again.")
+    button = ui.button("Stop after this release", on_click=stop).props("flat dense no-caps")
+    button.set_enabled(not publication.stopped and len(publication.offer.names) > 1)
+    tick()
+    ui.timer(_TICK, tick)
+
+
+def _words(progress: Progress) -> str:
+    doing = f": {progress.doing.lower()}" if progress.doing else ""
+    return f"Release {progress.number} of {progress.of}, {progress.name}{doing} ..."
+
+
+# The question before anything is spent: for what, how much, and what stays unprotected.
+
+_SIZE = "width: 46rem; max-width: 94vw; max-height: 90vh; overflow: hidden; flex-wrap: nowrap"
+_SCROLLING = "flex: 1 1 auto; min-height: 6rem; overflow: auto"
+
+
+def confirm(workshop: Workshop, offer: Offer, text: str) -> None:
+    """Ask about what was offered for a text of the file; yes saves the file and begins to publish."""
+    said = offer.confirmation
+    with ui.dialog().props('aria-label="Confirm"') as dialog, ui.card().classes("studio-card").style(_SIZE):
+        with ui.column().classes("w-full gap-3 no-wrap studio-more").style(_SCROLLING) as read:
+            read.props("tabindex=0 role=region").props["aria-label"] = "What you confirm"
+            # What is spent comes first: the lists below it may be longer than the window.
+            _spent(said)
+            if not workshop.draft.saved:
+                notice("The file has changes that are not saved: it is saved first.", icon="save")
+            _unprotected(said)
+            _what(said)
+        # The question stays in sight however long the rest is.
+        problems = ui.column().classes("w-full empty:hidden")
+        _buttons(workshop, offer, text, dialog, problems)
+    dialog.open()
+
+
+def _what(said: Confirmation) -> None:
+    section("What will be published")
+    rows = [(each.name, each.query, each.cost, each.error) for each in said.releases]
+    plain_table(["release", "what", "costs", "typical error"], rows)
+
+
+def _spent(said: Confirmation) -> None:
+    section("What is spent")
+    for sentence in said.spending:
+        ui.label(sentence)
+    if said.balances:
+        plain_table(HEADER, said.balances)
+    if said.spends:
+        ui.label("It cannot be undone: what is published is known, and what is spent stays spent.")
+        ui.label("A row that does not fit the declarations stops a release after it is charged: check the data first.")
+
+
+def _unprotected(said: Confirmation) -> None:
+    section("What is not protected")
+    with ui.element("ul").classes("m-0 pl-5 list-disc"):
+        for sentence in said.unprotected:
+            TextElement(tag="li", text=sentence)
+    for each in said.releases:
+        for words in each.notices:
+            notice(f"{each.name}: {words}", icon="warning")
+
+
+def _buttons(workshop: Workshop, offer: Offer, text: str, dialog: ui.dialog, problems: ui.column) -> None:
+    def begin() -> None:
+        problems.clear()
+        try:
+            workshop.publish(offer, text)
+        except BlowfishError as error:
+            with problems:
+                problem_card(Problem.of(error))
+            return
+        dialog.close()
+
+    ui.separator()
+    ui.label(offer.confirmation.question).classes("text-lg font-semibold")
+    with ui.row().classes("w-full justify-end gap-3"):
+        ui.button("Cancel", on_click=dialog.close).props("flat no-caps autofocus")
+        words = "Yes, spend and publish" if offer.confirmation.spends else "Yes, hand it out"
+        ui.button(words, icon="outbox", on_click=begin).props("no-caps")
 
 
 def publish(workshop: Workshop) -> None:

@@ -2,26 +2,442 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from nicegui import run, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.engines import Column
-from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.studio.declaring import without_attribute
-from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.parts.following import follow
-from blowfish_privacy.studio.parts.live import keyed, live
-from blowfish_privacy.studio.parts.problems import try_change
-from blowfish_privacy.studio.parts.words import heading, note, problem_card, section
-from blowfish_privacy.studio.rooms.attribute_dialog import declare
-from blowfish_privacy.studio.rooms.data_check import data_check
-from blowfish_privacy.studio.rooms.table_source import table_source
-from blowfish_privacy.studio.signal import Signal
-from blowfish_privacy.studio.table_view import Row, columns_of, first_rows, rows_of
-from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.errors import BlowfishError, DataError
+from blowfish_privacy.release.checks import PolicyCheck
+from blowfish_privacy.statements.data_check import HEADER, data_check_cells, data_check_words, fit_in_words
+from blowfish_privacy.studio.declaring import (
+    CLAMPED,
+    KINDS,
+    ROUNDS,
+    STEPS,
+    VALUES,
+    AttributeForm,
+    Row,
+    check_of,
+    columns_of,
+    equal_edges,
+    first_form,
+    first_rows,
+    place_of,
+    rows_of,
+    with_attribute,
+    with_other_data,
+    without_attribute,
+)
+from blowfish_privacy.studio.draft import Problem, from_folder
+from blowfish_privacy.studio.parts.elements import (
+    heading,
+    note,
+    notice,
+    plain_table,
+    problem_card,
+    say_problem,
+    section,
+    try_change,
+)
+from blowfish_privacy.studio.parts.live import focus_on, follow, keeps_up, keyed, live
+from blowfish_privacy.studio.workshop import Signal, Workshop
+from blowfish_privacy.support.postgresql import Address, is_address, refuse_address
+
+# The folders of the machine, for choosing a table in them.
+
+TABLES = (".csv", ".tsv", ".parquet", ".duckdb", ".db")
+_MOST = 500
+
+
+@dataclass(frozen=True)
+class Folder:
+    """What may be chosen in one folder: folders to enter, and tables."""
+
+    path: Path
+    folders: tuple[str, ...]
+    tables: tuple[str, ...]
+    more: bool = False
+    """Whether there is more than is listed."""
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the folder itself can be read as one table: it holds Parquet files."""
+        return any(name.endswith(".parquet") for name in self.tables)
+
+
+def look_into(folder: str | Path) -> Folder:
+    """List a folder, or say why it cannot be listed."""
+    try:
+        path = Path(folder).expanduser().resolve()
+        with os.scandir(path) as entries:
+            found = [(entry.name, entry.is_dir()) for entry in entries if not entry.name.startswith(".")]
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or "the path is not valid"
+        raise DataError(f"{folder} cannot be listed: {reason}.", hint="choose another folder.") from None
+    names = sorted(found, key=lambda each: each[0].casefold())
+    folders = tuple(name for name, is_folder in names if is_folder)
+    tables = tuple(name for name, is_folder in names if not is_folder and name.lower().endswith(TABLES))
+    return Folder(path, folders[:_MOST], tables[:_MOST], more=max(len(folders), len(tables)) > _MOST)
+
+
+def check_place(data: str) -> None:
+    """Refuse what can be no place of a table, above all an address with a password, before it gets into a file."""
+    if is_address(data):
+        Address.parse(data, ours=("table", "query"), error=DataError)
+    else:
+        refuse_address(data, DataError)
+
+
+# The form in which an attribute is declared: which values its column can have.
+
+_NOT_FROM_DATA = "Choose them from what is known about such data, not from the table: they are published."
+
+
+def declare(workshop: Workshop, name: str, column: Column | None) -> None:
+    """Open the form for an attribute; without a name, it asks for one."""
+    with ui.dialog().props('aria-label="Declare an attribute"') as dialog:
+        form = _Form(workshop, name, column, dialog)
+        form.build()
+    dialog.on("hide", form.leave)
+    dialog.open()
+
+
+class _Form:
+    """The fields of the form while they are filled in."""
+
+    def __init__(self, workshop: Workshop, name: str, column: Column | None, dialog: ui.dialog) -> None:
+        self._workshop, self._name, self._dialog = workshop, name, dialog
+        written = workshop.body.get("policy", {}).get("domain", {}).get(name)
+        self._known = written is not None
+        form = first_form(column) if written is None else AttributeForm.of(written)
+        self._foreign = form is None
+        self._declared = ""
+        self._fields: dict[str, Any] = asdict(form or AttributeForm())
+
+    def build(self) -> None:
+        with ui.card().classes("studio-card studio-dialog"):
+            section(f"Declare {self._name}" if self._name else "Declare an attribute")
+            if self._foreign:
+                notice("The file declares it in a way that this form does not know; saving replaces that.")
+            if not self._name:
+                self._text("name", "Name of the column").props("autofocus")
+            self._kind = ui.select(dict(KINDS), label="It holds", value=self._fields["kind"])
+            self._kind.classes("w-full").props("outlined dense" + (" autofocus" if self._name else ""))
+            self._kind.on_value_change(self._turn)
+            self._details = ui.column().classes("w-full gap-3")
+            self._problem = ui.element("div").classes("w-full")
+            with ui.row().classes("justify-end w-full gap-2"):
+                ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
+                ui.button("Change" if self._known else "Declare", on_click=self._save).props("no-caps")
+        self._turn()
+
+    def leave(self) -> None:
+        """Go back to the row of the attribute, which was built anew."""
+        if self._declared:
+            focus_on(f"Change {self._declared}")
+        self._dialog.delete()
+
+    def _turn(self) -> None:
+        """Show the fields of the kind that is chosen."""
+        self._fields["kind"] = self._kind.value
+        self._details.clear()
+        build = {"integer": self._integer, "decimal": self._decimal, "binned": self._binned, "date": self._date}
+        build |= {"categorical": self._categorical}
+        with self._details:
+            build.get(str(self._kind.value), self._hierarchy)()
+            if self._kind.value in CLAMPED:
+                self._box("clamp", "Values outside count as the nearest one")
+            self._text("missing", "Missing values count as").props('hint="If empty, they are an error."')
+
+    def _integer(self) -> None:
+        with ui.element("div").classes("studio-halves"):
+            self._text("low", "Smallest value")
+            self._text("high", "Largest value")
+        note(_NOT_FROM_DATA)
+
+    def _decimal(self) -> None:
+        with ui.element("div").classes("studio-halves"):
+            self._text("low", "Smallest value")
+            self._text("high", "Largest value")
+        self._text("step", "Step from each value to the next")
+        note("Such as 0, 100 and 0.25. " + _NOT_FROM_DATA)
+        chosen = self._fields["round"] if self._fields["round"] in ROUNDS else "error"
+        between = ui.select(dict(ROUNDS), label="Numbers between the steps", value=chosen).classes("w-full")
+        between.props("outlined dense").on_value_change(lambda: self._take("round", between.value))
+
+    def _date(self) -> None:
+        with ui.element("div").classes("studio-halves"):
+            self._text("low", "First date")
+            self._text("high", "Last date")
+        chosen = self._fields["step"] if self._fields["step"] in STEPS else "day"
+        step = ui.select(dict(STEPS), label="Counted by", value=chosen).classes("w-full")
+        step.props("outlined dense").on_value_change(lambda: self._take("step", step.value))
+        note("Dates are written with the year first: 2020-01-31. " + _NOT_FROM_DATA)
+
+    def _binned(self) -> None:
+        edges = ui.textarea("Edges of the bins", value=self._fields["edges"]).classes("w-full")
+        edges.props("outlined dense autogrow")
+        edges.on_value_change(lambda: self._take("edges", edges.value))
+        note("Edges have commas between, such as 0, 10, 20.5; a bin does not include its upper one. " + _NOT_FROM_DATA)
+        with ui.row().classes("items-center gap-2 w-full"):
+            asked = [ui.input(label).classes("w-24").props("outlined dense") for label in ("From", "To", "Width")]
+
+            def fill() -> None:
+                try:
+                    edges.set_value(equal_edges(*(str(each.value or "") for each in asked)))
+                    self._problem.clear()
+                except BlowfishError as error:
+                    self._say(Problem.of(error))
+
+            ui.button("Fill in equal bins", on_click=fill).props("flat dense no-caps")
+
+    def _categorical(self) -> None:
+        self._area("categories", "Categories, in lines or with commas")
+        values = ui.select(dict(VALUES), label="They are", value=self._fields["values"]).classes("w-full")
+        values.props("outlined dense").on_value_change(lambda: self._take("values", values.value))
+        note("List every category that may occur, not only those in the table: the list is published.")
+
+    def _hierarchy(self) -> None:
+        self._area("levels", "Lines of names, from the top level down")
+        note("First the names of the levels, such as state, county; then lines such as Bavaria, Munich.")
+        self._text("file", "Or a CSV file with these lines").props(
+            'hint="Its path, from the folder of the policy file."'
+        )
+
+    def _text(self, field: str, label: str) -> ui.input:
+        made = ui.input(label, value=self._fields.get(field, "")).classes("w-full").props("outlined dense")
+        made.on_value_change(lambda: self._take(field, made.value))
+        made.on("keydown.enter", self._save)
+        return made
+
+    def _area(self, field: str, label: str) -> ui.textarea:
+        made = ui.textarea(label, value=self._fields[field]).classes("w-full").props("outlined dense rows=6")
+        made.on_value_change(lambda: self._take(field, made.value))
+        return made
+
+    def _box(self, field: str, label: str) -> None:
+        made = ui.checkbox(label, value=self._fields[field])
+        made.on_value_change(lambda: self._take(field, made.value))
+
+    def _take(self, field: str, value: Any) -> None:
+        self._fields[field] = "" if value is None else value
+
+    def _save(self) -> None:
+        fields = dict(self._fields)
+        name = self._name or str(fields.pop("name", "")).strip()
+        try:
+            body = with_attribute(self._workshop.body, name, AttributeForm(**fields).declaration())
+        except BlowfishError as error:
+            self._say(Problem.of(error))
+            return
+        problem = self._workshop.change(body)
+        if problem is None:
+            self._declared = name
+            self._dialog.close()
+        else:
+            self._say(problem)
+
+    def _say(self, problem: Problem) -> None:
+        self._problem.clear()
+        with self._problem:
+            problem_card(problem)
+
+
+# The custodian's check of the data: exact counts, shown on demand to the one who asked, and gone with the room.
+
+
+def data_check(workshop: Workshop) -> None:
+    """Offer to check how the table fits what is declared."""
+    with ui.column().classes("studio-card"):
+        section("Check the data")
+        note("Counts values that are missing or that the declarations do not cover, before anything is spent.")
+        with ui.element("div").classes("studio-stack"):
+            _check(workshop)
+
+
+def _of(workshop: Workshop) -> Any:
+    """What a check is about: when it changes, what was found before is no longer shown."""
+    return workshop.data, None if workshop.file is None else workshop.file.policy.hash, workshop.broken
+
+
+def _check(workshop: Workshop) -> None:
+    def ready() -> bool:
+        return workshop.data is not None and workshop.file is not None
+
+    button = ui.button("Check the data", icon="fact_check").props("outline no-caps").classes("self-start")
+    needs = note("Needs a table and at least one declared attribute.")
+    place = ui.column().classes("w-full gap-3 empty:hidden")
+    about = [_of(workshop)]
+
+    def refresh() -> None:
+        button.set_enabled(ready())
+        needs.set_visibility(not ready())
+        if about[0] != _of(workshop):
+            about[0] = _of(workshop)
+            place.clear()
+
+    async def check() -> None:
+        data, file, asked = workshop.data, workshop.file, _of(workshop)
+        if data is None or file is None:
+            return
+        place.clear()
+        with place, ui.row().classes("items-center gap-3"):
+            ui.spinner()
+            note("Reading the table")
+        button.disable()
+        found = await run.io_bound(check_of, data, file.policy)
+        if place.is_deleted:
+            return
+        refresh()
+        if found is not None and asked == _of(workshop):
+            place.clear()
+            with place:
+                _shown(found, place)
+
+    button.on_click(check)
+    follow(place, refresh, workshop.changed)
+    refresh()
+
+
+def _shown(found: PolicyCheck | Problem, place: ui.column) -> None:
+    if isinstance(found, Problem):
+        problem_card(found)
+        return
+    notice(
+        "For your eyes only: these counts and values are exact. Never publish them. They vanish when you leave.",
+        icon="visibility_off",
+    )
+    plain_table(HEADER, data_check_cells(found.domain), caption=f"{found.domain.rows:,} rows")
+    ui.label(fit_in_words(found.domain)).classes("text-weight-medium")
+    for sentence in data_check_words(found.domain):
+        ui.label(sentence)
+    for fact in found.contradicted:
+        problem_card(Problem(f"The data contradict what is known: {fact}.", "correct it in Known facts."))
+    ui.button("Hide", on_click=place.clear).props("flat dense no-caps").classes("self-start")
+
+
+# Choosing the table: a file in one of the machine's folders, or a path or an address that is typed.
+
+
+def table_source(workshop: Workshop, dialogs: ui.element) -> None:
+    """Show which table is chosen, and let another one be."""
+    with ui.column().classes("studio-card"):
+        section("Where it is")
+        with ui.element("div").classes("studio-stack").style("gap: 6px"):
+            _place(workshop, dialogs)
+            live(lambda: _said(workshop), workshop.changed, shows=lambda: (_named(workshop), workshop.draft.folder))
+
+
+def _named(workshop: Workshop) -> str:
+    named = workshop.body.get("data")
+    return named if isinstance(named, str) else ""
+
+
+def _place(workshop: Workshop, dialogs: ui.element) -> None:
+    with ui.row().classes("items-center gap-3 w-full"):
+        field = ui.input("Path or address", value=_named(workshop))
+        field.classes("flex-1 min-w-56").props("outlined dense")
+
+        def take() -> None:
+            chosen = str(field.value or "").strip()
+            if chosen and chosen != _named(workshop):
+                use(workshop, chosen)
+
+        field.on("keydown.enter", take)
+        field.on("blur", take)
+        keeps_up(field, lambda: _named(workshop), workshop.changed)
+        ui.button("Browse", icon="folder_open", on_click=partial(browse, workshop, dialogs)).props("outline no-caps")
+
+
+def _said(workshop: Workshop) -> None:
+    place = place_of(_named(workshop) or None, workshop.draft.folder)
+    if place:
+        note(f"In {place}").classes("studio-break")
+    elif not _named(workshop):
+        note("A file of CSV, Parquet or DuckDB, or an address such as postgresql://host/database?table=people.")
+
+
+def use(workshop: Workshop, data: str) -> Problem | None:
+    """Name a table in the file; a relative path starts from the file's folder, or from where the studio was started."""
+    try:
+        check_place(data)
+    except BlowfishError as error:
+        return say_problem(Problem.of(error))
+    folder = workshop.draft.folder
+    body, remark = with_other_data(workshop.body, from_folder(data, folder), folder)
+    problem = try_change(workshop, body)
+    if problem is None and remark:
+        ui.notify(remark, type="info", multi_line=True, timeout=15_000, close_button="Close")
+    return problem
+
+
+def browse(workshop: Workshop, dialogs: ui.element) -> None:
+    """Let a table be chosen from the folders of this machine."""
+    with dialogs, ui.dialog().props('aria-label="Choose a table"') as dialog:
+        _Browser(workshop, dialog).build()
+    dialog.on("hide", dialog.delete)
+    dialog.open()
+
+
+class _Browser:
+    """The folder that is open in the dialog."""
+
+    def __init__(self, workshop: Workshop, dialog: ui.dialog) -> None:
+        self._workshop, self._dialog = workshop, dialog
+        self._folder: Folder | None = None
+
+    def build(self) -> None:
+        with ui.card().classes("studio-card studio-browser"):
+            section("Choose a table")
+            self._path = ui.input("Folder").classes("w-full").props("outlined dense")
+            self._path.on("keydown.enter", lambda: self._enter(str(self._path.value or "")))
+            self._list = ui.column().classes("studio-files")
+            with ui.row().classes("justify-end w-full gap-2"):
+                self._whole = ui.button("Use the whole folder", on_click=lambda: self._choose(""))
+                self._whole.props("flat no-caps").tooltip("All Parquet files in it are one table")
+                ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
+        self._enter(self._workshop.draft.folder)
+
+    def _enter(self, folder: str | Path) -> None:
+        self._list.clear()
+        with self._list:
+            try:
+                self._folder = look_into(folder)
+            except BlowfishError as error:
+                problem_card(Problem.of(error))
+                return
+            self._fill(self._folder)
+        self._path.set_value(str(self._folder.path))
+        self._whole.set_visibility(self._folder.is_table)
+
+    def _fill(self, folder: Folder) -> None:
+        if folder.path.parent != folder.path:
+            self._entry("arrow_upward", "The folder above", folder.path.parent, is_folder=True)
+        for name in folder.folders:
+            self._entry("folder", name, folder.path / name, is_folder=True)
+        for name in folder.tables:
+            self._entry("table_chart", name, folder.path / name, is_folder=False)
+        if not folder.tables:
+            note("There is no table here: they end in .csv, .tsv, .parquet, .duckdb or .db.")
+        if folder.more:
+            note("There is more than can be listed: type the path instead.")
+
+    def _entry(self, icon: str, name: str, path: Path, *, is_folder: bool) -> None:
+        act = partial(self._enter, path) if is_folder else partial(self._choose, path.name)
+        with ui.button(on_click=act).props("flat dense no-caps align=left").classes("w-full"):
+            ui.icon(icon).props("aria-hidden=true").classes("q-mr-sm")
+            TextElement(tag="span", text=name).classes("studio-break")
+
+    def _choose(self, name: str) -> None:
+        if self._folder is not None and use(self._workshop, str(self._folder.path / name)) is None:
+            self._dialog.close()
+
 
 _MOST_SHOWN, _MANY = 100, 20
 """How many columns are shown at once, and from how many on one can look for some."""

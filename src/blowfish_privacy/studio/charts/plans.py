@@ -7,11 +7,16 @@ from fractions import Fraction
 from math import ceil, floor, log10
 from typing import Any
 
+from blowfish_privacy.statements.facts import FactEffect, Outlook
 from blowfish_privacy.studio.charts.look import (
+    BAD,
     INK,
     LABEL_SIZE,
+    MUTED,
     PLAIN,
     POLICY,
+    RULE,
+    SERIES,
     Option,
     chart,
     downwards,
@@ -20,10 +25,11 @@ from blowfish_privacy.studio.charts.look import (
     log_axis,
     margins,
     number_axis,
+    tooltip,
     upwards,
     value_axis,
 )
-from blowfish_privacy.support.exact import about
+from blowfish_privacy.support.exact import about, readable, rounded_down
 
 OURS = "this policy"
 USUAL = "plain differential privacy"
@@ -132,3 +138,111 @@ def _bars(name: str, values: Sequence[float], colour: str) -> Option:
 
 def _beside() -> Option:
     return {"show": True, "position": "right", "color": INK, "fontSize": LABEL_SIZE}
+
+
+# What is spent, what planned releases would take and what is left, for each class of secret pairs.
+
+SPENT, LEFT = "spent before", "left"
+_PATTERNS = ("none", "rect", "triangle", "circle", "diamond", "pin")
+
+
+def balances(rows: Sequence[Mapping[str, Any]], releases: Sequence[str], budget: str, unit: str) -> Option:
+    """Stack what each release takes on what is spent, up to the budget, which is a line."""
+    limit, releases = float(Fraction(budget)), [name for name in releases if any(name in row["takes"] for row in rows)]
+    stacked = [_part(SPENT, [row["spent"] for row in rows], MUTED, 0)]
+    for number, name in enumerate(releases):
+        colour, pattern = SERIES[number % len(SERIES)], 1 + number // len(SERIES)
+        stacked.append(_part(name, [row["takes"].get(name, "0") for row in rows], colour, pattern))
+    left = _part(LEFT, [str(max(Fraction(row["left"]), Fraction(0))) for row in rows], "#ffffff", 0)
+    stacked.append({**left, "itemStyle": {"color": "#ffffff", "borderColor": RULE}})
+    stacked[-1]["markLine"] = _limit(limit, budget)
+    most = max([limit, *(limit - float(Fraction(row["left"])) for row in rows)])
+    said = "; ".join(f"{row['pairs']}: {rounded_down(Fraction(row['left']))} left" for row in rows)
+    return chart(
+        described=f"Of a budget of {unit} {readable(Fraction(budget))}, {said}.",
+        legend={**legend([SPENT, *releases]), "type": "scroll", "right": 8},
+        grid=margins(top=56, bottom=34),
+        tooltip=tooltip("axis", axisPointer={"type": "shadow"}),
+        xAxis=number_axis(unit, min=0, max=most * 1.04),
+        yAxis=downwards(value_axis("", [row["pairs"] for row in rows])),
+        series=stacked,
+    )
+
+
+def _part(name: str, amounts: Sequence[str], colour: str, pattern: int) -> Option:
+    style: Option = {"color": colour, "borderColor": "#ffffff", "borderWidth": 1}
+    if pattern > 1:
+        # Names repeat colours where there are many: a pattern tells them apart.
+        style["decal"] = {"symbol": _PATTERNS[pattern % len(_PATTERNS)], "symbolSize": 0.6}
+    values = [float(Fraction(amount)) for amount in amounts]
+    return {"type": "bar", "name": name, "stack": "budget", "data": values, "itemStyle": style, "barMaxWidth": 30}
+
+
+def _limit(limit: float, budget: str) -> Option:
+    return {
+        "silent": True,
+        "symbol": "none",
+        "lineStyle": {"color": BAD, "width": 2, "type": "solid"},
+        # The first class is at the top, so a line begins there.
+        "label": {
+            "position": "start",
+            "formatter": f"budget {readable(Fraction(budget))}",
+            "color": INK,
+            "fontSize": LABEL_SIZE,
+        },
+        "data": [{"xAxis": limit}],
+    }
+
+
+# A picture of what known facts do to releases: their error as a multiple of what it would be without the facts.
+
+_NOISE, _SHOWN = "the noise", "what is shown in the end"
+_LIGHT = "#85b8dd"
+
+
+def facts_chart(effects: Sequence[FactEffect]) -> Option | None:
+    """Compare the errors with and without the facts; None where no release has both."""
+    compared = [effect for effect in effects if _comparable(effect)]
+    if not compared:
+        return None
+    noise = [_times(effect.without, effect.given.error) for effect in compared]
+    shown = [_times(effect.without, effect.given.final) for effect in compared]
+    names = [effect.release for effect in compared]
+    said = "; ".join(f"{name}: {times:.2g} times" for name, times in zip(names, noise, strict=True))
+    return chart(
+        described=f"The error of each release with the facts, as a multiple of that without: {said}.",
+        series=[
+            _fact_bars(_NOISE, noise, POLICY, markLine=_ONE),
+            _fact_bars(_SHOWN, shown, _LIGHT, itemStyle={"color": _LIGHT, "borderColor": INK, "borderWidth": 1}),
+        ],
+        xAxis=number_axis("times the error without the facts", min=0, minInterval=0.5),
+        yAxis=downwards(value_axis("", names)),
+        legend=legend([_NOISE, _SHOWN]),
+        tooltip=tooltip("axis", axisPointer={"type": "shadow"}),
+        grid=margins(top=44, bottom=40),
+    )
+
+
+_ONE: Option = {
+    "symbol": "none",
+    "silent": True,
+    "data": [{"xAxis": 1}],
+    "lineStyle": {"color": INK, "type": "dashed"},
+    "label": {"show": False},
+}
+
+
+def _comparable(effect: FactEffect) -> bool:
+    """Say whether the errors compare; a release that states its error pays in epsilon instead."""
+    before, after = effect.without, effect.given
+    if not before.error or after.error is None:
+        return False
+    return after.exact or before.amount == after.amount
+
+
+def _times(without: Outlook, error: float | None) -> float:
+    return round((error or 0) / (without.error or 1), 3)
+
+
+def _fact_bars(name: str, values: Sequence[float], colour: str, **more: object) -> Option:
+    return {"type": "bar", "name": name, "data": list(values), "color": colour, "barMaxWidth": 16, **more}

@@ -1,20 +1,215 @@
-"""What can be released, in the words of the page, and the entries of a file that stand for it.
-
-An entry is the mapping under ``releases`` in a policy file, in plain values.
-"""
+"""Amounts on a slider: round decimals at even distances of a logarithmic scale, written exactly into the file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from functools import lru_cache
+from math import log
 from typing import Any, Literal, TypeAlias
 
-from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.domain import Attribute, Date, Domain, Hierarchy
+from blowfish_privacy.domain import Decimal as DecimalAttribute
+from blowfish_privacy.errors import BlowfishError, QueryError
 from blowfish_privacy.queries.query import check_asked, read_asked, split
-from blowfish_privacy.studio.amounts import Amount, in_file
+from blowfish_privacy.support import yaml_text
+from blowfish_privacy.support.exact import show, stated_amount
+
+Amount: TypeAlias = Decimal | Fraction
+"""What a person stated: a decimal, or a fraction that no decimal is equal to."""
+
+_STEPS = tuple(map(Decimal, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))
+_RANGES = {"epsilon": (-3, 1), "rho": (-5, 1), "error": (-1, 6)}
+"""Powers of ten between which a slider moves."""
+_LEAST = Fraction(1, 10**300)
+
+
+def amounts(key: str) -> list[Decimal]:
+    """List the amounts that a slider stops at, from small to large."""
+    least, most = _RANGES[key]
+    found = [step.scaleb(power) for power in range(least, most) for step in _STEPS]
+    # Written out and read again, so that a file has 10 and not 1E+1.
+    return [Decimal(written(stop)) for stop in (*found, Decimal(1).scaleb(most))]
+
+
+def nearest(amount: Fraction, stops: Sequence[Decimal]) -> int:
+    """Return the number of the stop that is nearest to an amount, by their ratio."""
+    wanted = log(min(max(amount, _LEAST), 1 / _LEAST))
+    return min(range(len(stops)), key=lambda number: abs(log(float(stops[number])) - wanted))
+
+
+def written(amount: Amount) -> str:
+    """Write an amount as a person would: without powers of ten and closing zeros."""
+    if isinstance(amount, Fraction):
+        return show(amount)
+    text = f"{amount:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def in_file(amount: Amount) -> Decimal | str:
+    """Return what stands in a file for an amount."""
+    return amount if isinstance(amount, Decimal) else written(amount)
+
+
+def read_amount(text: object) -> Amount | None:
+    """Read an amount that a person typed; None if a file would not take it."""
+    if why_not(text, "it") is not None:
+        return None
+    try:
+        return Decimal(_plain(text))
+    except InvalidOperation:
+        return Fraction(_plain(text))
+
+
+def why_not(text: object, what: str) -> str | None:
+    """Say why what a person typed is no amount; None if it is one."""
+    if not _plain(text):
+        return f"{what} is missing: write a number above 0, like 0.5 or 1/3."
+    try:
+        stated_amount(_plain(text), what, error=QueryError)
+    except QueryError as error:
+        return f"{error.message} Write it like 0.5 or 1/3."
+    return None
+
+
+def _plain(text: object) -> str:
+    return "" if text is None else str(text).strip().replace(",", ".")
+
+
+def rounded_to_stop(amount: Fraction, key: str) -> Decimal:
+    """Return the nearest amount that a slider stops at."""
+    stops = amounts(key)
+    return stops[nearest(amount, stops)]
+
+
+# Values of an attribute as people write and choose them.
+
+MOST_LISTED = 200
+"""Values beyond which they are written, not chosen from a list."""
+
+
+def position_of(attribute: Attribute, text: str) -> int | None:
+    """Find the value that somebody wrote; None if there is none."""
+    text = text.strip()
+    if attribute.size <= 100_000 and text in (texts := attribute.texts()):
+        return texts.index(text)
+    for read in (int, float, str):
+        try:
+            return attribute.position(read(text))
+        except (ValueError, OverflowError, BlowfishError):
+            continue
+    return None
+
+
+def declared(attribute: Attribute) -> str:
+    """Say in a few words what the values are."""
+    many = f"{attribute.size:,} value{'s' * (attribute.size != 1)}"
+    first, last = attribute.show(0), attribute.show(attribute.size - 1)
+    if attribute.keyword == "integer":
+        return f"whole numbers from {first} to {last}"
+    if isinstance(attribute, DecimalAttribute):
+        return f"numbers from {first} to {last} in steps of {show(attribute.spacing)}"
+    if isinstance(attribute, Date):
+        return f"{attribute.distance(Fraction(attribute.size))} from {attribute.start} to {attribute.end}"
+    if attribute.ordered:
+        return f"{attribute.size:,} bins from {first} to {last}"
+    if isinstance(attribute, Hierarchy):
+        return f"{many} in {len(attribute.level_sizes)} levels"
+    return f"{attribute.size:,} categories"
+
+
+# Choices of values, as a person types them and as a file writes them: ``25 to 54``, ``North, South``, ``Female``.
+
+_TO = " to "
+
+
+def condition_text(chosen: Any, attribute: Attribute | None) -> str:
+    """Write a choice of values for a field of a form."""
+    if isinstance(chosen, Mapping):
+        return _range_text(chosen["range"]) if "range" in chosen else _list_text(chosen["values"])
+    if not isinstance(chosen, list):
+        return _text(chosen)
+    plain = not any(isinstance(part, list) for part in chosen)
+    if len(chosen) == 2 and plain and attribute is not None and attribute.ordered:
+        return _range_text(chosen)
+    return _list_text(chosen)
+
+
+def read_condition(text: str, attribute: Attribute) -> Any:
+    """Read a choice of values as a file writes it: one, a range of an ordered attribute, or several."""
+    whole = text.strip()
+    if not attribute.ordered and whole in _spelt(attribute):
+        # A value may hold a comma itself.
+        return _spelt(attribute)[whole]
+    parts = [_part(part, attribute) for part in whole.split(",") if part.strip()]
+    if len(parts) == 1:
+        return parts[0]
+    two_values = len(parts) == 2 and attribute.ordered and not any(isinstance(part, list) for part in parts)
+    return {"values": parts} if two_values else parts
+
+
+def ranges_text(ranges: Sequence[Sequence[Any]]) -> str:
+    """Write ranges for a field of a form."""
+    return ", ".join(map(_range_text, ranges))
+
+
+def numbers_text(numbers: Sequence[Any]) -> str:
+    """Write a list of numbers for a field of a form."""
+    return ", ".join(map(_text, numbers))
+
+
+def read_list(text: str) -> list[Any]:
+    """Read a list of numbers or names, separated by commas."""
+    return [_value(part) for part in text.split(",") if part.strip()]
+
+
+def tables_text(tables: Sequence[Sequence[str]]) -> str:
+    """Write tables for a field of a form: one in each line."""
+    return "\n".join(", ".join(names) for names in tables)
+
+
+def read_tables(text: str) -> list[list[str]]:
+    """Read tables: one in each line, its attributes separated by commas."""
+    lines = ([name.strip() for name in line.split(",") if name.strip()] for line in text.splitlines())
+    return [names for names in lines if names]
+
+
+def _part(text: str, attribute: Attribute) -> Any:
+    if attribute.ordered:
+        ends = text.split(_TO) if _TO in text else [text]
+        return [_value(end) for end in ends] if len(ends) == 2 else _value(text)
+    return _spelt(attribute).get(text.strip(), text.strip())
+
+
+def _spelt(attribute: Attribute) -> dict[str, Any]:
+    """Return the values of an attribute without an order, by their spelling."""
+    return {attribute.show(position): attribute.value(position) for position in range(min(attribute.size, 10_000))}
+
+
+def _value(text: str) -> Any:
+    """Read a number or a text as a file does."""
+    return yaml_text.parse(text.strip()) if text.strip().lstrip("+-")[:1].isdigit() else text.strip()
+
+
+def _range_text(ends: Sequence[Any]) -> str:
+    return _TO.join(map(_text, ends))
+
+
+def _list_text(values: Sequence[Any]) -> str:
+    return ", ".join(_range_text(value) if isinstance(value, list) else _text(value) for value in values)
+
+
+def _text(value: Any) -> str:
+    return (
+        written(value) if isinstance(value, Decimal) else str(value).lower() if isinstance(value, bool) else str(value)
+    )
+
+
+# What can be released, in the words of the page, and the entries of a file that stand for it.
+#
+# An entry is the mapping under ``releases`` in a policy file, in plain values.
 
 Takes: TypeAlias = Literal["one", "several", "two", "tables", "ways"]
 Entry: TypeAlias = dict[str, Any]

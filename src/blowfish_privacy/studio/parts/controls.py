@@ -1,0 +1,328 @@
+"""An amount on a slider with round stops, and beside it the exact number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+from nicegui import ui
+
+from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.studio.draft import OverwriteError
+from blowfish_privacy.studio.entries import Amount, amounts, nearest, read_amount, why_not, written
+from blowfish_privacy.studio.parts.live import follow
+from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.support.exact import readable
+from blowfish_privacy.support.limits import FILE_CHARACTERS
+
+
+class AmountControl:
+    """A slider on a logarithmic scale and a field for the number; ``choose`` is called when a person has chosen."""
+
+    def __init__(
+        self,
+        key: str,
+        title: str,
+        amount: Amount,
+        choose: Callable[[Amount], None],
+        preview: Callable[[Amount], str] = lambda amount: "",
+    ) -> None:
+        self._stops, self._choose, self._preview = amounts(key), choose, preview
+        self._shown, self._title = amount, title
+        with ui.row().classes("w-full items-center gap-4 no-wrap"):
+            least, most = written(self._stops[0]), f"{self._stops[-1]:,f}"
+            ui.label(least).classes("studio-note").props("aria-hidden=true")
+            self._slider = (
+                ui.slider(min=0, max=len(self._stops) - 1, step=1, value=self._stop)
+                .props(f'label aria-label="{title}, on a scale from {least} to {most}"')
+                .classes("flex-1 min-w-0")
+            )
+            ui.label(most).classes("studio-note").props("aria-hidden=true")
+            self._field = ui.input(title, value=written(amount)).props("dense outlined no-error-icon hide-bottom-space")
+            self._field.classes("w-28")
+        self._words = ui.label().classes("studio-note").props("aria-live=polite").style("min-height: 1.3rem")
+        self._say()
+        # While the handle moves only the number follows; the file changes when it is let go.
+        self._slider.on("update:model-value", self._moving, throttle=0.05)
+        self._slider.on("change", self._let_go)
+        self._field.on("keydown.enter", self._typed)
+        self._field.on("blur", self._typed)
+
+    def show(self, amount: Amount) -> None:
+        """Show another amount, which came from elsewhere."""
+        if amount != self._shown:
+            self._shown = amount
+            self._slider.value, self._field.value = self._stop, written(amount)
+            self._say()
+            self._refuse(None)
+
+    @property
+    def _stop(self) -> int:
+        return nearest(Fraction(self._shown), self._stops)
+
+    def _say(self) -> None:
+        text = readable(Fraction(self._shown))
+        self._slider.props(f'label-value="{text}" aria-valuetext="{text}"')
+
+    def _moving(self, event: Any) -> None:
+        stop = self._stops[int(event.args)]
+        text = written(stop)
+        self._refuse(None)
+        self._field.value, self._words.text = text, self._preview(stop)
+        self._slider.props(f'label-value="{text}" aria-valuetext="{text}"')
+
+    def _let_go(self, event: Any) -> None:
+        self._words.text = ""
+        self._take(self._stops[int(event.args)])
+
+    def _typed(self) -> None:
+        amount = read_amount(self._field.value)
+        self._refuse(why_not(self._field.value, self._title))
+        if amount is not None:
+            self._take(amount)
+
+    def _refuse(self, why: str | None) -> None:
+        """Say why what was typed is not taken; it stays in its field, to be mended."""
+        self._words.text = "" if why is None else f"{why} The file keeps {written(self._shown)}."
+        if why is None:
+            self._field.props(remove="error aria-invalid")
+        else:
+            self._field.props("error aria-invalid=true")
+
+    def _take(self, amount: Amount) -> None:
+        if amount != self._shown:
+            self.show(amount)
+            self._choose(amount)
+
+
+# Undo, redo and save, in the header of every room.
+
+_KEYS = """<script>
+document.addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+  const key = event.key.toLowerCase();
+  const wish = {s: "save", y: "redo", z: event.shiftKey ? "redo" : "undo"}[key];
+  const writes = event.target.closest("input, textarea, select, [contenteditable=true]");
+  if (!wish || (writes && wish !== "save")) return;
+  event.preventDefault();
+  emitEvent(`studio-${wish}`);
+});
+</script>"""
+"""Fields and the editor have an undo of their own. The browser's own is kept from doing it a second time."""
+
+
+def header_buttons(workshop: Workshop) -> None:
+    """Offer to take back, do again and save; the usual keys do the same outside of the editor."""
+    with ui.row().classes("items-center gap-1 no-wrap"):
+        undo, redo = _step("Undo", "undo", workshop.undo), _step("Redo", "redo", workshop.redo)
+        ui.button("Save", icon="save", on_click=lambda: save(workshop)).props("outline dense no-caps")
+        # A narrow window has room for the name of the file, or for this.
+        _step("Save as ...", "save_as", lambda: ask_where(workshop)).classes("gt-xs")
+
+    def refresh() -> None:
+        undo.set_enabled(workshop.draft.can_undo)
+        redo.set_enabled(workshop.draft.can_redo)
+
+    # The buttons stay what they are, so that neither a click nor the focus is lost when something changes.
+    follow(undo, refresh, workshop.changed)
+    refresh()
+    ui.add_body_html(_KEYS)
+    for wish, act in (("undo", workshop.undo), ("redo", workshop.redo), ("save", lambda: save(workshop))):
+        ui.on(f"studio-{wish}", act)
+
+
+def _step(words: str, icon: str, act: Callable[[], None]) -> ui.button:
+    return ui.button(icon=icon, on_click=act).props(f'flat round dense aria-label="{words}"').tooltip(words)
+
+
+def save(workshop: Workshop) -> None:
+    """Save where the file lies; ask where, if it has no place yet."""
+    if workshop.draft.path is None:
+        ask_where(workshop)
+    else:
+        _save_to(workshop, workshop.draft.path)
+
+
+def _nothing() -> None:
+    pass
+
+
+def ask_where(workshop: Workshop, then: Callable[[], object] = _nothing) -> None:
+    """Ask for the path of the file, and do something once it is saved there."""
+    # What was pressed may be gone by the time of the answer; the page is not.
+    with (
+        ui.context.client.content,
+        ui.dialog().props('aria-label="Save the file as"') as dialog,
+        ui.card().classes("studio-card w-[32rem]"),
+    ):
+        ui.label("Save the file as").classes("studio-section")
+        path = ui.input("Path of the file", value=str(workshop.another_path)).classes("w-full").props("autofocus")
+
+        def done() -> None:
+            chosen = str(path.value or "").strip()
+            if chosen:
+                _save_to(workshop, Path(chosen).expanduser(), asked=dialog, then=then)
+
+        path.on("keydown.enter", done)
+        with ui.row().classes("justify-end w-full"):
+            ui.button("Cancel", on_click=dialog.close).props("flat no-caps")
+            ui.button("Save", on_click=done).props("no-caps")
+    dialog.open()
+
+
+def _save_to(
+    workshop: Workshop,
+    path: Path,
+    *,
+    asked: ui.dialog | None = None,
+    replace: bool = False,
+    then: Callable[[], object] = _nothing,
+) -> None:
+    """Save; the dialog that asked for the path closes once that has succeeded."""
+    try:
+        workshop.save(path, replace=replace)
+    except OverwriteError as error:
+        _ask_to_replace(workshop, path, asked, error, then)
+    except BlowfishError as error:
+        ui.notify(str(error), type="negative", timeout=10_000, close_button="Close")
+    else:
+        ui.notify(f"Saved as {path.name}.", type="positive")
+        if asked is not None:
+            asked.close()
+        then()
+
+
+def _ask_to_replace(
+    workshop: Workshop, path: Path, asked: ui.dialog | None, error: OverwriteError, then: Callable[[], object]
+) -> None:
+    with ui.dialog().props('aria-label="Replace the file?"') as dialog, ui.card().classes("studio-card"):
+        ui.label(f"{error.message[:1].upper()}{error.message[1:]}")
+        ui.label("Replacing it cannot be undone.").classes("studio-note")
+
+        def replace() -> None:
+            dialog.close()
+            _save_to(workshop, path, asked=asked, replace=True, then=then)
+
+        def save_as() -> None:
+            dialog.close()
+            # Where a path was asked for just now, the question is still open below this one.
+            if asked is None:
+                ask_where(workshop)
+
+        with ui.row().classes("justify-end w-full"):
+            ui.button("Cancel", on_click=dialog.close).props("flat no-caps autofocus")
+            ui.button("Save as ...", on_click=save_as).props("outline no-caps")
+            ui.button("Replace it", on_click=replace).props("no-caps color=negative")
+    dialog.open()
+
+
+# An editor that several tabs share: it hands over whole texts, and nothing that is typed is lost.
+#
+# The framework's own way sends each key as a change of the text before it, and sends the text back with whatever else
+# changes about the editor: a key pressed in between is then applied to another text than it was typed into. Here the
+# browser sends all of the text, with the number of the last text that it was given.
+#
+# A text that was typed into an older one than the server's is not taken as it is: the newer one is on its way, and says
+# which text it replaces. What was typed meanwhile is kept where it does not touch what the newer text changes, both
+# being joined; where it does, what was typed wins, and the other is one undo away. The result is handed over again.
+
+_PAUSE = 120
+"""Milliseconds: what is written after a pause is handed over at once, what is written faster at the next pause."""
+_SENT = f"""
+(event) => {{
+  const box = getHtmlElement(%(id)d);
+  const send = () => {{
+    clearTimeout(box.pending);
+    box.pending = undefined;
+    box.sent = performance.now();
+    const text = getElement(%(id)d).editor.state.doc.toString();
+    const long = text.length > {FILE_CHARACTERS // 2};
+    emit({{ text: long ? null : text, given: Number(box.dataset.given || 0) }});
+  }};
+  %(act)s
+}}
+"""
+_TYPED = f"""
+  if (box.pending === undefined && !(performance.now() - box.sent < {_PAUSE})) return send();
+  clearTimeout(box.pending);
+  box.pending = setTimeout(send, {_PAUSE});
+"""
+_LEFT = "if (box.pending !== undefined) send();"
+_COMMANDED = "if (box.pending !== undefined && (event.ctrlKey || event.metaKey)) send();"
+"""Whoever saves by a key saves what was typed before it."""
+_GIVE = """
+const box = getHtmlElement(%(id)d), part = getElement(%(id)d);
+const lines = (text) => text.replace(/\\r\\n?/g, "\\n");
+const before = lines(%(before)s), given = lines(%(text)s), now = part.editor.state.doc.toString();
+const change = (old, text) => {
+  let start = 0, end = old.length, stop = text.length;
+  while (start < end && start < stop && old[start] === text[start]) start++;
+  while (end > start && stop > start && old[end - 1] === text[stop - 1]) { end--; stop--; }
+  return { start, end, put: text.slice(start, stop) };
+};
+const join = (first, second) =>
+  before.slice(0, first.start) + first.put + before.slice(first.end, second.start) +
+  second.put + before.slice(second.end);
+const typed = change(before, now), other = change(before, given);
+const joined =
+  now === before || now === given ? given
+  : typed.end <= other.start ? join(typed, other)
+  : other.end <= typed.start ? join(other, typed)
+  : now;
+box.dataset.given = %(number)d;
+if (joined !== now) {
+  // A step of its own for the editor's undo: joined to the one before it, the two might cancel each other out.
+  const { start, end, put } = change(now, joined);
+  part.emitting = false;
+  part.editor.dispatch({ changes: { from: start, to: end, insert: put }, userEvent: "given" });
+  part.emitting = true;
+}
+if (joined !== given) part.$emit("update:value");
+else {
+  clearTimeout(box.pending);
+  box.pending = undefined;
+}
+"""
+_MARK = "getElement(%d)?.setDecorations?.(%s)"
+_BUILT_IN = "update:value"
+
+
+class TextEditor(ui.codemirror):
+    """An editor for YAML. ``typed`` is called with each text that a person wrote, or None where it is too long."""
+
+    def __init__(self, text: str, typed: Callable[[str | None], None]) -> None:
+        super().__init__(text, language="YAML", theme="vscodeLight", indent="  ", line_wrapping=True)
+        self._given = 0
+        self._typed = typed
+        self._shown = text
+        for event, act in ((_BUILT_IN, _TYPED), ("focusout", _LEFT), ("keydown", _COMMANDED)):
+            super().on(event, self._take, js_handler=_SENT % {"id": self.id, "act": act})
+
+    def on(self, type: str, *arguments: Any, **options: Any) -> Self:  # noqa: A002
+        """Listen to an event; the framework's own way to follow the text is left out."""
+        return self if type == _BUILT_IN else super().on(type, *arguments, **options)
+
+    def show(self, text: str) -> None:
+        """Show a text that came from elsewhere, unless it is the one that is shown."""
+        if text == self._shown:
+            return
+        self._given += 1
+        given = {"id": self.id, "number": self._given, "before": json.dumps(self._shown), "text": json.dumps(text)}
+        self._shown = text
+        self.client.run_javascript(_GIVE % given)
+
+    def mark_line(self, line: int | None, style: str) -> None:
+        """Mark a line, or none."""
+        marks = [] if line is None else [{"kind": "line", "line": line, "class": style}]
+        self.client.run_javascript(_MARK % (self.id, json.dumps(marks)))
+
+    def _take(self, event: Any) -> None:
+        text, given = event.args["text"], event.args["given"]
+        if given != self._given or (text is not None and text == self._shown):
+            return
+        if text is not None:
+            self._shown = text
+        self._typed(text)
