@@ -29,10 +29,10 @@ import click
 import yaml
 
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning
+from blowfish_privacy.policies.fact_words import what_facts_do
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import make_plan
-from blowfish_privacy.statements.facts import what_facts_do
 from blowfish_privacy.statements.policy import overview
 from blowfish_privacy.support.progress import finished
 

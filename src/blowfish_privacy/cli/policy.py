@@ -58,7 +58,7 @@ def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT00
     rows = [[row["query"], _bound(row["sensitivity"]), row["note"]] for row in view["sensitivities"]]
     print_table(["query", "sensitivity", ""], rows)
     if loaded.known:
-        from blowfish_privacy.statements.facts import what_facts_do
+        from blowfish_privacy.policies.fact_words import what_facts_do
 
         echo("\nWhat the known facts do:")
         for sentence in what_facts_do(loaded):

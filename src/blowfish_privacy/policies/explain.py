@@ -192,7 +192,7 @@ def _public(policy: Policy) -> Iterator[str]:
 
 
 def _facts(policy: Policy) -> Iterator[str]:
-    from blowfish_privacy.statements.facts import what_facts_do
+    from blowfish_privacy.policies.fact_words import what_facts_do
 
     yield from what_facts_do(policy)
 

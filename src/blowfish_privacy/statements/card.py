@@ -540,7 +540,7 @@ class _CardWriter:
         yield from (Item("Unprotected", sentence) for sentence in unprotected(policy, seen))
         yield from (Item("In name only", sentence) for sentence in few(name_only(in_name_only(self.main))))
         if disclosed(self.main):
-            from blowfish_privacy.statements.facts import what_facts_disclose
+            from blowfish_privacy.policies.fact_words import what_facts_disclose
 
             everything = what_facts_disclose(policy)
             yield from () if everything is None else (Item("Unprotected", everything),)

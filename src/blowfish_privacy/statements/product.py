@@ -327,7 +327,7 @@ def unprotected_in(loss: ProductLoss) -> Iterator[Item]:
     yield from (Item("Unprotected", sentence) for sentence in dict.fromkeys(said))
     yield from (Item("In name only", sentence) for sentence in name_only(loss.in_name_only()))
     if any(disclosed(part) for each in product.released for part in each.parts):
-        from blowfish_privacy.statements.facts import what_facts_disclose
+        from blowfish_privacy.policies.fact_words import what_facts_disclose
 
         everything = (what_facts_disclose(policy) for policy in policies)
         yield from (Item("Unprotected", words) for words in dict.fromkeys(everything) if words is not None)

@@ -19,10 +19,11 @@ from typing import Any, TypeAlias
 from blowfish_privacy.engines import located
 from blowfish_privacy.errors import BlowfishError, QueryError, SpecError
 from blowfish_privacy.noise import BitSource
+from blowfish_privacy.policies.fact_words import what_facts_do
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
 from blowfish_privacy.release.plan import CautiousNumbers
 from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.statements.facts import FactsView, facts_view, what_facts_do
+from blowfish_privacy.statements.facts import FactsView, facts_view
 from blowfish_privacy.statements.policy import lost_between
 from blowfish_privacy.studio.draft import Draft, Problem
 from blowfish_privacy.studio.planning import PlanCache, Planning, PublicAnswers, is_remote
